@@ -1,0 +1,71 @@
+"""Train Transformers from scratch on your own data, run them fast, and see inside.
+
+The names in PUBLIC are the public interface; anything else may change. They are imported when they
+are first used, so that `import glassformer` and the command line start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from glassformer.core.attention import (
+        Heads as Heads,
+        MultiHeadAttention as MultiHeadAttention,
+        attend as attend,
+        weigh as weigh,
+    )
+    from glassformer.core.caches import (
+        Cache as Cache,
+        FixedCache as FixedCache,
+        GrowingCache as GrowingCache,
+        Memory as Memory,
+        PagePool as PagePool,
+    )
+    from glassformer.core.kernels import KERNELS as KERNELS
+    from glassformer.core.layout import Layout as Layout, pack as pack, pad as pad
+    from glassformer.core.masks import (
+        Mask as Mask,
+        causal as causal,
+        documents as documents,
+        everything as everything,
+        prefix as prefix,
+        valid_lengths as valid_lengths,
+        window as window,
+    )
+    from glassformer.core.positions import (
+        POSITIONS as POSITIONS,
+        Position as Position,
+        make_position as make_position,
+    )
+    from glassformer.errors import GlassformerError as GlassformerError
+
+__version__ = "0.1.0"
+
+PUBLIC: dict[str, tuple[str, ...]] = {
+    "glassformer.core.attention": ("Heads", "MultiHeadAttention", "attend", "weigh"),
+    "glassformer.core.caches": ("Cache", "FixedCache", "GrowingCache", "Memory", "PagePool"),
+    "glassformer.core.kernels": ("KERNELS",),
+    "glassformer.core.layout": ("Layout", "pack", "pad"),
+    "glassformer.core.masks": (
+        "Mask",
+        "causal",
+        "documents",
+        "everything",
+        "prefix",
+        "valid_lengths",
+        "window",
+    ),
+    "glassformer.core.positions": ("POSITIONS", "Position", "make_position"),
+    "glassformer.errors": ("GlassformerError",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in PUBLIC.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'glassformer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(["__version__", *(name for names in PUBLIC.values() for name in names)])

@@ -1,0 +1,286 @@
+"""Attention: every query takes a weighted average of the values it may see.
+
+    attention(q, k, v) = softmax(q kᵀ / √K + bias) v        over the keys the mask allows
+
+`attend` computes it with the best kernel for the call; `kernels/plain.py` is the one to read.
+`MultiHeadAttention` is the module: projections around `attend`, with mask, position, cache and
+layout as arguments of the call. It is the only operation that moves information between positions.
+"""
+
+import math
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.bias import DistanceBias
+from glassformer.core.caches.base import Cache, Memory
+from glassformer.core.kernels import Call, choose
+from glassformer.core.kernels.forms import padded_call, run
+from glassformer.core.kernels.plain import attention_weights
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, everything
+from glassformer.core.positions import Position
+from glassformer.core.shapes import ByHead, Vectors, merge_heads, split_heads
+
+
+def attend(q: ByHead, k: ByHead, v: ByHead, call: Call, *, kernel: str = "auto") -> ByHead:
+    """The answers, in the form of the queries, by the best kernel or the one forced by name."""
+    check(q, k, v, call)
+    return run(choose(q, k, v, call, forced=kernel), q, k, v, call)
+
+
+def weigh(
+    q: ByHead, k: ByHead, v: ByHead, call: Call, *, kernel: str = "auto"
+) -> Float[Tensor, "B H T S"]:
+    """The weights `attend` would use, in padded form. Only `plain` can give them."""
+    check(q, k, v, call)
+    choose(q, k, v, call, forced=kernel, weights=True)
+    q, k, _, call = padded_call(q, k, v, call)
+    return attention_weights(q, k, call)
+
+
+def describe(
+    q: ByHead,
+    k: ByHead,
+    *,
+    mask: Mask = everything,
+    queries: Layout | None = None,
+    keys: Layout | None = None,
+    bias: DistanceBias | None = None,
+    dropout: float = 0.0,
+    aligned: bool | None = None,
+) -> Call:
+    """The call that attends from `q` to `k`; without layouts, full rows that start at zero.
+
+    Args:
+        aligned: Whether the queries are the last tokens of the keys. Unless told, only where both
+            have the same layout.
+    """
+    queries = queries or full_layout(q, steps=2)
+    keys = keys or (queries if q.shape[2:-1] == k.shape[2:-1] else full_layout(k, steps=2))
+    return Call(
+        mask=mask,
+        queries=queries,
+        keys=keys,
+        scale=1 / math.sqrt(q.shape[-1]),
+        bias=bias,
+        dropout=dropout,
+        aligned=keys is queries if aligned is None else aligned,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """How many heads there are and how wide.
+
+    Args:
+        count: Number of query heads (H).
+        groups: Number of key and value heads (G), each shared by `count / groups` query heads:
+            `count` is multi-head, 1 is multi-query, anything between is grouped-query attention.
+        key_width: Width of one query or key (K); `dim / count` unless told otherwise.
+        value_width: Width of one value (W); the key's unless told otherwise.
+    """
+
+    count: int
+    groups: int | None = None
+    key_width: int | None = None
+    value_width: int | None = None
+
+
+class MultiHeadAttention(nn.Module):
+    """Attention in several subspaces at once. Vaswani et al., 2017.
+
+    Queries come from `x`; keys and values come from `memory`, or from `x` itself when there is none
+    (self-attention).
+
+    Args:
+        dim: Width of the vectors going in and coming out.
+        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
+        bias: Whether the projections add a bias.
+        project: Whether heads are mixed by an output projection; without it they lie side by side.
+        qk_norm: Whether queries and keys are normalised (RMSNorm) before they are compared.
+        dropout: Share of the weights dropped in training. Fast kernels have none, so 0 is fastest.
+        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int | Heads,
+        *,
+        bias: bool = False,
+        project: bool = True,
+        qk_norm: bool = False,
+        dropout: float = 0.0,
+        memory_dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        shape = heads if isinstance(heads, Heads) else Heads(heads)
+        self.heads, self.groups = shape.count, shape.groups or shape.count
+        _check_heads(dim, shape, self.groups)
+        self.key_width = shape.key_width or dim // self.heads
+        self.value_width = shape.value_width or self.key_width
+        self.dropout = dropout
+        self.kernel = "auto"
+        source = dim if memory_dim is None else memory_dim
+        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias=bias)
+        self.to_k = nn.Linear(source, self.groups * self.key_width, bias=bias)
+        self.to_v = nn.Linear(source, self.groups * self.value_width, bias=bias)
+        self.to_out = nn.Linear(self.heads * self.value_width, dim, bias=bias) if project else None
+        self.q_norm = nn.RMSNorm(self.key_width) if qk_norm else None
+        self.k_norm = nn.RMSNorm(self.key_width) if qk_norm else None
+
+    def forward(
+        self,
+        x: Vectors,
+        memory: Vectors | Memory | None = None,
+        *,
+        mask: Mask = everything,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        layout: Layout | None = None,
+        memory_layout: Layout | None = None,
+    ) -> Vectors:
+        """Answers for `x`.
+
+        Args:
+            layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
+            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
+        """
+        layout = _fitting("x", x, layout)
+        if memory is None:
+            q, k, v, call = self._look_at_itself(x, mask, position, cache, layout)
+        else:
+            if position is not None or cache is not None:
+                raise ValueError(
+                    "cross-attention takes no position and no cache; "
+                    "to compute the memory's keys once, pass what `keep` returns"
+                )
+            q, k, v, call = self._look_at_memory(x, memory, mask, layout, memory_layout)
+        answer = merge_heads(attend(q, k, v, call, kernel=self.kernel))
+        return answer if self.to_out is None else self.to_out(answer)
+
+    def weights(
+        self,
+        x: Vectors,
+        memory: Vectors | Memory | None = None,
+        *,
+        mask: Mask = everything,
+        position: Position | None = None,
+        layout: Layout | None = None,
+        memory_layout: Layout | None = None,
+    ) -> Float[Tensor, "B H T S"]:
+        """What each query of `x` would take from each key, whatever kernel runs otherwise."""
+        layout = _fitting("x", x, layout)
+        if memory is None:
+            return weigh(*self._look_at_itself(x, mask, position, None, layout))
+        return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
+
+    def keep(self, memory: Vectors, layout: Layout | None = None) -> Memory:
+        """The memory's keys and values, to be looked at many times."""
+        layout = _fitting("memory", memory, layout)
+        return Memory(*self._keys_and_values(memory), layout)
+
+    def _look_at_itself(
+        self,
+        x: Vectors,
+        mask: Mask,
+        position: Position | None,
+        cache: Cache | None,
+        layout: Layout,
+    ) -> tuple[ByHead, ByHead, ByHead, Call]:
+        queries = layout if cache is None else cache.place(layout)
+        q, (k, v), keys = self._queries(x), self._keys_and_values(x), queries
+        if position is not None:
+            q, k = position.turn(q, k, queries)
+        if cache is not None:
+            k, v, keys = cache.append(k, v, queries)  # from here on, S counts the past too
+        bias = None if position is None else position.bias(q, queries, keys)
+        call = describe(
+            q,
+            k,
+            mask=mask,
+            queries=queries,
+            keys=keys,
+            bias=bias,
+            dropout=self.dropout if self.training else 0.0,
+            aligned=True,
+        )
+        return q, k, v, call
+
+    def _look_at_memory(
+        self,
+        x: Vectors,
+        memory: Vectors | Memory,
+        mask: Mask,
+        layout: Layout,
+        memory_layout: Layout | None,
+    ) -> tuple[ByHead, ByHead, ByHead, Call]:
+        kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
+        q, dropout = self._queries(x), self.dropout if self.training else 0.0
+        call = describe(
+            q, kept.k, mask=mask, queries=layout, keys=kept.layout, dropout=dropout, aligned=False
+        )
+        return q, kept.k, kept.v, call
+
+    def _queries(self, x: Vectors) -> ByHead:
+        q = split_heads(self.to_q(x), self.heads)
+        return q if self.q_norm is None else self.q_norm(q)
+
+    def _keys_and_values(self, x: Vectors) -> tuple[ByHead, ByHead]:
+        k, v = split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+        return k if self.k_norm is None else self.k_norm(k), v
+
+
+def full_layout(x: Tensor, steps: int = 1) -> Layout:
+    """The layout of padded vectors whose rows are all full."""
+    return Layout.full(x.shape[0], x.shape[steps], x.device)
+
+
+def check(q: ByHead, k: ByHead, v: ByHead, call: Call) -> None:
+    """Refuse vectors that do not fit together, with both numbers."""
+    call.mask.check_rows(call.queries.rows)
+    if q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; "
+            f"choose a number of key heads that divides {q.shape[1]}"
+        )
+    if call.queries.rows != call.keys.rows:
+        raise ValueError(
+            f"queries come in {call.queries.rows} rows, keys in {call.keys.rows}; "
+            f"give every row of queries its row of keys"
+        )
+
+
+def _fitting(name: str, x: Vectors, layout: Layout | None) -> Layout:
+    """The layout, refused when it describes tokens of another shape."""
+    if layout is None:
+        if x.ndim == 2:
+            raise ValueError(
+                f"{name} is packed, {tuple(x.shape)}; pass the layout that says whose is what"
+            )
+        return full_layout(x)
+    if layout.row_of is not None:
+        described: tuple[int, ...] = (len(layout.row_of),)
+    else:
+        described = (layout.rows, layout.longest)
+    if described != tuple(x.shape[:-1]):
+        raise ValueError(
+            f"{name} holds {tuple(x.shape[:-1])} tokens, but its layout describes {described}; "
+            f"make the layout from this batch"
+        )
+    return layout
+
+
+def _check_heads(dim: int, shape: Heads, groups: int) -> None:
+    if shape.key_width is None and dim % shape.count:
+        raise ValueError(
+            f"dim must be a multiple of heads: {dim} is not one of {shape.count}; "
+            f"change either, or give the heads a key_width"
+        )
+    if groups < 1 or shape.count % groups:
+        raise ValueError(
+            f"heads must be a multiple of groups: {shape.count} is not one of {groups}; "
+            f"change either"
+        )

@@ -1,0 +1,69 @@
+"""What every cache is: the keys and values of one layer so far, passed in by whoever decodes."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import ByHead
+
+
+class Cache(ABC):
+    """One layer's keys and values. No module hides one, and rows may have different lengths."""
+
+    @abstractmethod
+    def place(self, layout: Layout) -> Layout:
+        """The layout of new tokens, standing after those already held. A placed one stays."""
+
+    @abstractmethod
+    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+        """Add new keys and values (their layout placed); return all of them and their layout."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Memory:
+    """Keys and values of a finished sequence, computed once: what cross-attention looks at."""
+
+    k: ByHead
+    v: ByHead
+    layout: Layout
+
+
+def by_token(x: ByHead) -> Float[Tensor, "N G K"]:
+    """One line a token: (B, G, T, K) -> (B T, G, K); packed tokens are so already."""
+    return x.transpose(1, 2).flatten(0, 1) if x.ndim == 4 else x
+
+
+def addresses(layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
+    """The row and the position of every token, padding included, in the order of `by_token`."""
+    if layout.row_of is not None:
+        return layout.row_of, layout.positions
+    rows = torch.arange(layout.rows, device=layout.device)
+    shape = (layout.rows, layout.longest)
+    return rows[:, None].expand(shape).flatten(), layout.positions.expand(shape).flatten()
+
+
+def lengths_after(layout: Layout) -> Int[Tensor, " B"]:
+    """How many tokens each row holds once these are in."""
+    return layout.lengths if layout.starts is None else layout.starts + layout.lengths
+
+
+def refuse_other_batch(rows: int, layout: Layout) -> None:
+    """A cache serves the batch it was made for."""
+    if layout.rows != rows:
+        raise ValueError(
+            f"the cache holds {rows} rows, but the batch has {layout.rows}; "
+            f"use a cache made for {layout.rows} rows"
+        )
+
+
+def refuse_gradient(name: str, k: Tensor, v: Tensor) -> None:
+    """Writing in place would silently cut the gradient off."""
+    if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):
+        raise ValueError(
+            f"{name} writes in place and keeps no gradient; "
+            f"call it under torch.no_grad(), or use a GrowingCache"
+        )

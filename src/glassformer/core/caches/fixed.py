@@ -1,0 +1,85 @@
+"""FixedCache: room for so many tokens, taken once.
+
+Every step has the same shapes and addresses, which is what torch.compile and CUDA graphs want.
+"""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from glassformer.core.caches.base import (
+    Cache,
+    addresses,
+    by_token,
+    lengths_after,
+    refuse_gradient,
+    refuse_other_batch,
+)
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import ByHead
+
+
+class FixedCache(Cache):
+    """Keys and values for `rows` sequences of up to `capacity` tokens, written in place.
+
+    Slot p of a row holds its token at position p. One more slot a row takes the padding.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        capacity: int,
+        *,
+        heads: int,
+        key_width: int,
+        value_width: int,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.capacity = capacity
+        self.lengths: Int[Tensor, " B"] = torch.zeros(rows, dtype=torch.long, device=device)
+        slots = capacity + 1
+        self._k = torch.zeros(rows, slots, heads, key_width, device=device, dtype=dtype)
+        self._v = torch.zeros(rows, slots, heads, value_width, device=device, dtype=dtype)
+
+    def place(self, layout: Layout) -> Layout:
+        if layout.starts is not None:
+            return layout
+        refuse_other_batch(len(self._k), layout)
+        return layout.shifted(self.lengths.clone(), reach=self.capacity)
+
+    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+        refuse_other_batch(len(self._k), layout)
+        refuse_gradient("a FixedCache", k, v)
+        row, position = addresses(layout)
+        if not layout.is_packed:
+            position = position.where(layout.real.expand(layout.rows, -1).flatten(), self.capacity)
+        self.lengths.copy_(lengths_after(layout))
+        self._refuse_overflow()
+        self._k[row, position] = by_token(k)
+        self._v[row, position] = by_token(v)
+        keys = Layout(
+            rows=layout.rows,
+            longest=self.capacity,
+            reach=self.capacity,
+            device=layout.device,
+            row_lengths=self.lengths,
+        )
+        seen = slice(0, self.capacity)
+        return self._k[:, seen].transpose(1, 2), self._v[:, seen].transpose(1, 2), keys
+
+    def clear(self) -> None:
+        """Forget everything, keeping the room."""
+        self.lengths.zero_()
+
+    def _refuse_overflow(self) -> None:
+        """On a GPU the check runs there, so that no step waits for it."""
+        fits = (self.lengths <= self.capacity).all()
+        if self.lengths.is_cuda or torch.compiler.is_compiling():
+            torch._assert_async(fits, "a FixedCache is full; make one with a larger capacity")
+        elif not fits:
+            longest = int(self.lengths.max())
+            raise ValueError(
+                f"the cache has room for {self.capacity} tokens a row, but a row has {longest}; "
+                f"make one with a capacity of at least {longest}"
+            )

@@ -1,0 +1,73 @@
+"""GrowingCache: the simple one. It grows with what it is given, and gradients pass through."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.caches.base import (
+    Cache,
+    addresses,
+    by_token,
+    lengths_after,
+    refuse_other_batch,
+)
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import ByHead
+
+
+class GrowingCache(Cache):
+    """Starts empty, for a batch of any size; from the first call on, for that batch.
+
+    Tokens lie at their positions: slot p of a row holds the token at position p, and what lies
+    beyond a row's length is never looked at.
+    """
+
+    def __init__(self) -> None:
+        self._k: Float[Tensor, "B S G K"] | None = None
+        self._v: Float[Tensor, "B S G W"] | None = None
+        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows are equally long
+        self._longest = 0
+
+    def place(self, layout: Layout) -> Layout:
+        if self._k is None or layout.starts is not None:
+            return layout
+        refuse_other_batch(len(self._k), layout)
+        starts = self._lengths
+        if starts is None:
+            starts = torch.full((1,), self._longest, device=layout.device)
+        return layout.shifted(starts, reach=self._longest + layout.longest)
+
+    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+        if self._k is not None:
+            refuse_other_batch(len(self._k), layout)
+        self._k = self._joined(self._k, k, layout)
+        self._v = self._joined(self._v, v, layout)
+        even = self._lengths is None and layout.is_full
+        self._lengths = None if even else lengths_after(layout).expand(layout.rows)
+        self._longest = layout.reach
+        return self._k.transpose(1, 2), self._v.transpose(1, 2), self._layout(layout)
+
+    def _joined(self, old: Tensor | None, new: ByHead, layout: Layout) -> Float[Tensor, "B S G K"]:
+        """The old tokens and the new ones at their positions."""
+        even = self._lengths is None and layout.is_full
+        if even and old is None:
+            return new.transpose(1, 2)
+        if even and old is not None:
+            return torch.cat([old, new.transpose(1, 2)], dim=1)
+        tokens = by_token(new)
+        if old is None:
+            old = new.new_zeros(layout.rows, 0, *tokens.shape[1:])
+        room = F.pad(old, (0, 0, 0, 0, 0, layout.reach - old.shape[1]))
+        return room.index_put(addresses(layout), tokens)
+
+    def _layout(self, new: Layout) -> Layout:
+        if new.starts is None and not new.is_packed:
+            return new
+        return Layout(
+            rows=new.rows,
+            longest=self._longest,
+            reach=self._longest,
+            device=new.device,
+            row_lengths=self._lengths,
+        )

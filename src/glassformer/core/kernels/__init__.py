@@ -1,0 +1,63 @@
+"""The ladder: five ways to compute the same attention, from the one you read to the ones you run.
+
+    loop    the definition, one number at a time            the tests' oracle
+    plain   softmax(q kᵀ * scale + bias) v                  what to read; shows the weights
+    fused   PyTorch's scaled_dot_product_attention          what runs on padded batches
+    packed  variable-length flash attention                 what runs on packed batches
+    flex    masks and biases compiled into the kernel       long sequences with unusual masks
+
+All give the same answer. Each declares what it supports, and `choose` picks from that. To add one,
+write a file with a function (q, k, v, call) -> answer and a `Kernel` that says what it can do, and
+list it here; the tests then hold it to `loop`.
+"""
+
+from glassformer.core.kernels.call import Call, Kernel, Supports
+from glassformer.core.kernels.flex import FLEX
+from glassformer.core.kernels.fused import FUSED
+from glassformer.core.kernels.loop import LOOP
+from glassformer.core.kernels.packed import PACKED
+from glassformer.core.kernels.plain import PLAIN
+from glassformer.core.shapes import ByHead
+from glassformer.errors import unknown
+
+__all__ = ["KERNELS", "Call", "Kernel", "Supports", "choose"]
+
+KERNELS: dict[str, Kernel] = {
+    "loop": LOOP,
+    "plain": PLAIN,
+    "fused": FUSED,
+    "packed": PACKED,
+    "flex": FLEX,
+}
+
+PREFERENCE = (
+    "packed",
+    "flex",
+    "fused",
+    "plain",
+)  # the first that suits and can, when none is forced
+
+
+def choose(
+    q: ByHead, k: ByHead, v: ByHead, call: Call, *, forced: str = "auto", weights: bool = False
+) -> Kernel:
+    """The kernel for this call: the forced one, or the first that suits and supports it."""
+    if forced == "auto":
+        for name in PREFERENCE:
+            kernel = KERNELS[name]
+            if kernel.suits(q, call) and kernel.missing(q, k, v, call, weights) is None:
+                return kernel
+    return _forced("plain" if forced == "auto" else forced, q, k, v, call, weights)
+
+
+def _forced(name: str, q: ByHead, k: ByHead, v: ByHead, call: Call, weights: bool) -> Kernel:
+    """The named kernel, or a sentence on why not."""
+    if name not in KERNELS:
+        raise ValueError(unknown("kernel", name, [*KERNELS, "auto"]))
+    why = KERNELS[name].missing(q, k, v, call, weights)
+    if why is not None:
+        others = [n for n, o in KERNELS.items() if o.missing(q, k, v, call, weights) is None]
+        raise ValueError(
+            f"the {name} kernel cannot {why} on {q.device.type}; use auto or {' or '.join(others)}"
+        )
+    return KERNELS[name]

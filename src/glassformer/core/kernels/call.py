@@ -1,0 +1,105 @@
+"""A call of attention, and what a kernel declares about the calls it can take.
+
+The description of a call holds only facts known without asking the device, so that choosing a
+kernel never waits for a GPU.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from glassformer.core.bias import DistanceBias
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask
+from glassformer.core.shapes import ByHead
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Call:
+    """What is true of one call, besides the vectors themselves.
+
+    Attributes:
+        aligned: Whether the queries are the last tokens of the keys, row by row: self-attention,
+            with or without a cache.
+    """
+
+    mask: Mask
+    queries: Layout
+    keys: Layout
+    scale: float
+    bias: DistanceBias | None = None
+    dropout: float = 0.0
+    aligned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supports:
+    """What a kernel can do on one kind of device."""
+
+    dtypes: frozenset[torch.dtype] | None = None  # None: all of them
+    masks: Literal["any", "same for all rows", "bands"] = "any"
+    bias: bool = True
+    dropout: bool = True
+    gradient: bool = True
+    weights: bool = False
+    two_widths: bool = True  # values of another width than the keys
+
+    def missing(self, q: ByHead, k: ByHead, v: ByHead, call: Call, weights: bool) -> str | None:
+        """What this call needs and is not here; None when all of it is."""
+        if weights and not self.weights:
+            return "give the weights"
+        if self.dtypes is not None and q.dtype not in self.dtypes:
+            return f"work in {str(q.dtype).removeprefix('torch.')}"
+        if self.masks != "any" and call.mask.rows > 1:
+            return "apply a mask that differs by row"
+        if self.masks == "bands" and not _is_plain_band(call):
+            return f"apply the mask {call.mask} to these queries and keys"
+        if call.bias is not None and not self.bias:
+            return "add a position's bias to the scores"
+        if call.dropout and not self.dropout:
+            return "drop weights"
+        if not self.gradient and _wants_gradient(q, k, v, call):
+            return "give gradients"
+        if not self.two_widths and v.shape[-1] != q.shape[-1]:
+            return f"take values of width {v.shape[-1]} beside keys of width {q.shape[-1]}"
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One way to compute attention.
+
+    Attributes:
+        form: The form of the batch it works on; attention converts the other one.
+        supports: What it can do, by type of device; a device not listed is not supported.
+        suits: Whether it is worth choosing for a call it supports, when nobody forces it.
+    """
+
+    run: Callable[[ByHead, ByHead, ByHead, Call], ByHead]
+    form: Literal["padded", "packed", "either"]
+    supports: Mapping[str, Supports]
+    suits: Callable[[ByHead, Call], bool]
+
+    def missing(self, q: ByHead, k: ByHead, v: ByHead, call: Call, weights: bool) -> str | None:
+        """Why it cannot take this call; None when it can."""
+        declared = self.supports.get(q.device.type)
+        if declared is None:
+            return f"run on {q.device.type}"
+        return declared.missing(q, k, v, call, weights)
+
+
+def everywhere(supports: Supports) -> dict[str, Supports]:
+    """The same on every type of device."""
+    return dict.fromkeys(("cpu", "cuda", "mps"), supports)
+
+
+def _is_plain_band(call: Call) -> bool:
+    """Whether the mask is a band that a kernel can count from the end of each row."""
+    return call.mask.band == (None, None) or (call.mask.band is not None and call.aligned)
+
+
+def _wants_gradient(q: ByHead, k: ByHead, v: ByHead, call: Call) -> bool:
+    tensors = [q, k, v] if call.bias is None else [q, k, v, call.bias.table]
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)

@@ -1,0 +1,53 @@
+"""Run a kernel on the form it works on, whatever form the batch comes in."""
+
+from dataclasses import replace
+
+from glassformer.core.kernels.call import Call, Kernel
+from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.shapes import ByHead
+
+
+def run(kernel: Kernel, q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+    """The kernel's answer, in the form of the queries."""
+    packed = call.queries.is_packed
+    if kernel.form == "either" and packed == call.keys.is_packed:
+        return kernel.run(q, k, v, call)
+    if kernel.form == "packed":
+        answer = kernel.run(*packed_call(q, k, v, call))
+        return answer if packed else padded(answer, call.queries.as_packed())
+    answer = kernel.run(*padded_call(q, k, v, call))
+    return packed_up(answer, call.queries) if packed else answer
+
+
+def padded_call(q: ByHead, k: ByHead, v: ByHead, call: Call) -> tuple[ByHead, ByHead, ByHead, Call]:
+    """The same call with rows padded."""
+    if not (call.queries.is_packed or call.keys.is_packed):
+        return q, k, v, call
+    bias = call.bias
+    if bias is not None and bias.by_query:
+        bias = replace(bias, table=padded(bias.table, call.queries))
+    q, k, v = padded(q, call.queries), padded(k, call.keys), padded(v, call.keys)
+    queries, keys = call.queries.as_padded(), call.keys.as_padded()
+    return q, k, v, replace(call, queries=queries, keys=keys, bias=bias)
+
+
+def packed_call(q: ByHead, k: ByHead, v: ByHead, call: Call) -> tuple[ByHead, ByHead, ByHead, Call]:
+    """The same call with tokens end to end."""
+    if call.queries.is_packed and call.keys.is_packed:
+        return q, k, v, call
+    queries, keys = call.queries.as_packed(), call.keys.as_packed()
+    bias = call.bias
+    if bias is not None and bias.by_query:
+        bias = replace(bias, table=packed_up(bias.table, queries))
+    q, k, v = packed_up(q, queries), packed_up(k, keys), packed_up(v, keys)
+    return q, k, v, replace(call, queries=queries, keys=keys, bias=bias)
+
+
+def padded(x: ByHead, layout: Layout) -> ByHead:
+    """(N, H, K) -> (B, H, T, K); what is padded already stays."""
+    return pad(x, layout).transpose(1, 2) if x.ndim == 3 else x
+
+
+def packed_up(x: ByHead, layout: Layout) -> ByHead:
+    """(B, H, T, K) -> (N, H, K); what is packed already stays."""
+    return pack(x.transpose(1, 2), layout) if x.ndim == 4 else x

@@ -1,0 +1,74 @@
+"""fused: the same answers from PyTorch's scaled_dot_product_attention.
+
+It never keeps the T x S weights, and takes the flash path where the machine has one. The work here
+is to hand it the cheapest true description of the mask: none, `is_causal`, one line of keys a row,
+and only then the whole table.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
+from glassformer.core.shapes import ByHead
+
+
+def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+    """Attention without ever holding the weights."""
+    width, wide = v.shape[-1], max(q.shape[-1], v.shape[-1])
+    causal = is_causal(q, k, call)
+    answer = F.scaled_dot_product_attention(
+        widened(q, wide),
+        widened(k, wide),
+        widened(v, wide),
+        attn_mask=None if causal else mask_table(q, call),
+        dropout_p=call.dropout,
+        is_causal=causal,
+        scale=call.scale,
+        enable_gqa=q.shape[1] != k.shape[1],
+    )
+    return answer[..., :width]
+
+
+def is_causal(q: ByHead, k: ByHead, call: Call) -> bool:
+    """Whether the kernel's own causal mask is this call's mask.
+
+    It counts from the first key, so rows must start at zero. Padding stands after all real tokens,
+    where no real query looks.
+    """
+    starts_at_zero = call.aligned and call.queries.starts is None
+    same = q.shape[2] == k.shape[2] > 1
+    return call.bias is None and call.mask.band == (None, 0) and starts_at_zero and same
+
+
+def mask_table(q: ByHead, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor, "b H T S"] | None:
+    """What may be seen as the smallest tensor that says it, None where everything may."""
+    allowed: Tensor | None
+    if not sees_all_keys(call):
+        allowed = call.mask.table(call.queries, call.keys)
+    else:
+        allowed = None if call.keys.is_full else call.keys.real[:, None, None, :]
+    if call.bias is None:
+        return allowed
+    bias = call.bias.scores(call.queries, call.keys).to(q.dtype)
+    return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
+
+
+def sees_all_keys(call: Call) -> bool:
+    """Whether only padding is hidden: no mask at all, or the newest token looking back."""
+    newest = call.aligned and call.queries.longest == 1
+    return call.mask.band == (None, None) or (newest and call.mask.band == (None, 0))
+
+
+def widened(x: ByHead, width: int) -> ByHead:
+    """Zeros up to `width`, which change no score: the flash path wants keys and values alike."""
+    return x if x.shape[-1] == width else F.pad(x, (0, width - x.shape[-1]))
+
+
+FUSED = Kernel(
+    run=attend,
+    form="padded",
+    supports=everywhere(Supports()),
+    suits=lambda q, call: True,
+)

@@ -1,0 +1,66 @@
+"""loop: the definition of attention, one query and one key at a time.
+
+Slow on purpose and independent of everything else: masks, lengths, positions and shared heads are
+followed number by number. The tests hold every other kernel to it.
+"""
+
+import torch
+
+from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import ByHead
+
+
+def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+    """Each query averages the values it may see, weighted by exp(q·k * scale + bias)."""
+    rows, heads, steps, _ = q.shape
+    shared = heads // k.shape[1]
+    answers = []
+    for row in range(rows):
+        for head in range(heads):
+            group = head // shared
+            for t in range(steps):
+                query, at = q[row, head, t], position(call.queries, row, t)
+                scores, values = [], []
+                for s in range(int(call.keys.lengths[row])):
+                    key_at = position(call.keys, row, s)
+                    if call.mask.sees(row, at, key_at):
+                        score = torch.dot(query, k[row, group, s]) * call.scale
+                        scores.append(score + bias(call, row, head, t, key_at - at))
+                        values.append(v[row, group, s])
+                answers.append(average(scores, values, v))
+    return torch.stack(answers).unflatten(0, (rows, heads, steps))
+
+
+def position(layout: Layout, row: int, step: int) -> int:
+    """Where a row's token number `step` stands."""
+    if layout.starts is None:
+        return step
+    return step + int(layout.starts[row if len(layout.starts) > 1 else 0])
+
+
+def bias(call: Call, row: int, head: int, step: int, distance: int) -> torch.Tensor | float:
+    """What the position scheme adds for this distance."""
+    if call.bias is None:
+        return 0.0
+    entry = min(max(distance - call.bias.low, 0), call.bias.table.shape[-1] - 1)
+    line = call.bias.table[row, head, step] if call.bias.by_query else call.bias.table[head]
+    return line[entry]
+
+
+def average(
+    scores: list[torch.Tensor], values: list[torch.Tensor], v: torch.Tensor
+) -> torch.Tensor:
+    """The softmax-weighted mean; of nothing, zero."""
+    if not scores:
+        return v.new_zeros(v.shape[-1])
+    weights = torch.stack(scores).softmax(dim=0)
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+LOOP = Kernel(
+    run=attend,
+    form="padded",
+    supports=everywhere(Supports(dropout=False)),
+    suits=lambda q, call: False,
+)

@@ -1,0 +1,47 @@
+"""plain: attention as written in the paper, and the only kernel that shows its weights.
+
+    weights = softmax(q kᵀ * scale + bias)        over the keys the mask allows
+    answer  = weights v
+
+Vaswani et al., 2017. This is the one to read.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
+from glassformer.core.shapes import ByHead
+
+
+def attention_weights(
+    q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
+) -> Float[Tensor, "B H T S"]:
+    """How much each query takes from each key. A query that may see nothing takes nothing."""
+    allowed = call.mask.table(call.queries, call.keys)
+    scores = q @ share(k, q).mT * call.scale  # (B, H, T, S)
+    if call.bias is not None:
+        scores = scores + call.bias.scores(call.queries, call.keys)
+    scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(dim=-1, dtype=torch.float32)
+    return weights.masked_fill(~allowed, 0.0).to(q.dtype)
+
+
+def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+    """Average the values by those weights."""
+    weights = attention_weights(q, k, call)
+    return F.dropout(weights, call.dropout) @ share(v, q)
+
+
+def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T K"]) -> Float[Tensor, "B H S K"]:
+    """Give every query head its key head: grouped heads are repeated heads."""
+    return x.repeat_interleave(q.shape[1] // x.shape[1], dim=1)
+
+
+PLAIN = Kernel(
+    run=attend,
+    form="padded",
+    supports=everywhere(Supports(weights=True)),
+    suits=lambda q, call: True,
+)

@@ -1,0 +1,248 @@
+"""Layout: which vector belongs to which sequence, and where it stands there.
+
+A batch of sequences of different lengths can travel in two forms:
+
+    padded  (B, T, ...)   one row a sequence, short rows filled up with padding
+    packed  (N, ...)      all tokens end to end, nothing wasted
+
+A `Layout` describes either. It is made once, with the batch, and passed along by keyword; every
+part that looks along a sequence (attention, convolutions, pooling) reads lengths and positions from
+it. `pad` and `pack` go from one form to the other. The integers in it are known without asking the
+device, so choosing a fast path never waits for a GPU.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+Lengths = Sequence[int] | Int[Tensor, " B"]
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Layout:
+    """Where every token of a batch lies and stands. Make one with `full`, `padded` or `packed`.
+
+    Attributes:
+        rows: How many sequences (B).
+        longest: No row has more tokens than this; the width T of the padded form.
+        reach: No token stands at this position or beyond.
+        device: Where the tensors below live.
+        row_lengths: (B,) tokens in each row, or None when every row has `longest`.
+        starts: (B,) position of each row's first token, (1,) when all rows agree, None when it is
+        0. offsets: (B + 1,) where each row begins in the packed form, and the total; None when
+        padded. row_of: (N,) the row of each packed token; None when padded. fillers: How many of
+        the last rows only fill a packed batch up to its budget.
+    """
+
+    rows: int
+    longest: int
+    reach: int
+    device: torch.device
+    row_lengths: Int[Tensor, " B"] | None = None
+    starts: Int[Tensor, " b"] | None = None
+    offsets: Int[Tensor, " B+1"] | None = None
+    row_of: Int[Tensor, " N"] | None = None
+    fillers: int = 0
+
+    @staticmethod
+    def full(rows: int, length: int, device: torch.device | str | None = None) -> "Layout":
+        """`rows` sequences of `length` tokens each: no padding anywhere."""
+        device = torch.device(device or "cpu")
+        return Layout(rows=rows, longest=length, reach=length, device=device)
+
+    @staticmethod
+    def padded(
+        lengths: Lengths, *, longest: int | None = None, device: torch.device | str | None = None
+    ) -> "Layout":
+        """Rows of these lengths, each filled up to `longest` (by default, the longest of them)."""
+        row_lengths, longest = _checked(lengths, longest, device)
+        return Layout(
+            rows=len(row_lengths),
+            longest=longest,
+            reach=longest,
+            device=row_lengths.device,
+            row_lengths=row_lengths,
+        )
+
+    @staticmethod
+    def packed(
+        lengths: Lengths,
+        *,
+        longest: int | None = None,
+        budget: int | None = None,
+        device: torch.device | str | None = None,
+    ) -> "Layout":
+        """Rows of these lengths, end to end.
+
+        Args:
+            budget: Fill up to this many tokens with filler rows of at most `longest` tokens, so
+            that
+                batches of different content have one shape.
+        """
+        given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
+        fillers = _fillers(given, longest or max(given, default=0), budget)
+        row_lengths, longest = _checked(given + fillers, longest, "cpu")
+        layout = Layout(
+            rows=len(row_lengths),
+            longest=longest,
+            reach=longest,
+            device=row_lengths.device,
+            row_lengths=row_lengths,
+            offsets=F.pad(
+                row_lengths.cumsum(0), (1, 0)
+            ).int(),  # int32, as the flash kernels want it
+            row_of=torch.arange(len(row_lengths)).repeat_interleave(row_lengths),
+            fillers=len(fillers),
+        )
+        return layout.to(device or _device_of(lengths))
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether tokens lie end to end rather than in padded rows."""
+        return self.offsets is not None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row certainly has `longest` tokens."""
+        return self.row_lengths is None
+
+    @property
+    def lengths(self) -> Int[Tensor, " B"]:
+        """How many tokens each row has."""
+        if self.row_lengths is not None:
+            return self.row_lengths
+        return torch.full((self.rows,), self.longest, device=self.device)
+
+    @property
+    def positions(self) -> Int[Tensor, "b T"] | Int[Tensor, " N"]:
+        """Where each token stands in its sequence; `b` is 1 when all padded rows agree."""
+        if self.row_of is None:
+            steps = torch.arange(self.longest, device=self.device)[None]  # (1, T)
+            return steps if self.starts is None else steps + self.starts[:, None]  # (B, T)
+        assert self.offsets is not None
+        first = (
+            self.offsets[:-1] if self.starts is None else self.offsets[:-1] - self.starts
+        )  # (B,)
+        return torch.arange(len(self.row_of), device=self.device) - first[self.row_of]
+
+    @property
+    def real(self) -> Bool[Tensor, "b T"] | Bool[Tensor, " N"]:
+        """True where a token is, False in padding and filler rows."""
+        if self.row_of is not None:
+            return self.row_of < self.rows - self.fillers
+        steps = torch.arange(self.longest, device=self.device)[None]  # (1, T)
+        return steps < self.lengths[:, None]  # (B, T)
+
+    def shifted(self, starts: Int[Tensor, " b"], reach: int) -> "Layout":
+        """The same tokens, each row beginning at its own position; all stand below `reach`."""
+        if len(starts) not in (1, self.rows):
+            raise ValueError(
+                f"got {len(starts)} starts for {self.rows} rows; give one a row, or one for all"
+            )
+        return replace(self, starts=starts, reach=reach)
+
+    def to(self, device: torch.device | str) -> "Layout":
+        """The same layout with its tensors on another device."""
+        return replace(
+            self,
+            device=torch.device(device),
+            row_lengths=_moved(self.row_lengths, device),
+            starts=_moved(self.starts, device),
+            offsets=_moved(self.offsets, device),
+            row_of=_moved(self.row_of, device),
+        )
+
+    def as_padded(self) -> "Layout":
+        """The layout of the same batch in padded form."""
+        return replace(self, offsets=None, row_of=None, fillers=0)
+
+    def as_packed(self) -> "Layout":
+        """The layout of the same batch in packed form. Counts tokens, so it may wait for a GPU."""
+        if self.is_packed:
+            return self
+        packed = Layout.packed(self.lengths, longest=self.longest)
+        return replace(packed, starts=self.starts, reach=self.reach)
+
+
+def pad(x: Shaped[Tensor, "N ..."], layout: Layout) -> Shaped[Tensor, "B T ..."]:
+    """From packed to padded, zeros in the padding."""
+    slots = layout.rows * layout.longest
+    padded = x.new_zeros(slots, *x.shape[1:]).index_copy(0, _slots(layout), x)
+    return padded.unflatten(0, (layout.rows, layout.longest))  # (B, T, ...)
+
+
+def pack(x: Shaped[Tensor, "B T ..."], layout: Layout) -> Shaped[Tensor, "N ..."]:
+    """From padded to packed, leaving the padding behind."""
+    return x.flatten(0, 1).index_select(0, _slots(layout))
+
+
+def _slots(layout: Layout) -> Int[Tensor, " N"]:
+    """Where each packed token lies in the flattened padded form."""
+    if layout.offsets is None or layout.row_of is None:
+        raise ValueError("pad and pack take the packed layout; call .as_packed() first")
+    within = torch.arange(len(layout.row_of), device=layout.device) - layout.offsets[layout.row_of]
+    return layout.row_of * layout.longest + within
+
+
+def _checked(
+    lengths: Lengths, longest: int | None, device: torch.device | str | None
+) -> tuple[Int[Tensor, " B"], int]:
+    """Lengths as a tensor, and their bound. Values are checked only where that costs no wait."""
+    if isinstance(lengths, Tensor) and lengths.device.type != "cpu":
+        if longest is None:
+            raise ValueError(
+                "lengths on a GPU need `longest`, so that nothing waits for the device"
+            )
+        return lengths, longest
+    values = torch.as_tensor(lengths, dtype=torch.long)
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"lengths must be one number a row, got shape {tuple(values.shape)}")
+    low, high = int(values.min()), int(values.max())
+    if low < 0:
+        raise ValueError(f"lengths must be 0 or more, got {low}")
+    if longest is not None and high > longest:
+        raise ValueError(
+            f"a row has {high} tokens, but the batch is only {longest} long; "
+            f"shorten the row or widen the batch"
+        )
+    return values.to(device or values.device), high if longest is None else longest
+
+
+def _fillers(lengths: list[int], longest: int, budget: int | None) -> list[int]:
+    """Lengths of the filler rows that bring `lengths` up to the budget."""
+    if budget is None:
+        return []
+    spare = budget - sum(lengths)
+    if spare < 0:
+        raise ValueError(
+            f"{sum(lengths)} tokens do not fit a budget of {budget}; "
+            f"raise the budget or drop {-spare} tokens"
+        )
+    whole, rest = divmod(spare, longest)
+    return [longest] * whole + [rest] * (rest > 0)
+
+
+def _device_of(lengths: Lengths) -> torch.device:
+    return lengths.device if isinstance(lengths, Tensor) else torch.device("cpu")
+
+
+def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:
+    return x if x is None else x.to(device, non_blocking=True)
+
+
+_TENSORS = ("row_lengths", "starts", "offsets", "row_of")
+_FACTS = ("rows", "longest", "reach", "device", "fillers")
+
+pytree.register_pytree_node(
+    Layout,
+    lambda layout: ([getattr(layout, n) for n in _TENSORS], [getattr(layout, n) for n in _FACTS]),
+    lambda tensors, facts: Layout(
+        **dict(zip(_TENSORS, tensors, strict=True)), **dict(zip(_FACTS, facts, strict=True))
+    ),
+    serialized_type_name="glassformer.core.layout.Layout",
+)

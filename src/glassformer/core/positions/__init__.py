@@ -1,0 +1,49 @@
+"""Positions: order enters by the input, by the queries and keys, or by the scores.
+
+To add a scheme, write one class that opens one door and one line in POSITIONS; the tests and the
+configuration find it there. Tables are shared by all layers when one object is passed to all of
+them, and separate when each has its own.
+"""
+
+from typing import Any
+
+from glassformer.core.positions.absolute import Learned, Sinusoidal
+from glassformer.core.positions.base import Position
+from glassformer.core.positions.relative import T5, Alibi, Shaw, TransformerXL
+from glassformer.core.positions.rotary import Linear, Ntk, Rotary, Scaling, Yarn
+from glassformer.errors import unknown
+
+__all__ = [
+    "POSITIONS",
+    "T5",
+    "Alibi",
+    "Learned",
+    "Linear",
+    "Ntk",
+    "Position",
+    "Rotary",
+    "Scaling",
+    "Shaw",
+    "Sinusoidal",
+    "TransformerXL",
+    "Yarn",
+    "make_position",
+]
+
+POSITIONS: dict[str, type[Position]] = {
+    "none": Position,
+    "learned": Learned,
+    "sinusoidal": Sinusoidal,
+    "rotary": Rotary,
+    "alibi": Alibi,
+    "t5": T5,
+    "shaw": Shaw,
+    "transformer-xl": TransformerXL,
+}
+
+
+def make_position(name: str, dim: int, heads: int, max_length: int, **options: Any) -> Position:
+    """The scheme of this name, for a model of these sizes."""
+    if name not in POSITIONS:
+        raise ValueError(unknown("position", name, POSITIONS))
+    return POSITIONS[name](dim, heads, max_length, **options)

@@ -1,0 +1,54 @@
+"""The first door: a vector for each position, added to the input."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout
+from glassformer.core.positions.base import Position
+from glassformer.core.shapes import Vectors
+
+
+class Learned(Position):
+    """A vector for every position, learned like a word. Gehring et al., 2017."""
+
+    def __init__(self, dim: int, heads: int, max_length: int, *, width: int | None = None) -> None:
+        super().__init__(dim, heads, max_length, width=width)
+        self.table = nn.Embedding(max_length, dim)
+        nn.init.normal_(self.table.weight, std=0.02)
+
+    def embed(self, x: Vectors, layout: Layout) -> Vectors:
+        if layout.reach > self.max_length:
+            raise ValueError(
+                f"positions up to {layout.reach - 1} were asked for, but the learned table has "
+                f"{self.max_length}; shorten the input, raise max_length and train again, "
+                f"or choose a scheme that extends (rotary, alibi, sinusoidal)"
+            )
+        return x + self.table(layout.positions)
+
+
+class Sinusoidal(Position):
+    """Waves of many lengths, sine and cosine in turns. Vaswani et al., 2017.
+
+    p[i, 2j] = sin(i / 10000^(2j/D)) and p[i, 2j+1] = cos(i / 10000^(2j/D)). Moving by δ turns each
+    (sine, cosine) pair by an angle that depends on δ and j alone.
+    """
+
+    def embed(self, x: Vectors, layout: Layout) -> Vectors:
+        return x + waves(layout.positions, self.dim).to(x.dtype)
+
+
+def waves(at: Int[Tensor, "*at"], channels: int) -> Float[Tensor, "*at channels"]:
+    """The sinusoidal code of these positions, in fp32."""
+    angle = at[..., None] * frequencies(channels, at.device)  # (..., channels / 2, rounded up)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., :channels]
+
+
+def frequencies(
+    channels: int, device: torch.device, base: float = 10_000.0
+) -> Float[Tensor, " half"]:
+    """One for each pair of channels, falling geometrically from 1 to nearly 1 / base."""
+    pairs = torch.arange(0, channels, 2, device=device, dtype=torch.float32)
+    return torch.exp(pairs * (-math.log(base) / channels))

@@ -1,0 +1,130 @@
+"""The third door: add to the score what the distance between query and key is worth."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.core.bias import DistanceBias
+from glassformer.core.layout import Layout
+from glassformer.core.positions.absolute import waves
+from glassformer.core.positions.base import Position
+from glassformer.core.shapes import ByHead
+
+
+class Alibi(Position):
+    """Subtract a little for every step between query and key. Press et al., 2021."""
+
+    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+        distance = distances(queries, keys)
+        slopes = alibi_slopes(self.heads).to(q.device)
+        return DistanceBias(-slopes[:, None] * distance.abs(), low=1 - queries.reach)
+
+
+class T5(Position):
+    """A learned number for each bucket of distances. Raffel et al., 2020.
+
+    Near ones have a bucket each, further ones share ever wider ones.
+
+    Args:
+        buckets: How many; half of them for each direction.
+        max_distance: From here on, all distances share the last bucket.
+        both_ways: False where keys never lie ahead (a causal model), so that all look back.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_length: int,
+        *,
+        width: int | None = None,
+        buckets: int = 32,
+        max_distance: int = 128,
+        both_ways: bool = True,
+    ) -> None:
+        super().__init__(dim, heads, max_length, width=width)
+        self.max_distance, self.both_ways = max_distance, both_ways
+        self.worth = nn.Embedding(buckets, heads)
+        nn.init.normal_(self.worth.weight, std=0.02)
+
+    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+        distance = torch.arange(-self.max_distance, self.max_distance + 1, device=q.device)
+        return DistanceBias(self.worth(self.bucket(distance)).T, low=-self.max_distance)
+
+    def bucket(self, distance: Int[Tensor, " W"]) -> Int[Tensor, " W"]:
+        """Small distances have one each; larger ones share, evenly on a logarithmic scale."""
+        buckets, steps = self.worth.num_embeddings, (-distance).clamp(min=0)
+        ahead = torch.zeros_like(distance)
+        if self.both_ways:
+            buckets, steps = buckets // 2, distance.abs()
+            ahead = (distance > 0) * buckets
+        exact = buckets // 2
+        reach = math.log(self.max_distance / exact)
+        shared = exact + (steps.clamp(min=1) / exact).log() / reach * (buckets - exact)
+        return ahead + torch.where(steps < exact, steps, shared.long().clamp(max=buckets - 1))
+
+
+class Shaw(Position):
+    """A learned key for each distance up to `clip`: q·(k + a). Shaw et al., 2018.
+
+    The paper's second table, added to the values, is left out: its own ablation finds no gain in
+    it.
+    """
+
+    def __init__(
+        self, dim: int, heads: int, max_length: int, *, width: int | None = None, clip: int = 16
+    ) -> None:
+        super().__init__(dim, heads, max_length, width=width)
+        self.clip = clip
+        self.keys = nn.Embedding(2 * clip + 1, self.width)
+        nn.init.normal_(self.keys.weight, std=0.02)
+
+    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+        scores = q @ self.keys.weight.T / math.sqrt(q.shape[-1])  # (B, H, T, W) or (N, H, W)
+        return DistanceBias(scores, low=-self.clip, by_query=True)
+
+
+class TransformerXL(Position):
+    """Content and distance scored apart: (q + u)·k + (q + v)·r. Dai et al., 2019.
+
+    r is a projection of the sinusoidal code of the distance.
+    """
+
+    def __init__(self, dim: int, heads: int, max_length: int, *, width: int | None = None) -> None:
+        super().__init__(dim, heads, max_length, width=width)
+        self.to_r = nn.Linear(dim, heads * self.width, bias=False)
+        self.content = nn.Parameter(torch.zeros(heads, self.width))  # u
+        self.distance = nn.Parameter(torch.zeros(heads, self.width))  # v
+
+    def turn(self, q: ByHead, k: ByHead, layout: Layout) -> tuple[ByHead, ByHead]:
+        return q + by_head(self.content, q), k
+
+    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+        back = -distances(queries, keys)  # the paper counts from the key to the query
+        r = self.to_r(waves(back, self.dim).to(q.dtype)).unflatten(
+            -1, (self.heads, -1)
+        )  # (W, H, K)
+        q = q + by_head(self.distance - self.content, q)
+        shape = "bhtk,whk->bhtw" if q.ndim == 4 else "nhk,whk->nhw"
+        scores = torch.einsum(shape, q, r) / math.sqrt(q.shape[-1])
+        return DistanceBias(scores, low=1 - queries.reach, by_query=True)
+
+
+def distances(queries: Layout, keys: Layout) -> Int[Tensor, " W"]:
+    """Every distance `key - query` that can occur, in order; the first is 1 - queries.reach."""
+    return torch.arange(1 - queries.reach, keys.reach, device=queries.device)
+
+
+def by_head(vector: Float[Tensor, "H K"], q: ByHead) -> Float[Tensor, "H ... K"]:
+    """A vector for each head, ready to be added to queries."""
+    return vector[:, None] if q.ndim == 4 else vector
+
+
+def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
+    """A geometric series; past a power of two, filled from the odd terms of the next one."""
+    power = 2 ** math.floor(math.log2(heads))
+    slopes = 2.0 ** (-8.0 * torch.arange(1, power + 1) / power)
+    between = 2.0 ** (-4.0 * torch.arange(1, 2 * (heads - power) + 1, 2) / power)
+    return torch.cat([slopes, between])

@@ -1,0 +1,126 @@
+"""The second door: turn queries and keys by an angle that grows with position.
+
+The angle between a query and a key then depends only on how far apart they are. Su et al., 2021.
+A model is stretched to texts longer than it was trained on by slowing the turning down, which is
+what a `Scaling` does: `Linear`, `Ntk` or `Yarn`.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.core.positions.absolute import frequencies
+from glassformer.core.positions.base import Position
+from glassformer.core.shapes import ByHead
+
+
+class Scaling(ABC):
+    """How fast each pair of channels turns, for texts `factor` times as long."""
+
+    @abstractmethod
+    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+        """Radians a step, for each pair of channels."""
+
+    @property
+    def sharpness(self) -> float:
+        """A factor on queries and keys that makes up for softmax over more keys."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Linear(Scaling):
+    """Every pair turns `factor` times slower: positions are squeezed. Chen et al., 2023."""
+
+    factor: float
+
+    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+        return frequencies(width, device, base) / self.factor
+
+
+@dataclass(frozen=True)
+class Ntk(Scaling):
+    """Slow pairs slow down, the fastest keeps its pace: a larger base. bloc97, 2023."""
+
+    factor: float
+
+    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+        return frequencies(width, device, base * self.factor ** (width / (width - 2)))
+
+
+@dataclass(frozen=True)
+class Yarn(Scaling):
+    """Pairs that turn often keep their pace, the rest is squeezed. Peng et al., 2023.
+
+    Between the two lies a ramp.
+
+    Args:
+        trained_length: The length the model was trained on.
+        fast: A pair that turns this often within it is left alone.
+        slow: A pair that turns less often than this is squeezed by the whole factor.
+    """
+
+    factor: float
+    trained_length: int
+    fast: float = 32.0
+    slow: float = 1.0
+
+    @property
+    def sharpness(self) -> float:
+        return 1.0 if self.factor <= 1 else 0.1 * math.log(self.factor) + 1.0
+
+    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+        own = frequencies(width, device, base)
+        low = max(math.floor(self._pair_turning(self.fast, width, base)), 0)
+        high = min(math.ceil(self._pair_turning(self.slow, width, base)), width - 1)
+        pairs = torch.arange(len(own), device=device, dtype=torch.float32)
+        squeezed = ((pairs - low) / max(high - low, 0.001)).clamp(0, 1)
+        return own / self.factor * squeezed + own * (1 - squeezed)
+
+    def _pair_turning(self, times: float, width: int, base: float) -> float:
+        """Which pair, as a fraction, turns `times` times within the trained length."""
+        return width * math.log(self.trained_length / (times * 2 * math.pi)) / (2 * math.log(base))
+
+
+class Rotary(Position):
+    """Turn each pair of channels by position times frequency; angles are always fp32.
+
+    Args:
+        base: The slowest pair turns once in about 2π * base steps.
+        scaling: How to stretch to longer texts.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        max_length: int,
+        *,
+        width: int | None = None,
+        base: float = 10_000.0,
+        scaling: Scaling | None = None,
+    ) -> None:
+        super().__init__(dim, heads, max_length, width=width)
+        if self.width % 2:
+            raise ValueError(
+                f"rotary positions turn pairs of channels, but a head has {self.width}; "
+                f"choose an even width"
+            )
+        self.base, self.scaling = base, scaling or Linear(1.0)
+
+    def turn(self, q: ByHead, k: ByHead, layout: Layout) -> tuple[ByHead, ByHead]:
+        speed = self.scaling.frequencies(q.shape[-1], self.base, q.device)
+        angle = layout.positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
+        cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # all heads alike
+        sin = (angle.sin() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)
+        return turned(q, cos, sin), turned(k, cos, sin)
+
+
+def turned(x: ByHead, cos: Float[Tensor, "... half"], sin: Float[Tensor, "... half"]) -> ByHead:
+    """Rotate channel j together with channel j + K/2."""
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)

@@ -148,7 +148,7 @@ def test_lengths_of_a_wrong_shape_are_refused_in_words(shape):
 def test_lengths_beyond_the_keys_are_refused_in_words():
     with pytest.raises(
         ValueError,
-        match="^a valid length is 8, but there are only 7 keys; "
+        match=r"^a valid length is 8, but there are only 7 keys; "
         "shorten it to 7 or pad the keys to 8$",
     ):
         masked_softmax(torch.zeros(B, T, S), torch.tensor([3, 8]))
@@ -157,7 +157,7 @@ def test_lengths_beyond_the_keys_are_refused_in_words():
 def test_negative_lengths_are_refused_in_words():
     with pytest.raises(
         ValueError,
-        match="^a valid length is -1, and must be from 0 to 7, the number of keys; "
+        match=r"^a valid length is -1, and must be from 0 to 7, the number of keys; "
         "use 0 for a query that may see nothing$",
     ):
         masked_softmax(torch.zeros(B, T, S), torch.tensor([-1, 3]))
@@ -185,7 +185,7 @@ def test_dot_product_attention_equals_torch(lengths):
 def test_a_dot_product_of_different_widths_is_refused_in_words():
     with pytest.raises(
         ValueError,
-        match="^a dot product needs one width: queries have 11, keys 13; "
+        match=r"^a dot product needs one width: queries have 11, keys 13; "
         "project one of them, or use AdditiveAttention$",
     ):
         dot_product_attention(torch.zeros(B, T, K), torch.zeros(B, S, W), torch.zeros(B, S, W))

@@ -33,10 +33,10 @@ class Layout:
         reach: No token stands at this position or beyond.
         device: Where the tensors below live.
         row_lengths: (B,) tokens in each row, or None when every row has `longest`.
-        starts: (B,) position of each row's first token, (1,) when all rows agree, None when it is
-        0. offsets: (B + 1,) where each row begins in the packed form, and the total; None when
-        padded. row_of: (N,) the row of each packed token; None when padded. fillers: How many of
-        the last rows only fill a packed batch up to its budget.
+        starts: (B,) position of each row's first token; (1,) when all agree, None when it is 0.
+        offsets: (B + 1,) where each row begins in the pack, and the total; None when padded.
+        row_of: (N,) the row of each packed token; None when padded.
+        fillers: How many of the last rows only fill a packed batch up to its budget.
     """
 
     rows: int
@@ -93,9 +93,7 @@ class Layout:
             reach=longest,
             device=row_lengths.device,
             row_lengths=row_lengths,
-            offsets=F.pad(
-                row_lengths.cumsum(0), (1, 0)
-            ).int(),  # int32, as the flash kernels want it
+            offsets=F.pad(row_lengths.cumsum(0), (1, 0)).int(),  # as flash kernels want it
             row_of=torch.arange(len(row_lengths)).repeat_interleave(row_lengths),
             fillers=len(fillers),
         )
@@ -105,6 +103,13 @@ class Layout:
     def is_packed(self) -> bool:
         """Whether tokens lie end to end rather than in padded rows."""
         return self.offsets is not None
+
+    @property
+    def bounds(self) -> Int[Tensor, " B+1"]:
+        """Where each row begins in the pack, and the total."""
+        if self.offsets is None:
+            raise ValueError("a padded layout has no bounds in a pack; call .as_packed() first")
+        return self.offsets
 
     @property
     def is_full(self) -> bool:
@@ -124,10 +129,9 @@ class Layout:
         if self.row_of is None:
             steps = torch.arange(self.longest, device=self.device)[None]  # (1, T)
             return steps if self.starts is None else steps + self.starts[:, None]  # (B, T)
-        assert self.offsets is not None
-        first = (
-            self.offsets[:-1] if self.starts is None else self.offsets[:-1] - self.starts
-        )  # (B,)
+        first = self.bounds[:-1]
+        if self.starts is not None:
+            first = first - self.starts
         return torch.arange(len(self.row_of), device=self.device) - first[self.row_of]
 
     @property
@@ -183,10 +187,9 @@ def pack(x: Shaped[Tensor, "B T ..."], layout: Layout) -> Shaped[Tensor, "N ..."
 
 def _slots(layout: Layout) -> Int[Tensor, " N"]:
     """Where each packed token lies in the flattened padded form."""
-    if layout.offsets is None or layout.row_of is None:
-        raise ValueError("pad and pack take the packed layout; call .as_packed() first")
-    within = torch.arange(len(layout.row_of), device=layout.device) - layout.offsets[layout.row_of]
-    return layout.row_of * layout.longest + within
+    gaps = torch.arange(layout.rows, device=layout.device) * layout.longest - layout.bounds[:-1]
+    assert layout.row_of is not None  # a layout with bounds has it
+    return torch.arange(len(layout.row_of), device=layout.device) + gaps[layout.row_of]
 
 
 def _checked(

@@ -33,8 +33,8 @@ def variable_length(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
         q,
         k if shared == 1 else k.repeat_interleave(shared, dim=1),
         v if shared == 1 else v.repeat_interleave(shared, dim=1),
-        call.queries.offsets,
-        call.keys.offsets,
+        call.queries.bounds,
+        call.keys.bounds,
         call.queries.longest,
         call.keys.longest,
         scale=call.scale,
@@ -45,7 +45,7 @@ def variable_length(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
 
 def slice_by_slice(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
     """Each row on its own: nothing is padded and nothing is copied."""
-    q_ends, k_ends = call.queries.offsets.tolist(), call.keys.offsets.tolist()
+    q_ends, k_ends = call.queries.bounds.tolist(), call.keys.bounds.tolist()
     answers = []
     for row in range(call.queries.rows):
         ours, theirs = slice(*q_ends[row : row + 2]), slice(*k_ends[row : row + 2])

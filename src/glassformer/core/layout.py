@@ -80,9 +80,8 @@ class Layout:
         """Rows of these lengths, end to end.
 
         Args:
-            budget: Fill up to this many tokens with filler rows of at most `longest` tokens, so
-            that
-                batches of different content have one shape.
+            budget: Fill up to this many tokens with filler rows of at most `longest` tokens,
+                so that batches of different content have one shape.
         """
         given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
         fillers = _fillers(given, longest or max(given, default=0), budget)

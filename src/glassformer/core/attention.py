@@ -21,17 +21,26 @@ from glassformer.core.kernels.plain import attention_weights
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import Position
-from glassformer.core.shapes import ByHead, Vectors, merge_heads, split_heads
+from glassformer.core.shapes import (
+    Answers,
+    Keys,
+    MemoryVectors,
+    Queries,
+    Values,
+    Vectors,
+    merge_heads,
+    split_heads,
+)
 
 
-def attend(q: ByHead, k: ByHead, v: ByHead, call: Call, *, kernel: str = "auto") -> ByHead:
+def attend(q: Queries, k: Keys, v: Values, call: Call, *, kernel: str = "auto") -> Answers:
     """The answers, in the form of the queries, by the best kernel or the one forced by name."""
     check(q, k, v, call)
     return run(choose(q, k, v, call, forced=kernel), q, k, v, call)
 
 
 def weigh(
-    q: ByHead, k: ByHead, v: ByHead, call: Call, *, kernel: str = "auto"
+    q: Queries, k: Keys, v: Values, call: Call, *, kernel: str = "auto"
 ) -> Float[Tensor, "B H T S"]:
     """The weights `attend` would use, in padded form. Only `plain` can give them."""
     check(q, k, v, call)
@@ -41,8 +50,8 @@ def weigh(
 
 
 def describe(
-    q: ByHead,
-    k: ByHead,
+    q: Queries,
+    k: Keys,
     *,
     mask: Mask = everything,
     queries: Layout | None = None,
@@ -134,14 +143,14 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         x: Vectors,
-        memory: Vectors | Memory | None = None,
+        memory: MemoryVectors | Memory | None = None,
         *,
         mask: Mask = everything,
         position: Position | None = None,
         cache: Cache | None = None,
         layout: Layout | None = None,
         memory_layout: Layout | None = None,
-    ) -> Vectors:
+    ) -> Float[Tensor, "*tokens out"]:
         """Answers for `x`.
 
         Args:
@@ -164,7 +173,7 @@ class MultiHeadAttention(nn.Module):
     def weights(
         self,
         x: Vectors,
-        memory: Vectors | Memory | None = None,
+        memory: MemoryVectors | Memory | None = None,
         *,
         mask: Mask = everything,
         position: Position | None = None,
@@ -177,7 +186,7 @@ class MultiHeadAttention(nn.Module):
             return weigh(*self._look_at_itself(x, mask, position, None, layout))
         return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
 
-    def keep(self, memory: Vectors, layout: Layout | None = None) -> Memory:
+    def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
         """The memory's keys and values, to be looked at many times."""
         layout = _fitting("memory", memory, layout)
         return Memory(*self._keys_and_values(memory), layout)
@@ -189,7 +198,7 @@ class MultiHeadAttention(nn.Module):
         position: Position | None,
         cache: Cache | None,
         layout: Layout,
-    ) -> tuple[ByHead, ByHead, ByHead, Call]:
+    ) -> tuple[Queries, Keys, Values, Call]:
         queries = layout if cache is None else cache.place(layout)
         q, (k, v), keys = self._queries(x), self._keys_and_values(x), queries
         if position is not None:
@@ -212,11 +221,11 @@ class MultiHeadAttention(nn.Module):
     def _look_at_memory(
         self,
         x: Vectors,
-        memory: Vectors | Memory,
+        memory: MemoryVectors | Memory,
         mask: Mask,
         layout: Layout,
         memory_layout: Layout | None,
-    ) -> tuple[ByHead, ByHead, ByHead, Call]:
+    ) -> tuple[Queries, Keys, Values, Call]:
         kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
         q, dropout = self._queries(x), self.dropout if self.training else 0.0
         call = describe(
@@ -224,11 +233,11 @@ class MultiHeadAttention(nn.Module):
         )
         return q, kept.k, kept.v, call
 
-    def _queries(self, x: Vectors) -> ByHead:
+    def _queries(self, x: Vectors) -> Queries:
         q = split_heads(self.to_q(x), self.heads)
         return q if self.q_norm is None else self.q_norm(q)
 
-    def _keys_and_values(self, x: Vectors) -> tuple[ByHead, ByHead]:
+    def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
         k, v = split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
         return k if self.k_norm is None else self.k_norm(k), v
 
@@ -238,7 +247,7 @@ def full_layout(x: Tensor, steps: int = 1) -> Layout:
     return Layout.full(x.shape[0], x.shape[steps], x.device)
 
 
-def check(q: ByHead, k: ByHead, v: ByHead, call: Call) -> None:
+def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
     """Refuse vectors that do not fit together, with both numbers."""
     call.mask.check_rows(call.queries.rows)
     if q.shape[1] % k.shape[1]:

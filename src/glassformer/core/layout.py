@@ -45,7 +45,7 @@ class Layout:
     device: torch.device
     row_lengths: Int[Tensor, " B"] | None = None
     starts: Int[Tensor, " b"] | None = None
-    offsets: Int[Tensor, " B+1"] | None = None
+    offsets: Int[Tensor, " bounds"] | None = None
     row_of: Int[Tensor, " N"] | None = None
     fillers: int = 0
 
@@ -104,7 +104,7 @@ class Layout:
         return self.offsets is not None
 
     @property
-    def bounds(self) -> Int[Tensor, " B+1"]:
+    def bounds(self) -> Int[Tensor, " bounds"]:
         """Where each row begins in the pack, and the total."""
         if self.offsets is None:
             raise ValueError("a padded layout has no bounds in a pack; call .as_packed() first")

@@ -1,13 +1,21 @@
-"""The two forms a tensor of tokens comes in, padded and packed, by their one name.
+"""The forms a tensor of tokens comes in, padded or packed, by their one name.
 
-The letters are explained in `glassformer.core`.
+The letters are explained in `glassformer.core`; P counts the tokens of a packed memory.
 """
 
 from jaxtyping import Float
 from torch import Tensor
 
 Vectors = Float[Tensor, "B T D"] | Float[Tensor, "N D"]
+MemoryVectors = Float[Tensor, "B S E"] | Float[Tensor, "P E"]
+
 ByHead = Float[Tensor, "B H T K"] | Float[Tensor, "N H K"]
+Queries = ByHead
+Keys = Float[Tensor, "B G S K"] | Float[Tensor, "P G K"]
+Values = Float[Tensor, "B G S W"] | Float[Tensor, "P G W"]
+Answers = Float[Tensor, "B H T W"] | Float[Tensor, "N H W"]
+NewKeys = Float[Tensor, "B G T K"] | Float[Tensor, "N G K"]
+NewValues = Float[Tensor, "B G T W"] | Float[Tensor, "N G W"]
 
 
 def split_heads(x: Vectors, heads: int) -> ByHead:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import ByHead, Keys, NewKeys, NewValues, Values
 
 
 class Cache(ABC):
@@ -19,7 +19,7 @@ class Cache(ABC):
         """The layout of new tokens, standing after those already held. A placed one stays."""
 
     @abstractmethod
-    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         """Add new keys and values (their layout placed); return all of them and their layout."""
 
 
@@ -27,8 +27,8 @@ class Cache(ABC):
 class Memory:
     """Keys and values of a finished sequence, computed once: what cross-attention looks at."""
 
-    k: ByHead
-    v: ByHead
+    k: Keys
+    v: Values
     layout: Layout
 
 

@@ -16,7 +16,7 @@ from glassformer.core.caches.base import (
     refuse_other_batch,
 )
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
 class FixedCache(Cache):
@@ -48,7 +48,7 @@ class FixedCache(Cache):
         refuse_other_batch(len(self._k), layout)
         return layout.shifted(self.lengths.clone(), reach=self.capacity)
 
-    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         refuse_other_batch(len(self._k), layout)
         refuse_gradient("a FixedCache", k, v)
         row, position = addresses(layout)

@@ -13,7 +13,7 @@ from glassformer.core.caches.base import (
     refuse_other_batch,
 )
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
 class GrowingCache(Cache):
@@ -38,7 +38,7 @@ class GrowingCache(Cache):
             starts = torch.full((1,), self._longest, device=layout.device)
         return layout.shifted(starts, reach=self._longest + layout.longest)
 
-    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         if self._k is not None:
             refuse_other_batch(len(self._k), layout)
         self._k = self._joined(self._k, k, layout)
@@ -48,7 +48,7 @@ class GrowingCache(Cache):
         self._longest = layout.reach
         return self._k.transpose(1, 2), self._v.transpose(1, 2), self._layout(layout)
 
-    def _joined(self, old: Tensor | None, new: ByHead, layout: Layout) -> Float[Tensor, "B S G K"]:
+    def _joined(self, old: Tensor | None, new: NewKeys, layout: Layout) -> Float[Tensor, "B S G K"]:
         """The old tokens and the new ones at their positions."""
         even = self._lengths is None and layout.is_full
         if even and old is None:

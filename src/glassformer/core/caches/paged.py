@@ -27,7 +27,7 @@ from glassformer.core.caches.base import (
     refuse_other_batch,
 )
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
 class PagePool:
@@ -189,7 +189,7 @@ class PagedCache(Cache):
             raise ValueError("a paged cache needs the layout that PagePool.extend returned with it")
         return layout
 
-    def append(self, k: ByHead, v: ByHead, layout: Layout) -> tuple[ByHead, ByHead, Layout]:
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         refuse_other_batch(len(self._table), layout)
         refuse_gradient("a paged cache", k, v)
         page, slot = self._slots(layout)

@@ -17,7 +17,7 @@ from glassformer.core.kernels.fused import FUSED
 from glassformer.core.kernels.loop import LOOP
 from glassformer.core.kernels.packed import PACKED
 from glassformer.core.kernels.plain import PLAIN
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Keys, Queries, Values
 from glassformer.errors import unknown
 
 __all__ = ["KERNELS", "Call", "Kernel", "Supports", "choose"]
@@ -39,7 +39,7 @@ PREFERENCE = (
 
 
 def choose(
-    q: ByHead, k: ByHead, v: ByHead, call: Call, *, forced: str = "auto", weights: bool = False
+    q: Queries, k: Keys, v: Values, call: Call, *, forced: str = "auto", weights: bool = False
 ) -> Kernel:
     """The kernel for this call: the forced one, or the first that suits and supports it."""
     if forced == "auto":
@@ -50,7 +50,7 @@ def choose(
     return _forced("plain" if forced == "auto" else forced, q, k, v, call, weights)
 
 
-def _forced(name: str, q: ByHead, k: ByHead, v: ByHead, call: Call, weights: bool) -> Kernel:
+def _forced(name: str, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> Kernel:
     """The named kernel, or a sentence on why not."""
     if name not in KERNELS:
         raise ValueError(unknown("kernel", name, [*KERNELS, "auto"]))

@@ -13,7 +13,7 @@ import torch
 from glassformer.core.bias import DistanceBias
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Supports:
     weights: bool = False
     two_widths: bool = True  # values of another width than the keys
 
-    def missing(self, q: ByHead, k: ByHead, v: ByHead, call: Call, weights: bool) -> str | None:
+    def missing(self, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> str | None:
         """What this call needs and is not here; None when all of it is."""
         if weights and not self.weights:
             return "give the weights"
@@ -77,12 +77,12 @@ class Kernel:
         suits: Whether it is worth choosing for a call it supports, when nobody forces it.
     """
 
-    run: Callable[[ByHead, ByHead, ByHead, Call], ByHead]
+    run: Callable[[Queries, Keys, Values, Call], Answers]
     form: Literal["padded", "packed", "either"]
     supports: Mapping[str, Supports]
-    suits: Callable[[ByHead, Call], bool]
+    suits: Callable[[Queries, Call], bool]
 
-    def missing(self, q: ByHead, k: ByHead, v: ByHead, call: Call, weights: bool) -> str | None:
+    def missing(self, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> str | None:
         """Why it cannot take this call; None when it can."""
         declared = self.supports.get(q.device.type)
         if declared is None:
@@ -100,6 +100,6 @@ def _is_plain_band(call: Call) -> bool:
     return call.mask.band == (None, None) or (call.mask.band is not None and call.aligned)
 
 
-def _wants_gradient(q: ByHead, k: ByHead, v: ByHead, call: Call) -> bool:
+def _wants_gradient(q: Queries, k: Keys, v: Values, call: Call) -> bool:
     tensors = [q, k, v] if call.bias is None else [q, k, v, call.bias.table]
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)

@@ -11,22 +11,22 @@ from functools import cache
 from typing import Any, cast
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 LONG = 1024  # from here on, skipping what is hidden pays for building the block mask
 CHEAP = ((None, None), (None, 0))  # bands that the other kernels never lay out
 
 
-def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Attention by rules; a packed batch is one long row of strangers who do not see each other."""
     packed = call.queries.is_packed
     if packed:
-        q, k, v = (x.transpose(0, 1)[None] for x in (q, k, v))  # (1, H, N, K)
+        q, k, v = as_one_row(q), as_one_row(k), as_one_row(v)
     answer = flex_attention(q.device.type)(
         q,
         k,
@@ -39,68 +39,74 @@ def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
     return answer[0].transpose(0, 1) if packed else answer
 
 
-def block_mask(q: ByHead, k: ByHead, call: Call) -> Any:
-    """The mask over these tokens, with padding and strangers hidden, in blocks."""
+def block_mask(q: Queries, k: Keys, call: Call) -> Any:
+    """Who may see whom in these rows, in blocks: the mask, and neither padding nor strangers."""
     from torch.nn.attention.flex_attention import create_block_mask
 
-    q_row, q_at = whereabouts(call.queries)
-    k_row, k_at = whereabouts(call.keys)
-
-    def in_pack(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return call.mask.sees(q_row[i], q_at[i], k_at[j]) & (q_row[i] == k_row[j])
-
-    def in_rows(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return call.mask.sees(b, q_at[b, i], k_at[b, j]) & (j < lengths[b])
-
-    lengths = call.keys.lengths
-    rule = in_pack if call.queries.is_packed else in_rows
-    return create_block_mask(rule, len(q), None, q.shape[2], k.shape[2], device=q.device)
+    q_row, q_at, _ = whereabouts(call.queries)
+    k_row, k_at, k_real = whereabouts(call.keys)
+    sees = call.mask.sees
+    return create_block_mask(
+        lambda b, h, i, j: (
+            sees(q_row[b, i], q_at[b, i], k_at[b, j]) & k_real[b, j] & (q_row[b, i] == k_row[b, j])
+        ),
+        len(q),
+        None,
+        q.shape[2],
+        k.shape[2],
+        device=q.device,
+    )
 
 
 def score_rule(call: Call) -> Callable[..., Tensor] | None:
     """What the position scheme adds to a score."""
-    bias = call.bias
-    if bias is None:
+    if call.bias is None:
         return None
-    (_, q_at), (_, k_at) = whereabouts(call.queries), whereabouts(call.keys)
-    packed, table, last = call.queries.is_packed, bias.table, bias.table.shape[-1] - 1
+    (_, q_at, _), (_, k_at, _) = whereabouts(call.queries), whereabouts(call.keys)
+    table, low, last = call.bias.table, call.bias.low, call.bias.table.shape[-1] - 1
+    if not call.bias.by_query:
+        return lambda score, b, h, i, j: (
+            score + table[h, (k_at[b, j] - q_at[b, i] - low).clamp(0, last)]
+        )
+    table = as_one_row(table) if call.queries.is_packed else table
+    return lambda score, b, h, i, j: (
+        score + table[b, h, i, (k_at[b, j] - q_at[b, i] - low).clamp(0, last)]
+    )
 
-    def add(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        distance = k_at[j] - q_at[i] if packed else k_at[b, j] - q_at[b, i]
-        entry = (distance - bias.low).clamp(0, last)
-        if not bias.by_query:
-            return score + table[h, entry]
-        return score + (table[i, h, entry] if packed else table[b, h, i, entry])
 
-    return add
+def as_one_row(x: Float[Tensor, "N H K"]) -> Float[Tensor, "1 H N K"]:
+    """A pack as a batch of one."""
+    return x.transpose(0, 1)[None]
 
 
-def whereabouts(layout: Layout) -> tuple[Int[Tensor, "..."], Int[Tensor, "..."]]:
-    """The row and the position of every token: (N,) packed, (B, T) padded."""
+def whereabouts(
+    layout: Layout,
+) -> tuple[Int[Tensor, "b T"], Int[Tensor, "b T"], Bool[Tensor, "b T"]]:
+    """The row and the position of every token and whether it is one, a pack as one long row."""
     if layout.row_of is not None:
-        return layout.row_of, layout.positions
+        return layout.row_of[None], layout.positions[None], layout.row_of[None] >= 0
     rows = torch.arange(layout.rows, device=layout.device)[:, None]
     shape = (layout.rows, layout.longest)
-    return rows.expand(shape), layout.positions.expand(shape)
+    return rows.expand(shape), layout.positions.expand(shape), layout.real
 
 
 @cache
-def flex_attention(device: str) -> Callable[..., ByHead]:
+def flex_attention(device: str) -> Callable[..., Answers]:
     """PyTorch's function, compiled once where compiling is what makes it fast."""
     from torch.nn.attention import flex_attention as library
 
     if device == "cuda":
-        return cast(Callable[..., ByHead], torch.compile(library.flex_attention, dynamic=True))
+        return cast(Callable[..., Answers], torch.compile(library.flex_attention, dynamic=True))
 
-    def uncompiled(*args: Any, **kwargs: Any) -> ByHead:
+    def uncompiled(*args: Any, **kwargs: Any) -> Answers:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
-            return cast(ByHead, library.flex_attention(*args, **kwargs))
+            return cast(Answers, library.flex_attention(*args, **kwargs))
 
     return uncompiled
 
 
-def suits(q: ByHead, call: Call) -> bool:
+def suits(q: Queries, call: Call) -> bool:
     """Long sequences on CUDA whose mask or bias the other kernels would lay out."""
     laid_out = call.bias is not None or call.mask.band not in CHEAP
     return q.is_cuda and min(call.queries.longest, call.keys.longest) >= LONG and laid_out

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from glassformer.core.kernels.call import Call, Kernel
 from glassformer.core.layout import Layout, pack, pad
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, ByHead, Keys, Queries, Values
 
 
-def run(kernel: Kernel, q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """The kernel's answer, in the form of the queries."""
     packed = call.queries.is_packed
     if kernel.form == "either" and packed == call.keys.is_packed:
@@ -19,7 +19,7 @@ def run(kernel: Kernel, q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
     return packed_up(answer, call.queries) if packed else answer
 
 
-def padded_call(q: ByHead, k: ByHead, v: ByHead, call: Call) -> tuple[ByHead, ByHead, ByHead, Call]:
+def padded_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:
     """The same call with rows padded."""
     if not (call.queries.is_packed or call.keys.is_packed):
         return q, k, v, call
@@ -31,7 +31,7 @@ def padded_call(q: ByHead, k: ByHead, v: ByHead, call: Call) -> tuple[ByHead, By
     return q, k, v, replace(call, queries=queries, keys=keys, bias=bias)
 
 
-def packed_call(q: ByHead, k: ByHead, v: ByHead, call: Call) -> tuple[ByHead, ByHead, ByHead, Call]:
+def packed_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:
     """The same call with tokens end to end."""
     if call.queries.is_packed and call.keys.is_packed:
         return q, k, v, call

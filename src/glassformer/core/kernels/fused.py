@@ -11,13 +11,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 
-def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Attention without ever holding the weights."""
     width, wide = v.shape[-1], max(q.shape[-1], v.shape[-1])
-    causal = is_causal(q, k, call)
+    causal = is_causal(call)
     answer = F.scaled_dot_product_attention(
         widened(q, wide),
         widened(k, wide),
@@ -31,18 +31,17 @@ def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
     return answer[..., :width]
 
 
-def is_causal(q: ByHead, k: ByHead, call: Call) -> bool:
+def is_causal(call: Call) -> bool:
     """Whether the kernel's own causal mask is this call's mask.
 
-    It counts from the first key, so rows must start at zero. Padding stands after all real tokens,
-    where no real query looks.
+    It counts from the first key, so the queries must be all of the keys. Padding stands after all
+    real tokens, where no real query looks.
     """
-    starts_at_zero = call.aligned and call.queries.starts is None
-    same = q.shape[2] == k.shape[2] > 1
-    return call.bias is None and call.mask.band == (None, 0) and starts_at_zero and same
+    queries_are_keys = call.aligned and call.queries.starts is None
+    return queries_are_keys and call.bias is None and call.mask.band == (None, 0)
 
 
-def mask_table(q: ByHead, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor, "b H T S"] | None:
+def mask_table(q: Queries, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor, "b H T S"] | None:
     """What may be seen as the smallest tensor that says it, None where everything may."""
     allowed: Tensor | None
     if not sees_all_keys(call):
@@ -61,7 +60,7 @@ def sees_all_keys(call: Call) -> bool:
     return call.mask.band == (None, None) or (newest and call.mask.band == (None, 0))
 
 
-def widened(x: ByHead, width: int) -> ByHead:
+def widened(x: Float[Tensor, "B H T _"], width: int) -> Float[Tensor, "B H T wide"]:
     """Zeros up to `width`, which change no score: the flash path wants keys and values alike."""
     return x if x.shape[-1] == width else F.pad(x, (0, width - x.shape[-1]))
 

@@ -8,10 +8,10 @@ import torch
 
 from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 
-def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Each query averages the values it may see, weighted by exp(q·k * scale + bias)."""
     rows, heads, steps, _ = q.shape
     shared = heads // k.shape[1]

@@ -14,15 +14,15 @@ from glassformer.core.bias import DistanceBias
 from glassformer.core.kernels import fused
 from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 
-def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Attention of packed queries over packed keys, row by row."""
     return variable_length(q, k, v, call) if q.is_cuda else slice_by_slice(q, k, v, call)
 
 
-def variable_length(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """One flash kernel for all rows; it counts a band from the end of each, as `aligned` says."""
     from torch.nn.attention.varlen import varlen_attn
 
@@ -43,7 +43,7 @@ def variable_length(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
     return cast(Tensor, answer)
 
 
-def slice_by_slice(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def slice_by_slice(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Each row on its own: nothing is padded and nothing is copied."""
     q_ends, k_ends = call.queries.bounds.tolist(), call.keys.bounds.tolist()
     answers = []

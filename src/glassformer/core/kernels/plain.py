@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 
 def attention_weights(
@@ -28,13 +28,13 @@ def attention_weights(
     return weights.masked_fill(~allowed, 0.0).to(q.dtype)
 
 
-def attend(q: ByHead, k: ByHead, v: ByHead, call: Call) -> ByHead:
+def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Average the values by those weights."""
     weights = attention_weights(q, k, call)
     return F.dropout(weights, call.dropout) @ share(v, q)
 
 
-def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T K"]) -> Float[Tensor, "B H S K"]:
+def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T _"]) -> Float[Tensor, "B H S K"]:
     """Give every query head its key head: grouped heads are repeated heads."""
     return x.repeat_interleave(q.shape[1] // x.shape[1], dim=1)
 

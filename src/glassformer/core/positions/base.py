@@ -4,7 +4,7 @@ from torch import nn
 
 from glassformer.core.bias import DistanceBias
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import ByHead, Vectors
+from glassformer.core.shapes import NewKeys, Queries, Vectors
 
 
 class Position(nn.Module):
@@ -26,10 +26,10 @@ class Position(nn.Module):
         """The first door: change the input, once, before the first block."""
         return x
 
-    def turn(self, q: ByHead, k: ByHead, layout: Layout) -> tuple[ByHead, ByHead]:
+    def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
         """The second door: change queries and keys, in every layer, before keys are cached."""
         return q, k
 
-    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias | None:
+    def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias | None:
         """The third door: add to the scores, in every layer."""
         return None

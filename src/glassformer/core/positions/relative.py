@@ -10,13 +10,13 @@ from glassformer.core.bias import DistanceBias
 from glassformer.core.layout import Layout
 from glassformer.core.positions.absolute import waves
 from glassformer.core.positions.base import Position
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import NewKeys, Queries
 
 
 class Alibi(Position):
     """Subtract a little for every step between query and key. Press et al., 2021."""
 
-    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+    def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias:
         distance = distances(queries, keys)
         slopes = alibi_slopes(self.heads).to(q.device)
         return DistanceBias(-slopes[:, None] * distance.abs(), low=1 - queries.reach)
@@ -49,7 +49,7 @@ class T5(Position):
         self.worth = nn.Embedding(buckets, heads)
         nn.init.normal_(self.worth.weight, std=0.02)
 
-    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+    def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias:
         distance = torch.arange(-self.max_distance, self.max_distance + 1, device=q.device)
         return DistanceBias(self.worth(self.bucket(distance)).T, low=-self.max_distance)
 
@@ -81,7 +81,7 @@ class Shaw(Position):
         self.keys = nn.Embedding(2 * clip + 1, self.width)
         nn.init.normal_(self.keys.weight, std=0.02)
 
-    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+    def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias:
         scores = q @ self.keys.weight.T / math.sqrt(q.shape[-1])  # (B, H, T, W) or (N, H, W)
         return DistanceBias(scores, low=-self.clip, by_query=True)
 
@@ -98,10 +98,10 @@ class TransformerXL(Position):
         self.content = nn.Parameter(torch.zeros(heads, self.width))  # u
         self.distance = nn.Parameter(torch.zeros(heads, self.width))  # v
 
-    def turn(self, q: ByHead, k: ByHead, layout: Layout) -> tuple[ByHead, ByHead]:
+    def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
         return q + by_head(self.content, q), k
 
-    def bias(self, q: ByHead, queries: Layout, keys: Layout) -> DistanceBias:
+    def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias:
         back = -distances(queries, keys)  # the paper counts from the key to the query
         r = self.to_r(waves(back, self.dim).to(q.dtype)).unflatten(
             -1, (self.heads, -1)
@@ -117,7 +117,7 @@ def distances(queries: Layout, keys: Layout) -> Int[Tensor, " W"]:
     return torch.arange(1 - queries.reach, keys.reach, device=queries.device)
 
 
-def by_head(vector: Float[Tensor, "H K"], q: ByHead) -> Float[Tensor, "H ... K"]:
+def by_head(vector: Float[Tensor, "H K"], q: Queries) -> Float[Tensor, "H ... K"]:
     """A vector for each head, ready to be added to queries."""
     return vector[:, None] if q.ndim == 4 else vector
 

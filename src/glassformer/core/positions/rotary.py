@@ -16,7 +16,7 @@ from torch import Tensor
 from glassformer.core.layout import Layout
 from glassformer.core.positions.absolute import frequencies
 from glassformer.core.positions.base import Position
-from glassformer.core.shapes import ByHead
+from glassformer.core.shapes import ByHead, NewKeys, Queries
 
 
 class Scaling(ABC):
@@ -112,7 +112,7 @@ class Rotary(Position):
             )
         self.base, self.scaling = base, scaling or Linear(1.0)
 
-    def turn(self, q: ByHead, k: ByHead, layout: Layout) -> tuple[ByHead, ByHead]:
+    def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
         speed = self.scaling.frequencies(q.shape[-1], self.base, q.device)
         angle = layout.positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
         cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # all heads alike

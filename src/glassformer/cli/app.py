@@ -1,0 +1,106 @@
+"""The command `glassformer`, as a function that takes arguments and returns an exit code.
+
+    0    fine
+    1    an error the person can mend, in one line on standard error
+    2    wrong usage
+    130  interrupted
+
+To add a command, write one function under `@app.command()`, with a sentence of help and an example.
+Import torch, and whatever imports it, inside the function: `--help` must answer at once.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from glassformer import __version__
+from glassformer.errors import GlassformerError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return what the shell should see."""
+    try:
+        typer.main.get_command(app)(args=argv, prog_name="glassformer")
+    except GlassformerError as error:
+        print(f"glassformer: {error}", file=sys.stderr)
+        return 1
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def _print_version(asked: bool) -> bool:
+    if asked:
+        print(f"glassformer {__version__}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def glassformer(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Train Transformers from scratch on your own data, run them fast, and see inside."""
+
+
+@app.command()
+def mask(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPRESSION", help="Rules, combined with & and |.")
+    ],
+    size: Annotated[
+        int, typer.Option(min=1, max=128, help="How many queries and keys to draw.")
+    ] = 8,
+) -> None:
+    """Draw who may see whom: a line a query, a column a key.
+
+    Rules: causal, everything, window(3), prefix(3), documents([3, 2]), valid_lengths([1, 3, 2]).
+
+    Example: glassformer mask "causal & window(3)"
+    """
+    from glassformer.cli.mask_expression import parse
+    from glassformer.core.layout import Layout
+
+    rule, square = parse(expression), Layout.full(1, size)
+    cells = rule.table(square, square)[0, 0].tolist()
+    console = Console(highlight=False)
+    if not console.is_terminal or not console.encoding.startswith("utf"):
+        print("\n".join("".join("#" if seen else "." for seen in line) for line in cells))
+        return
+    console.print(_blocks(cells, console.width))
+    console.print(Text(f"{rule}: a line a query, a column a key", style="dim"))
+
+
+def _blocks(cells: list[list[bool]], width: int) -> Text:
+    """Cells that look square: two characters each, or half a character where those do not fit."""
+    size = len(cells)
+    if 2 * size <= width:
+        dark, light = ("██", "cyan"), ("░░", "dim")
+        return Text("\n").join(
+            Text.assemble(*(dark if seen else light for seen in line)) for line in cells
+        )
+    if size > width:
+        raise GlassformerError(
+            f"a picture of {size} does not fit a terminal of {width} columns; use --size {width}"
+        )
+    if size % 2:
+        cells = [*cells, [False] * size]
+    halves = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
+    pairs = zip(cells[::2], cells[1::2], strict=True)
+    lines = ("".join(map(halves.__getitem__, zip(*pair, strict=True))) for pair in pairs)
+    return Text("\n".join(lines), style="cyan")

@@ -1,0 +1,116 @@
+"""Masks as a person types them: `causal & window(3)`.
+
+The text is never run. It is read into Python's syntax tree, and of all that Python can say only
+names of rules, whole numbers, lists of them, `&`, `|` and parentheses are let through. To add a
+rule, list it below.
+"""
+
+import ast
+import warnings
+from collections.abc import Callable
+
+from glassformer.core.masks import (
+    Mask,
+    causal,
+    documents,
+    everything,
+    prefix,
+    valid_lengths,
+    window,
+)
+from glassformer.errors import GlassformerError, unknown
+
+ALONE: dict[str, Mask] = {"causal": causal, "everything": everything}
+WITH_NUMBER: dict[str, Callable[[int], Mask]] = {"window": window, "prefix": prefix}
+WITH_LIST: dict[str, Callable[[list[int]], Mask]] = {
+    "documents": documents,
+    "valid_lengths": valid_lengths,
+}
+RULES = [*ALONE, *WITH_NUMBER, *WITH_LIST]
+
+LONGEST = 500  # characters
+DEEPEST = 32  # combinations inside each other
+LARGEST = 128  # number; no picture is larger
+
+
+def parse(expression: str) -> Mask:
+    """The mask that a text describes.
+
+    >>> parse("causal & (window(3) | prefix(1))")
+    causal & (window(3) | prefix(1))
+    """
+    if len(expression) > LONGEST:
+        raise GlassformerError(
+            f"the mask has {len(expression)} characters; shorten it to {LONGEST} or fewer"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's advice on text that is refused anyway
+            tree = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise GlassformerError(refusal(expression)) from None
+    return build(tree.body, depth=1)
+
+
+def build(node: ast.expr, depth: int) -> Mask:
+    """The mask of one piece of the tree."""
+    if depth > DEEPEST:
+        raise GlassformerError(
+            f"the mask combines more than {DEEPEST} rules inside each other; use fewer"
+        )
+    match node:
+        case ast.BinOp(left, ast.BitAnd(), right):
+            return build(left, depth + 1) & build(right, depth + 1)
+        case ast.BinOp(left, ast.BitOr(), right):
+            return build(left, depth + 1) | build(right, depth + 1)
+        case ast.Name(name):
+            return named(name)
+        case ast.Call(ast.Name(name), [argument], []):
+            return called(name, argument, node)
+    raise GlassformerError(refusal(ast.unparse(node)))
+
+
+def named(name: str) -> Mask:
+    """A rule that stands alone."""
+    if name in ALONE:
+        return ALONE[name]
+    if name in WITH_NUMBER:
+        raise GlassformerError(f"{name} needs a number: {name}(3)")
+    if name in WITH_LIST:
+        raise GlassformerError(f"{name} needs a list of numbers: {name}([3, 2])")
+    raise GlassformerError(unknown("rule", name, RULES))
+
+
+def called(name: str, argument: ast.expr, node: ast.Call) -> Mask:
+    """A rule with what it is given."""
+    if name in ALONE:
+        raise GlassformerError(f"{name} takes nothing: write {name}, not {ast.unparse(node)}")
+    if name not in RULES:
+        raise GlassformerError(unknown("rule", name, RULES))
+    try:
+        if name in WITH_NUMBER and isinstance(argument, ast.Constant):
+            return WITH_NUMBER[name](number(argument))
+        if name in WITH_LIST and isinstance(argument, ast.List):
+            return WITH_LIST[name]([number(item) for item in argument.elts])
+    except ValueError as error:
+        raise GlassformerError(f"{ast.unparse(node)}: {error}") from None
+    raise GlassformerError(refusal(ast.unparse(node)))
+
+
+def number(node: ast.expr) -> int:
+    """A whole number that a picture can show."""
+    if not isinstance(node, ast.Constant) or type(node.value) is not int:
+        raise GlassformerError(refusal(ast.unparse(node)))
+    if node.value > LARGEST:
+        raise GlassformerError(f"{node.value} is too large for a picture; use {LARGEST} or less")
+    return node.value
+
+
+def refusal(text: str) -> str:
+    """The sentence for what cannot be part of a mask."""
+    allowed = [
+        *ALONE,
+        *(f"{name}(n)" for name in WITH_NUMBER),
+        *(f"{name}([n, ...])" for name in WITH_LIST),
+    ]
+    return f"cannot read {text!r} as a mask; allowed are {', '.join(allowed)}, &, | and parentheses"

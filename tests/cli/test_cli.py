@@ -1,0 +1,267 @@
+"""The command line: what it prints, what it refuses, and the exit code the shell sees."""
+
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import pytest
+
+import glassformer
+from glassformer.cli import app, main, mask_expression
+from glassformer.core.masks import causal, prefix, window
+
+ALLOWED = (
+    "allowed are causal, everything, window(n), prefix(n), documents([n, ...]), "
+    "valid_lengths([n, ...]), &, | and parentheses"
+)
+CHOICES = "causal, everything, window, prefix, documents, valid_lengths"
+
+PICTURES = {
+    "causal & window(2)": """
+        #....
+        ##...
+        .##..
+        ..##.
+        ...##
+    """,
+    "(causal | prefix(3)) & documents([3, 2])": """
+        ###..
+        ###..
+        ###..
+        ...#.
+        ...##
+    """,
+    "causal | prefix(3) & window(2)": """
+        ##...
+        ###..
+        ###..
+        ####.
+        #####
+    """,
+    "valid_lengths([0, 3, 1])": """
+        .....
+        ###..
+        #....
+        #....
+        #....
+    """,
+    "everything": """
+        #####
+        #####
+        #####
+        #####
+        #####
+    """,
+}
+
+REFUSED = {
+    "casual": f"unknown rule 'casual'; did you mean 'causal'? The choices are {CHOICES}",
+    "windw(3)": f"unknown rule 'windw'; did you mean 'window'? The choices are {CHOICES}",
+    "__import__('os')": f"unknown rule '__import__'; the choices are {CHOICES}",
+    "__import__('os').getcwd()": f"cannot read \"__import__('os').getcwd()\" as a mask; {ALLOWED}",
+    "causal.__class__": f"cannot read 'causal.__class__' as a mask; {ALLOWED}",
+    "(lambda: causal)()": f"cannot read '(lambda: causal)()' as a mask; {ALLOWED}",
+    "[causal for _ in 'ab']": f"cannot read \"[causal for _ in 'ab']\" as a mask; {ALLOWED}",
+    "causal + causal": f"cannot read 'causal + causal' as a mask; {ALLOWED}",
+    "~causal": f"cannot read '~causal' as a mask; {ALLOWED}",
+    "causal and window(2)": f"cannot read 'causal and window(2)' as a mask; {ALLOWED}",
+    "causal &": f"cannot read 'causal &' as a mask; {ALLOWED}",
+    "x = causal": f"cannot read 'x = causal' as a mask; {ALLOWED}",
+    "causal\n& window(2)": f"cannot read 'causal\\n& window(2)' as a mask; {ALLOWED}",
+    "'\\d'": f"cannot read \"'\\\\\\\\d'\" as a mask; {ALLOWED}",
+    "causal\0": f"cannot read 'causal\\x00' as a mask; {ALLOWED}",
+    "": f"cannot read '' as a mask; {ALLOWED}",
+    "3": f"cannot read '3' as a mask; {ALLOWED}",
+    "window": "window needs a number: window(3)",
+    "documents": "documents needs a list of numbers: documents([3, 2])",
+    "causal(3)": "causal takes nothing: write causal, not causal(3)",
+    "window()": f"cannot read 'window()' as a mask; {ALLOWED}",
+    "window(2, 3)": f"cannot read 'window(2, 3)' as a mask; {ALLOWED}",
+    "window(size=3)": f"cannot read 'window(size=3)' as a mask; {ALLOWED}",
+    "window(*[3])": f"cannot read 'window(*[3])' as a mask; {ALLOWED}",
+    "window([3])": f"cannot read 'window([3])' as a mask; {ALLOWED}",
+    "window(-3)": f"cannot read 'window(-3)' as a mask; {ALLOWED}",
+    "window(3.5)": f"cannot read '3.5' as a mask; {ALLOWED}",
+    "window(True)": f"cannot read 'True' as a mask; {ALLOWED}",
+    "documents(3)": f"cannot read 'documents(3)' as a mask; {ALLOWED}",
+    "documents([causal])": f"cannot read 'causal' as a mask; {ALLOWED}",
+    "documents([[3, 2]])": f"cannot read '[3, 2]' as a mask; {ALLOWED}",
+    "window(0)": (
+        "window(0): a window must hold at least the position itself: got size 0, use 1 or more"
+    ),
+    "documents([])": "documents([]): each row needs lengths of 1 or more, got []",
+    "prefix(129)": "129 is too large for a picture; use 128 or less",
+    "documents([3, 1000000000])": "1000000000 is too large for a picture; use 128 or less",
+    " & ".join(["causal"] * 33): (
+        "the mask combines more than 32 rules inside each other; use fewer"
+    ),
+    "causal" + " " * 500: "the mask has 506 characters; shorten it to 500 or fewer",
+    "(" * 250 + ")" * 250: f"cannot read '{'(' * 250}{')' * 250}' as a mask; {ALLOWED}",
+}
+
+
+def drawn(picture):
+    return "".join(f"{line.strip()}\n" for line in picture.strip().splitlines())
+
+
+@pytest.fixture(autouse=True)
+def _plain_terminal(monkeypatch):
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERMINAL_WIDTH", "100")
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("expression", PICTURES)
+def test_a_mask_is_drawn(expression, capsys):
+    assert main(["mask", expression, "--size", "5"]) == 0
+    assert capsys.readouterr() == (drawn(PICTURES[expression]), "")
+
+
+def test_a_picture_has_eight_lines_unless_told_otherwise(capsys):
+    assert main(["mask", "causal"]) == 0
+    assert capsys.readouterr().out == causal.picture(8) + "\n"
+
+
+@pytest.mark.parametrize("size", [1, 128])
+def test_a_picture_may_be_as_small_as_1_and_as_large_as_128(size, capsys):
+    assert main(["mask", "window(5) | prefix(3)", "--size", str(size)]) == 0
+    assert capsys.readouterr().out == (window(5) | prefix(3)).picture(size) + "\n"
+
+
+def test_on_a_terminal_cells_are_square_and_the_mask_has_its_name(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(["mask", "causal & documents([1, 2])", "--size", "3"]) == 0
+    assert without_style(capsys.readouterr().out).splitlines() == [
+        "██░░░░",
+        "░░██░░",
+        "░░████",
+        "causal & documents([1, 2]): a line a query, a column a key",
+    ]
+
+
+def test_on_a_narrow_terminal_two_cells_share_a_character(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "9")
+    assert main(["mask", "causal", "--size", "5"]) == 0
+    assert without_style(capsys.readouterr().out).splitlines()[:3] == ["█▄   ", "███▄ ", "▀▀▀▀▀"]
+
+
+def test_on_a_terminal_too_narrow_for_that_it_says_so(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "9")
+    assert main(["mask", "causal", "--size", "10"]) == 1
+    told = "a picture of 10 does not fit a terminal of 9 columns; use --size 9"
+    assert capsys.readouterr() == ("", f"glassformer: {told}\n")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_what_is_no_mask_is_refused_in_one_line(expression, capsys):
+    assert main(["mask", expression]) == 1
+    assert capsys.readouterr() == ("", f"glassformer: {REFUSED[expression]}\n")
+
+
+def test_thirty_two_rules_may_be_combined():
+    assert len(repr(mask_expression.parse(" & ".join(["causal"] * 32))).split("&")) == 32
+
+
+WRONG_USAGE = {
+    "a command that does not exist": (["nope"], "No such command 'nope'"),
+    "an option that does not exist": (["mask", "causal", "--sise", "3"], "No such option: --sise"),
+    "no mask": (["mask"], "Missing argument"),
+    "a size of nothing": (["mask", "causal", "--size", "0"], "Invalid value for '--size'"),
+    "a size too large": (["mask", "causal", "--size", "129"], "Invalid value for '--size'"),
+    "a size that is no number": (["mask", "causal", "--size", "x"], "Invalid value for '--size'"),
+    "a word too many": (["mask", "causal", "window(3)"], "unexpected extra argument"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_USAGE)
+def test_wrong_usage_is_explained_with_exit_code_2(case, capsys):
+    argv, told = WRONG_USAGE[case]
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert told in err
+    assert "--help" in err
+
+
+# Help, version, and how it ends
+
+
+def test_help_names_every_command_and_every_rule(capsys):
+    assert main(["--help"]) == 0
+    commands = capsys.readouterr().out
+    assert all(command.callback.__name__ in commands for command in app.app.registered_commands)
+    assert main(["mask", "--help"]) == 0
+    rules = capsys.readouterr().out
+    assert all(rule in rules for rule in mask_expression.RULES)
+    assert 'glassformer mask "causal & window(3)"' in rules
+
+
+def test_without_a_command_it_shows_the_help(capsys):
+    main([])
+    assert "Usage: glassformer" in "".join(capsys.readouterr())
+
+
+def test_version_is_the_package_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr() == (f"glassformer {glassformer.__version__}\n", "")
+
+
+def test_an_interrupted_command_ends_with_130(monkeypatch, capsys):
+    def interrupt(expression):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mask_expression, "parse", interrupt)
+    assert main(["mask", "causal"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_is_not_hidden(monkeypatch):
+    def fail(expression):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(mask_expression, "parse", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["mask", "causal"])
+
+
+def test_the_module_passes_the_exit_code_to_the_shell():
+    done = run("-m", "glassformer", "mask", "causal &")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"glassformer: cannot read 'causal &' as a mask; {ALLOWED}\n"
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_answer_within_half_a_second(option):
+    times = [time.perf_counter()]
+    for _ in range(3):
+        assert run("-m", "glassformer", option).returncode == 0
+        times.append(time.perf_counter())
+    assert min(end - start for start, end in pairwise(times)) < 0.5
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_do_not_import_torch(option):
+    code = f"import sys; from glassformer.cli import main; main([{option!r}])"
+    done = run("-c", f"{code}; sys.exit('torch' in sys.modules)")
+    assert done.returncode == 0
+
+
+def run(*args):
+    return subprocess.run([sys.executable, *args], capture_output=True, text=True, check=False)
+
+
+def without_style(text):
+    from rich.text import Text
+
+    return Text.from_ansi(text).plain

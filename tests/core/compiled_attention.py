@@ -1,0 +1,77 @@
+"""Compile attention and a cached step, and count how often; run by test_compile without the hook."""
+
+import sys
+
+import torch
+
+from glassformer.core.attention import Heads, MultiHeadAttention
+from glassformer.core.caches import FixedCache
+from glassformer.core.layout import Layout
+from glassformer.core.masks import causal, everything
+from glassformer.core.positions import POSITIONS, make_position
+
+D, H, G, K, B = 24, 6, 2, 4, 3
+LENGTHS = (5, 7, 11, 13, 17, 19)
+
+
+class Counting:
+    """A backend that counts how often it is asked to compile."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend, self.count = torch._dynamo.lookup_backend(backend), 0
+
+    def __call__(self, graph, inputs):
+        self.count += 1
+        return self.backend(graph, inputs)
+
+
+def check(name, layer, calls, backend, most):
+    """Every call compiled equals the call as it is, with at most `most` compilations."""
+    torch._dynamo.reset()
+    counting = Counting(backend)
+    fast = torch.compile(layer, backend=counting, fullgraph=True)
+    for make in calls:
+        torch.testing.assert_close(fast(**make()), layer(**make()))
+    print(f"{name}: {counting.count} compilations for {len(calls)} calls")
+    assert counting.count <= most, f"{name} compiled {counting.count} times"
+
+
+def whole(position, mask, ragged):
+    """Calls with whole sequences of growing length."""
+
+    def call(length):
+        x = torch.randn(B, length, D, generator=torch.Generator().manual_seed(length))
+        layout = Layout.padded([length, 2, 3], longest=length) if ragged else None
+        return lambda: {"x": x, "mask": mask, "position": position, "layout": layout}
+
+    return [call(length) for length in LENGTHS]
+
+
+def steps(position):
+    """One new token at a time into a fixed cache, a cache for each of the two that are compared."""
+    caches = [FixedCache(B, 16, heads=G, key_width=K, value_width=K) for _ in range(2)]
+
+    def call(step):
+        x = torch.randn(B, 1, D, generator=torch.Generator().manual_seed(step))
+        turn = iter(caches)
+        return lambda: {"x": x, "mask": causal, "position": position, "cache": next(turn)}
+
+    return [call(step) for step in range(8)]
+
+
+def main(backend):
+    """Every position scheme, whole and step by step; then ragged rows and another mask."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(D, Heads(H, G)).eval()
+    names = POSITIONS if backend != "inductor" else ["rotary"]
+    with torch.no_grad():
+        for name in names:
+            position = make_position(name, D, H, 32)
+            check(f"{name}, whole", layer, whole(position, causal, False), backend, most=2)
+            check(f"{name}, cached step", layer, steps(position), backend, most=1)
+        check("ragged", layer, whole(None, everything, True), backend, most=2)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(sys.argv[1])

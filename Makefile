@@ -10,7 +10,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 ON_GPU := OMP_NUM_THREADS=1 PYTHONPATH=src GLASSFORMER_TEST_DEVICE=cuda \
 	$(PYTHON) -m pytest -o addopts= -p no:cacheprovider -q
-GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels attention caches paged))
+GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-cuda check format mutants clean

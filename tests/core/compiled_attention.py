@@ -1,4 +1,4 @@
-"""Compile attention and a cached step, and count how often; run by test_compile without the hook."""
+"""Compile attention and a cached step, and count how often; test_compile runs it."""
 
 import sys
 

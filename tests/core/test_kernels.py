@@ -1,4 +1,4 @@
-"""The ladder: every kernel gives the answer of `loop`, whatever the mask, position, heads or cache."""
+"""The ladder: every kernel answers as `loop`, whatever the mask, position, heads or cache."""
 
 import os
 
@@ -14,7 +14,8 @@ from glassformer.core.masks import causal, documents, everything, prefix, valid_
 from glassformer.core.positions import POSITIONS, make_position
 
 DEVICE = os.environ.get("GLASSFORMER_TEST_DEVICE", "cpu")
-ROWS, DIM, H, T, K, W = 3, 29, 6, 5, 14, 11
+ROWS, DIM, H, T = 3, 29, 6, 5
+K, W = (14, 11) if DEVICE == "cpu" else (16, 32)  # the GPU kernels want at least 16
 LENGTHS, FIRST = (5, 3, 0), (3, 2, 0)  # a ragged batch with an empty row, and its first part
 TIGHT = {"atol": 2e-5, "rtol": 1e-5}
 BF16 = {"atol": 2e-2, "rtol": 2e-2}  # three significant digits, through scores and values
@@ -51,7 +52,7 @@ def name_of(case):
 
 
 def answers(layer, case, x):
-    """What the layer says for the real tokens of `x`, all at once or in two parts through a cache."""
+    """What the layer says for the real tokens of `x`, at once or in two parts through a cache."""
     position = case["at"]
     lengths = (T,) * ROWS if case["form"] == "full" else LENGTHS
     first = (3,) * ROWS if case["form"] == "full" else FIRST
@@ -108,12 +109,14 @@ def agree_with_loop(case):
             with torch.set_grad_enabled(trains):
                 said[kernel] = answers(layer, case, x)
         except ValueError as refusal:
-            if "give gradients" not in str(refusal):
-                assert f"the {case['kernel']} kernel cannot" in str(refusal)
+            if "kernel cannot give gradients" in str(refusal):
+                trains = False
+                with torch.no_grad():
+                    said[kernel] = answers(layer, case, x)
+            elif "kernel cannot" in str(refusal):
                 return False
-            trains = False
-            with torch.no_grad():
-                said[kernel] = answers(layer, case, x)
+            else:
+                raise
         if trains:
             wanted = [*layer.parameters(), *case["at"].parameters()]
             push = torch.linspace(-1, 1, said[kernel].numel(), device=DEVICE).view_as(said[kernel])

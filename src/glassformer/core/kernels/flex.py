@@ -45,7 +45,7 @@ def block_mask(q: Queries, k: Keys, call: Call) -> Any:
 
     q_row, q_at, _ = whereabouts(call.queries)
     k_row, k_at, k_real = whereabouts(call.keys)
-    sees = call.mask.sees
+    sees = call.mask.rule(q.device)
     return create_block_mask(
         lambda b, h, i, j: (
             sees(q_row[b, i], q_at[b, i], k_at[b, j]) & k_real[b, j] & (q_row[b, i] == k_row[b, j])

@@ -18,7 +18,7 @@ class Alibi(Position):
 
     def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias:
         distance = distances(queries, keys)
-        slopes = alibi_slopes(self.heads).to(q.device)
+        slopes = alibi_slopes(self.heads, q.device)
         return DistanceBias(-slopes[:, None] * distance.abs(), low=1 - queries.reach)
 
 
@@ -122,9 +122,9 @@ def by_head(vector: Float[Tensor, "H K"], q: Queries) -> Float[Tensor, "H ... K"
     return vector[:, None] if q.ndim == 4 else vector
 
 
-def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
+def alibi_slopes(heads: int, device: torch.device) -> Float[Tensor, " H"]:
     """A geometric series; past a power of two, filled from the odd terms of the next one."""
     power = 2 ** math.floor(math.log2(heads))
-    slopes = 2.0 ** (-8.0 * torch.arange(1, power + 1) / power)
-    between = 2.0 ** (-4.0 * torch.arange(1, 2 * (heads - power) + 1, 2) / power)
-    return torch.cat([slopes, between])
+    steps = torch.arange(1, power + 1, device=device)
+    between = torch.arange(1, 2 * (heads - power) + 1, 2, device=device)
+    return torch.cat([2.0 ** (-8.0 * steps / power), 2.0 ** (-4.0 * between / power)])

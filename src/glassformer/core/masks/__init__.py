@@ -1,0 +1,41 @@
+"""Masks: who may see whom. True always means *may see*.
+
+A mask is a rule about absolute positions, not a tensor: the same `causal & window(64)` is right for
+a whole sequence, for one new token against a cache, and for sequences packed end to end. Padding is
+no mask: it follows from the `Layout`. A mask is an immutable value (it compares, hashes and prints
+as what it is), so a kernel can ask for its parts and use its own fast form.
+
+To add a rule, write one frozen dataclass with `sees`, in `rules` or `tables`, and a picture of it
+in tests/core/test_masks.py.
+"""
+
+from glassformer.core.masks.base import Both, Either, Mask
+from glassformer.core.masks.rules import (
+    Causal,
+    Everything,
+    Prefix,
+    Window,
+    causal,
+    everything,
+    prefix,
+    window,
+)
+from glassformer.core.masks.tables import Documents, ValidLengths, documents, valid_lengths
+
+__all__ = [
+    "Both",
+    "Causal",
+    "Documents",
+    "Either",
+    "Everything",
+    "Mask",
+    "Prefix",
+    "ValidLengths",
+    "Window",
+    "causal",
+    "documents",
+    "everything",
+    "prefix",
+    "valid_lengths",
+    "window",
+]

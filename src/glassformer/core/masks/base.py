@@ -1,0 +1,160 @@
+"""Mask: the rule, how it combines with others, and how it is laid out and drawn."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+
+Index = Any  # an int, or a tensor of ints that broadcasts with the others
+Rule = Callable[[Index, Index, Index], Any]
+Band = tuple[int | None, int | None]
+
+
+class Mask(ABC):
+    """Says whether a query at position `q` may see a key at position `k` of the same row."""
+
+    rows = 1  # how many rows it describes; one serves all
+
+    @abstractmethod
+    def sees(self, row: Index, q: Index, k: Index) -> Any:
+        """The rule, for plain integers; for tensors of them too, unless it looks things up."""
+
+    def rule(self, device: torch.device) -> Rule:
+        """The rule for tensors on a device, with whatever it looks up there already."""
+        return self.sees
+
+    @property
+    def band(self) -> Band | None:
+        """(before, after) when a query sees exactly that many keys on each side, None when not.
+
+        A side of None has no limit: `everything` is (None, None), `causal` is (None, 0).
+        """
+        return None
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return Both(self, other)
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return Either(self, other)
+
+    def table(self, queries: Layout, keys: Layout) -> Bool[Tensor, "b 1 T S"]:
+        """Lay the rule out over padded rows and hide padding keys; `b` is 1 if all rows agree."""
+        self.check_rows(queries.rows)
+        row = torch.arange(self.rows, device=queries.device)[:, None, None]
+        may_see = self.rule(queries.device)
+        allowed = may_see(
+            row, queries.positions[:, :, None], keys.positions[:, None, :]
+        )  # (b, T, S)
+        if not keys.is_full:
+            allowed = allowed & keys.real[:, None, :]
+        return allowed[:, None]
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse a batch of another size than the one described."""
+        if self.rows not in (1, rows):
+            raise ValueError(
+                f"{self} describes {self.rows} rows, but the batch has {rows}; "
+                f"describe one or {rows}"
+            )
+
+    def picture(self, queries: int = 8, keys: int | None = None, row: int = 0) -> str:
+        """Draw it: a line a query, a column a key, # may be seen and . may not.
+
+        >>> from glassformer.core.masks import causal, window
+        >>> print((causal & window(2)).picture(4))
+        #...
+        ##..
+        .##.
+        ..##
+        """
+        cells = ([self.sees(row, q, k) for k in range(keys or queries)] for q in range(queries))
+        return "\n".join("".join("#" if seen else "." for seen in line) for line in cells)
+
+    def _repr_svg_(self) -> str:
+        """The same picture, as notebooks show it."""
+        size, lines = 14, self.picture(12).splitlines()
+        squares = "".join(
+            f'<rect x="{x * size}" y="{y * size}" width="{size - 1}" height="{size - 1}"/>'
+            for y, line in enumerate(lines)
+            for x, cell in enumerate(line)
+            if cell == "#"
+        )
+        side = size * len(lines)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">'
+            f"<title>{self}: a line a query, a column a key</title>"
+            f'<rect width="{side}" height="{side}" fill="#e8e8ee"/>'
+            f'<g fill="#3b5bdb">{squares}</g></svg>'
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Both(Mask):
+    """What both sides allow."""
+
+    left: Mask
+    right: Mask
+
+    def __post_init__(self) -> None:
+        self.left.check_rows(self.rows)
+        self.right.check_rows(self.rows)
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        return max(self.left.rows, self.right.rows)
+
+    @property
+    def band(self) -> Band | None:
+        if self.left.band is None or self.right.band is None:
+            return None
+        before, after = (
+            _nearer(*side) for side in zip(self.left.band, self.right.band, strict=True)
+        )
+        return before, after
+
+    def sees(self, row: Index, q: Index, k: Index) -> Any:
+        return self.left.sees(row, q, k) & self.right.sees(row, q, k)
+
+    def rule(self, device: torch.device) -> Rule:
+        left, right = self.left.rule(device), self.right.rule(device)
+        return lambda row, q, k: left(row, q, k) & right(row, q, k)
+
+    def __repr__(self) -> str:
+        return f"{self.left} & {self.right}"
+
+
+@dataclass(frozen=True, repr=False)
+class Either(Mask):
+    """What either side allows."""
+
+    left: Mask
+    right: Mask
+
+    def __post_init__(self) -> None:
+        self.left.check_rows(self.rows)
+        self.right.check_rows(self.rows)
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        return max(self.left.rows, self.right.rows)
+
+    def sees(self, row: Index, q: Index, k: Index) -> Any:
+        return self.left.sees(row, q, k) | self.right.sees(row, q, k)
+
+    def rule(self, device: torch.device) -> Rule:
+        left, right = self.left.rule(device), self.right.rule(device)
+        return lambda row, q, k: left(row, q, k) | right(row, q, k)
+
+    def __repr__(self) -> str:
+        return f"({self.left} | {self.right})"
+
+
+def _nearer(a: int | None, b: int | None) -> int | None:
+    """The smaller of two limits, where None is no limit."""
+    return min((limit for limit in (a, b) if limit is not None), default=None)

@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from glassformer.core.classic import KernelRegression, all_but_self
+from glassformer.explaining.terminal import shaded
 
 REACH, NOISE, STEPS = 5.0, 0.5, 300
 BRAILLE = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]  # the dots of one character
-SHADES, HEAT = " ·░▒▓█", ["", "#59407e", "#8a3f86", "#c2456b", "#f07f4f", "#ffd166"]
 
 
 def curve(x):
@@ -82,8 +82,7 @@ def plot(lines, points, columns=72, rows=15):
 def square(weights, side=22):
     """Who looks at whom, shaded: queries go down and samples across, both in order."""
     pooled = F.adaptive_avg_pool2d(weights[None, None], (side // 2, side))[0, 0]
-    levels = (pooled / pooled.max() * (len(SHADES) - 1)).round().long().tolist()
-    return Text("\n").join(Text.assemble(*((SHADES[n], HEAT[n]) for n in row)) for row in levels)
+    return shaded(pooled)
 
 
 def main() -> None:

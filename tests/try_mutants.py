@@ -70,17 +70,19 @@ def read_one(lines: Sequence[str]) -> Mutant:
     return Mutant(title, file, tuple(tests.split()), "\n".join(after("-")), "\n".join(after("+")))
 
 
-def apply(mutant: Mutant, folder: Path) -> None:
-    """Break the copy; the old lines must stand in it exactly once."""
+def places(mutant: Mutant, folder: Path) -> int:
+    """How often the old lines stand in their file."""
     path = folder / mutant.file
-    text = path.read_text(encoding="utf-8")
-    found = f"\n{text}".count(f"\n{mutant.old}\n")
-    if found != 1:
-        raise SystemExit(
-            f"mutant {mutant.title!r}: its old lines are found {found} times in {mutant.file}, "
-            f"not once; bring mutants.txt up to date"
-        )
-    broken = f"\n{text}".replace(f"\n{mutant.old}\n", f"\n{mutant.new}\n")
+    return (
+        f"\n{path.read_text(encoding='utf-8')}".count(f"\n{mutant.old}\n") if path.exists() else 0
+    )
+
+
+def apply(mutant: Mutant, folder: Path) -> None:
+    """Put the new lines where the old ones stand."""
+    path = folder / mutant.file
+    text = f"\n{path.read_text(encoding='utf-8')}"
+    broken = text.replace(f"\n{mutant.old}\n", f"\n{mutant.new}\n")
     path.write_text(broken.removeprefix("\n"), encoding="utf-8")
 
 
@@ -163,6 +165,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not mutants:
         print(f"no mutant has {only!r} in its title", file=sys.stderr)
         return 2
+    for mutant in mutants:
+        if (found := places(mutant, ROOT)) != 1:
+            print(
+                f"mutant {mutant.title!r}: its old lines stand {found} times in {mutant.file}, "
+                f"not once; bring mutants.txt up to date",
+                file=sys.stderr,
+            )
+            return 2
     if failing := failing_unbroken(mutants):
         print(f"mend these first, they fail unbroken: {', '.join(failing)}", file=sys.stderr)
         return 2

@@ -209,8 +209,7 @@ REFUSALS = {
     ),
     "layout of another batch": (
         lambda: layer_with()(torch.randn(B, T, D), layout=Layout.full(B, T + 2)),
-        r"x holds \(2, 5\) tokens, but its layout describes \(2, 7\); make the layout from this
-        batch",
+        r"x holds \(2, 5\) tokens, but its layout describes \(2, 7\); make the layout from this",
     ),
     "memory of another batch": (
         lambda: layer_with()(torch.randn(B, T, D), torch.randn(B + 1, S, D)),

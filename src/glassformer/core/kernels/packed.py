@@ -1,25 +1,28 @@
 """packed: sequences of different lengths end to end, so that no time goes into padding.
 
-On CUDA this is PyTorch's variable-length flash attention. On a CPU, where PyTorch has none, each
-row is a slice of the pack and goes through `fused` by itself.
+On CUDA this is PyTorch's variable-length flash attention. On a CPU, where PyTorch has none, rows of
+about the same length go through `fused` together.
 """
 
+import math
 from dataclasses import replace
 from typing import cast
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.core.bias import DistanceBias
 from glassformer.core.kernels import fused
 from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
+ANOTHER_CALL = 4e6  # multiplications that take about as long as one more call of `fused`
+
 
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Attention of packed queries over packed keys, row by row."""
-    return variable_length(q, k, v, call) if q.is_cuda else slice_by_slice(q, k, v, call)
+    return variable_length(q, k, v, call) if q.is_cuda else group_by_group(q, k, v, call)
 
 
 def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
@@ -43,40 +46,52 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     return cast(Tensor, answer)
 
 
-def slice_by_slice(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
-    """Each row on its own: nothing is padded and nothing is copied."""
-    q_ends, k_ends = call.queries.bounds.tolist(), call.keys.bounds.tolist()
-    answers = []
-    for row in range(call.queries.rows):
-        ours, theirs = slice(*q_ends[row : row + 2]), slice(*k_ends[row : row + 2])
-        one = replace(
-            call,
-            queries=row_layout(call.queries, row, ours),
-            keys=row_layout(call.keys, row, theirs),
-            bias=row_bias(call.bias, ours),
-        )
-        answers.append(fused.attend(heads(q[ours]), heads(k[theirs]), heads(v[theirs]), one))
-    return torch.cat([answer[0].transpose(0, 1) for answer in answers])
+def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
+    """Rows of about the same length together, padded only to the longest of their group."""
+    answers, tokens = [], []
+    for rows in groups_of(call.queries.lengths.tolist(), call.keys.lengths.tolist(), q[0].numel()):
+        ours, queries = part(call.queries, rows)
+        theirs, keys = part(call.keys, rows)
+        bias = call.bias
+        if bias is not None and bias.by_query:
+            bias = replace(bias, table=by_row(bias.table, ours))
+        one = replace(call, queries=queries, keys=keys, bias=bias)
+        answer = fused.attend(by_row(q, ours), by_row(k, theirs), by_row(v, theirs), one)
+        answers.append(answer.transpose(1, 2)[queries.real])
+        tokens.append(ours[queries.real])
+    return torch.cat(answers)[torch.cat(tokens).argsort()]
 
 
-def heads(x: Tensor) -> Tensor:
-    """(t, H, K) -> (1, H, t, K)."""
-    return x.transpose(0, 1)[None]
+def groups_of(queries: list[int], keys: list[int], width: int) -> list[list[int]]:
+    """Row numbers, longest first, a new group where padding would cost more than another call."""
+    rows = sorted(range(len(queries)), key=lambda row: (keys[row], queries[row]), reverse=True)
+    groups: list[list[int]] = []
+    waste, tall, wide = math.inf, 0, 0
+    for row in rows:
+        waste += (max(tall, queries[row]) * wide - queries[row] * keys[row]) * width
+        if waste > ANOTHER_CALL:
+            groups.append([])
+            waste, tall, wide = 0, 0, keys[row]
+        tall = max(tall, queries[row])
+        groups[-1].append(row)
+    return groups
 
 
-def row_layout(layout: Layout, row: int, where: slice) -> Layout:
-    """The layout of one row, alone and full."""
-    alone = Layout.full(1, where.stop - where.start, layout.device)
-    if layout.starts is None:
-        return alone
-    return alone.shifted(
-        layout.starts[row : row + 1] if len(layout.starts) > 1 else layout.starts, layout.reach
-    )
+def part(layout: Layout, rows: list[int]) -> tuple[Int[Tensor, "b T"], Layout]:
+    """Where the tokens of these rows lie in the pack, and their layout in padded form."""
+    chosen = torch.tensor(rows)
+    lengths = layout.lengths[chosen]
+    alone = Layout.padded(lengths)
+    if layout.starts is not None:
+        starts = layout.starts.expand(layout.rows)[chosen]
+        alone = alone.shifted(starts, layout.reach)
+    tokens = layout.bounds[chosen, None] + torch.arange(alone.longest)
+    return tokens.clamp(max=int(layout.bounds[-1]) - 1), alone
 
 
-def row_bias(bias: DistanceBias | None, where: slice) -> DistanceBias | None:
-    """The part of a bias that belongs to one row."""
-    return replace(bias, table=heads(bias.table[where])) if bias and bias.by_query else bias
+def by_row(x: Float[Tensor, "N H K"], tokens: Int[Tensor, "b T"]) -> Float[Tensor, "b H T K"]:
+    """These tokens of the pack as padded rows; what stands in the padding is never looked at."""
+    return x[tokens].transpose(1, 2)
 
 
 PACKED = Kernel(

@@ -1,0 +1,1 @@
+"""Seeing inside: pictures of what a model looks at."""

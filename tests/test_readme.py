@@ -1,0 +1,92 @@
+"""What the documents say is true: their code runs, and what they name exists."""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+from glassformer import core
+from glassformer.cli import main
+from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.caches import GrowingCache
+from glassformer.core.kernels import KERNELS
+from glassformer.core.masks import causal
+from glassformer.core.positions import POSITIONS, make_position
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def blocks(text):
+    """The Python in a document, without the indentation of the list it may stand in."""
+    found = re.findall(r"^( *)```python\n(.*?)^\1```", text, flags=re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(code) for _, code in found]
+
+
+def run(code, names=None):
+    names = {"__name__": "document"} | (names or {})
+    exec(compile(code, "document", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("number", range(len(blocks(README))))
+def test_the_code_in_the_readme_runs(number, capsys):
+    run(blocks(README)[number])
+    assert causal.picture(3).splitlines()[0] in capsys.readouterr().out
+
+
+def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):
+    command, picture = re.search(r"    \$ \S+glassformer (.*)\n((?:    [#.]+\n)+)", README).groups()
+    argv = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', command)]
+    assert main(argv) == 0
+    assert capsys.readouterr().out == textwrap.dedent(picture)
+
+
+def test_the_example_of_a_position_scheme_works_once_it_is_listed(monkeypatch):
+    scheme, line = blocks(CONTRIBUTING)
+    names = run(scheme)
+    monkeypatch.setattr(
+        "glassformer.core.positions.POSITIONS", POSITIONS | run(f"new = {{{line}}}", names)["new"]
+    )
+    position = make_position("kerple", 24, 6, 7)
+    layer, x, cache = MultiHeadAttention(24, 6), torch.randn(2, 5, 24), GrowingCache()
+    whole = layer(x, mask=causal, position=position)
+    steps = [layer(t, mask=causal, position=position, cache=cache) for t in x.split(1, dim=1)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole)
+    assert not torch.allclose(whole, layer(x, mask=causal))
+    whole.sum().backward()
+    assert all(part.grad.any() for part in position.parameters())
+
+
+def test_the_alphabet_is_the_one_in_core():
+    alphabet = [line for line in core.__doc__.splitlines() if line.startswith("    ")]
+    assert len(alphabet) > 1
+    assert "\n".join(alphabet) in README
+
+
+def test_the_ladder_has_every_kernel_in_order():
+    assert re.findall(r"^\| `(\w+)` \|", README, flags=re.MULTILINE) == list(KERNELS)
+
+
+def test_the_map_shows_every_folder_and_nothing_else():
+    places = re.findall(r"^    ((?:src|examples|tests|docs)\S*) ", README, flags=re.MULTILINE)
+    assert [place for place in places if not (ROOT / place).exists()] == []
+    source = ROOT / "src" / "glassformer"
+    folders = {f"{path.parent.relative_to(ROOT)}/" for path in source.rglob("*/__init__.py")}
+    assert folders == {place for place in places if place.startswith("src") and place[-1] == "/"}
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_file_named_exists(text):
+    named = re.findall(r"`((?:src|tests|docs|examples)/[\w./]+)`|\]\((\w+\.md)\)", text)
+    assert named
+    assert [a or b for a, b in named if not (ROOT / (a or b)).exists()] == []
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_make_target_named_exists(text):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)(?=`| {4})", text)) <= targets

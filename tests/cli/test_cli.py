@@ -1,8 +1,8 @@
 """The command line: what it prints, what it refuses, and the exit code the shell sees."""
 
+import os
 import subprocess
 import sys
-import time
 from itertools import pairwise
 
 import pytest
@@ -243,11 +243,12 @@ def test_the_module_passes_the_exit_code_to_the_shell():
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_answer_within_half_a_second(option):
-    times = [time.perf_counter()]
+    # In processor time, so that other work on the machine does not count.
+    spent = [work_of_children()]
     for _ in range(3):
         assert run("-m", "glassformer", option).returncode == 0
-        times.append(time.perf_counter())
-    assert min(end - start for start, end in pairwise(times)) < 0.5
+        spent.append(work_of_children())
+    assert 0 < min(after - before for before, after in pairwise(spent)) < 0.5
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
@@ -255,6 +256,10 @@ def test_help_and_version_do_not_import_torch(option):
     code = f"import sys; from glassformer.cli import main; main([{option!r}])"
     done = run("-c", f"{code}; sys.exit('torch' in sys.modules)")
     assert done.returncode == 0
+
+
+def work_of_children():
+    return os.times().children_user + os.times().children_system
 
 
 def run(*args):

@@ -269,7 +269,7 @@ def test_attention_with_a_price_on_distance_is_that_of_bloom(heads, lengths):
     ("kind", "ours", "theirs"),
     [
         ("linear", Linear(3.0), {"factor": 3.0}),
-        ("yarn", Yarn(1.0, 509), yarn(1.0, 509)),
+        ("yarn", Yarn(0.5, 509), yarn(0.5, 509)),
         ("yarn", Yarn(7.0, 2039), yarn(7.0, 2039)),
         ("yarn", Yarn(5.0, 4099, 13.0, 2.0), yarn(5.0, 4099, beta_fast=13.0, beta_slow=2.0)),
     ],

@@ -31,6 +31,7 @@ class Layout:
         rows: How many sequences (B).
         longest: No row has more tokens than this; the width T of the padded form.
         reach: No token stands at this position or beyond.
+        tokens: How many there are in all, fillers included; None when only the device knows.
         device: Where the tensors below live.
         row_lengths: (B,) tokens in each row, or None when every row has `longest`.
         starts: (B,) position of each row's first token; (1,) when all agree, None when it is 0.
@@ -42,6 +43,7 @@ class Layout:
     rows: int
     longest: int
     reach: int
+    tokens: int | None
     device: torch.device
     row_lengths: Int[Tensor, " B"] | None = None
     starts: Int[Tensor, " b"] | None = None
@@ -53,18 +55,21 @@ class Layout:
     def full(rows: int, length: int, device: torch.device | str | None = None) -> "Layout":
         """`rows` sequences of `length` tokens each: no padding anywhere."""
         device = torch.device(device or "cpu")
-        return Layout(rows=rows, longest=length, reach=length, device=device)
+        tokens = rows * length
+        return Layout(rows=rows, longest=length, reach=length, tokens=tokens, device=device)
 
     @staticmethod
     def padded(
         lengths: Lengths, *, longest: int | None = None, device: torch.device | str | None = None
     ) -> "Layout":
         """Rows of these lengths, each filled up to `longest` (by default, the longest of them)."""
-        row_lengths, longest = _checked(lengths, longest, device)
+        row_lengths, longest, tokens = _checked(lengths, longest)
+        row_lengths = row_lengths.to(device or row_lengths.device, non_blocking=True)
         return Layout(
             rows=len(row_lengths),
             longest=longest,
             reach=longest,
+            tokens=tokens,
             device=row_lengths.device,
             row_lengths=row_lengths,
         )
@@ -85,18 +90,10 @@ class Layout:
         """
         given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
         fillers = _fillers(given, longest or max(given, default=0), budget)
-        row_lengths, longest = _checked(given + fillers, longest, "cpu")
-        layout = Layout(
-            rows=len(row_lengths),
-            longest=longest,
-            reach=longest,
-            device=row_lengths.device,
-            row_lengths=row_lengths,
-            offsets=F.pad(row_lengths.cumsum(0), (1, 0)).int(),  # as flash kernels want it
-            row_of=torch.arange(len(row_lengths)).repeat_interleave(row_lengths),
-            fillers=len(fillers),
-        )
-        return layout.to(device or _device_of(lengths))
+        if isinstance(lengths, Tensor) and device is None:
+            device = lengths.device
+        layout = Layout.padded(given + fillers, longest=longest, device=device)
+        return replace(layout.as_packed(), fillers=len(fillers))
 
     @property
     def is_packed(self) -> bool:
@@ -139,7 +136,10 @@ class Layout:
         if self.row_of is not None:
             return self.row_of < self.rows - self.fillers
         steps = torch.arange(self.longest, device=self.device)[None]  # (1, T)
-        return steps < self.lengths[:, None]  # (B, T)
+        real = steps < self.lengths[:, None]  # (B, T)
+        if self.fillers:
+            real[-self.fillers :] = False
+        return real
 
     def shifted(self, starts: Int[Tensor, " b"], reach: int) -> "Layout":
         """The same tokens, each row beginning at its own position; all stand below `reach`."""
@@ -162,14 +162,22 @@ class Layout:
 
     def as_padded(self) -> "Layout":
         """The layout of the same batch in padded form."""
-        return replace(self, offsets=None, row_of=None, fillers=0)
+        return replace(self, offsets=None, row_of=None)
 
     def as_packed(self) -> "Layout":
-        """The layout of the same batch in packed form. Counts tokens, so it may wait for a GPU."""
+        """The layout of the same batch in packed form. Waits for a GPU only to count tokens."""
         if self.is_packed:
             return self
-        packed = Layout.packed(self.lengths, longest=self.longest)
-        return replace(packed, starts=self.starts, reach=self.reach)
+        lengths, tokens = self.lengths, self.tokens
+        tokens = int(lengths.sum()) if tokens is None else tokens
+        rows = torch.arange(self.rows, device=self.device)
+        return replace(
+            self,
+            tokens=tokens,
+            row_lengths=lengths,
+            offsets=F.pad(lengths.cumsum(0), (1, 0)).int(),  # as flash kernels want it
+            row_of=rows.repeat_interleave(lengths, output_size=tokens),
+        )
 
 
 def pad(x: Shaped[Tensor, "N ..."], layout: Layout) -> Shaped[Tensor, "B T ..."]:
@@ -191,16 +199,14 @@ def _slots(layout: Layout) -> Int[Tensor, " N"]:
     return torch.arange(len(layout.row_of), device=layout.device) + gaps[layout.row_of]
 
 
-def _checked(
-    lengths: Lengths, longest: int | None, device: torch.device | str | None
-) -> tuple[Int[Tensor, " B"], int]:
-    """Lengths as a tensor, and their bound. Values are checked only where that costs no wait."""
+def _checked(lengths: Lengths, longest: int | None) -> tuple[Int[Tensor, " B"], int, int | None]:
+    """Lengths as a tensor, their bound and their sum. Values are read only where none waits."""
     if isinstance(lengths, Tensor) and lengths.device.type != "cpu":
         if longest is None:
             raise ValueError(
                 "lengths on a GPU need `longest`, so that nothing waits for the device"
             )
-        return lengths, longest
+        return lengths, longest, None
     values = torch.as_tensor(lengths, dtype=torch.long)
     if values.ndim != 1 or not len(values):
         raise ValueError(f"lengths must be one number a row, got shape {tuple(values.shape)}")
@@ -212,7 +218,7 @@ def _checked(
             f"a row has {high} tokens, but the batch is only {longest} long; "
             f"shorten the row or widen the batch"
         )
-    return values.to(device or values.device), high if longest is None else longest
+    return values, high if longest is None else longest, int(values.sum())
 
 
 def _fillers(lengths: list[int], longest: int, budget: int | None) -> list[int]:
@@ -225,12 +231,10 @@ def _fillers(lengths: list[int], longest: int, budget: int | None) -> list[int]:
             f"{sum(lengths)} tokens do not fit a budget of {budget}; "
             f"raise the budget or drop {-spare} tokens"
         )
-    whole, rest = divmod(spare, longest)
+    if spare and not longest:
+        raise ValueError(f"{spare} filler tokens need rows of at least 1; give a `longest`")
+    whole, rest = divmod(spare, max(longest, 1))
     return [longest] * whole + [rest] * (rest > 0)
-
-
-def _device_of(lengths: Lengths) -> torch.device:
-    return lengths.device if isinstance(lengths, Tensor) else torch.device("cpu")
 
 
 def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:
@@ -238,7 +242,7 @@ def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:
 
 
 _TENSORS = ("row_lengths", "starts", "offsets", "row_of")
-_FACTS = ("rows", "longest", "reach", "device", "fillers")
+_FACTS = ("rows", "longest", "reach", "tokens", "device", "fillers")
 
 pytree.register_pytree_node(
     Layout,

@@ -54,14 +54,16 @@ class FixedCache(Cache):
         row, position = addresses(layout)
         if not layout.is_packed:
             position = position.where(layout.real.expand(layout.rows, -1).flatten(), self.capacity)
-        self.lengths.copy_(lengths_after(layout))
-        self._refuse_overflow()
+        lengths = lengths_after(layout)
+        self._refuse_overflow(lengths)
+        self.lengths.copy_(lengths)
         self._k[row, position] = by_token(k)
         self._v[row, position] = by_token(v)
         keys = Layout(
             rows=layout.rows,
             longest=self.capacity,
             reach=self.capacity,
+            tokens=None,
             device=layout.device,
             row_lengths=self.lengths,
         )
@@ -72,13 +74,13 @@ class FixedCache(Cache):
         """Forget everything, keeping the room."""
         self.lengths.zero_()
 
-    def _refuse_overflow(self) -> None:
+    def _refuse_overflow(self, lengths: Int[Tensor, " B"]) -> None:
         """On a GPU the check runs there, so that no step waits for it."""
-        fits = (self.lengths <= self.capacity).all()
-        if self.lengths.is_cuda or torch.compiler.is_compiling():
+        fits = (lengths <= self.capacity).all()
+        if lengths.is_cuda or torch.compiler.is_compiling():
             torch._assert_async(fits, "a FixedCache is full; make one with a larger capacity")
         elif not fits:
-            longest = int(self.lengths.max())
+            longest = int(lengths.max())
             raise ValueError(
                 f"the cache has room for {self.capacity} tokens a row, but a row has {longest}; "
                 f"make one with a capacity of at least {longest}"

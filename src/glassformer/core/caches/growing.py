@@ -68,6 +68,7 @@ class GrowingCache(Cache):
             rows=new.rows,
             longest=self._longest,
             reach=self._longest,
+            tokens=None,
             device=new.device,
             row_lengths=self._lengths,
         )

@@ -103,6 +103,8 @@ class PagePool:
         """
         for sequence in sequences:
             self._refuse_stranger(sequence)
+        if min(tokens, default=0) < 0:
+            raise ValueError(f"lengths must be 0 or more, got {min(tokens)}")
         if len(set(sequences)) != len(sequences):
             raise ValueError(f"a sequence can stand in a batch only once, got {list(sequences)}")
         starts = [self._lengths[sequence] for sequence in sequences]

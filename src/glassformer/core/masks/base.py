@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import torch
@@ -88,7 +89,7 @@ class Mask(ABC):
         side = size * len(lines)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">'
-            f"<title>{self}: a line a query, a column a key</title>"
+            f"<title>{escape(str(self))}: a line a query, a column a key</title>"
             f'<rect width="{side}" height="{side}" fill="#e8e8ee"/>'
             f'<g fill="#3b5bdb">{squares}</g></svg>'
         )
@@ -126,7 +127,8 @@ class Both(Mask):
         return lambda row, q, k: left(row, q, k) & right(row, q, k)
 
     def __repr__(self) -> str:
-        return f"{self.left} & {self.right}"
+        right = f"({self.right})" if isinstance(self.right, Both) else f"{self.right}"
+        return f"{self.left} & {right}"
 
 
 @dataclass(frozen=True, repr=False)

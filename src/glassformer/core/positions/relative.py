@@ -62,8 +62,8 @@ class T5(Position):
             ahead = (distance > 0) * buckets
         exact = buckets // 2
         reach = math.log(self.max_distance / exact)
-        shared = exact + (steps.clamp(min=1) / exact).log() / reach * (buckets - exact)
-        return ahead + torch.where(steps < exact, steps, shared.long().clamp(max=buckets - 1))
+        further = ((steps.clamp(min=1) / exact).log() / reach * (buckets - exact)).long()
+        return ahead + torch.where(steps < exact, steps, (exact + further).clamp(max=buckets - 1))
 
 
 class Shaw(Position):

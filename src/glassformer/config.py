@@ -1,0 +1,223 @@
+"""Configuration: frozen records, nested, checked once when they are made.
+
+To vary one, use `dataclasses.replace`; to read one from TOML, `read`. The lists of names are
+literal, so that a command line can show them without importing torch; a test holds them equal to
+the dicts they stand for.
+"""
+
+import tomllib
+import types
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from glassformer.errors import GlassformerError, unknown
+
+KIND_NAMES = ("softmax", "linear", "linformer")
+POSITION_NAMES = (
+    "none",
+    "learned",
+    "sinusoidal",
+    "rotary",
+    "alibi",
+    "t5",
+    "shaw",
+    "transformer-xl",
+)
+FEEDFORWARD_NAMES = ("relu", "gelu", "gelu-tanh", "silu", "swiglu", "convolution")
+NORM_NAMES = ("layer", "rms", "batch")
+ORDER_NAMES = ("pre", "post", "sandwich")
+BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
+STACK_NAMES = ("attention", "gru", "lstm", "tcn")
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttentionConfig:
+    """How positions look at each other. Widths are `dim / heads` unless given."""
+
+    kind: str = "softmax"
+    heads: int = 8
+    groups: int | None = None
+    key_width: int | None = None
+    value_width: int | None = None
+    bias: bool = True
+    qk_norm: bool = False
+    dropout: float = 0.0
+    summary: int = 64  # Linformer only: how many keys the sequence is summed up in
+
+    def __post_init__(self) -> None:
+        choose("attention.kind", self.kind, KIND_NAMES)
+        require(self.heads > 0, f"attention.heads must be at least 1, got {self.heads}")
+        share("attention.dropout", self.dropout)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeedForwardConfig:
+    """What a position thinks by itself. `hidden` is four times the width unless given."""
+
+    kind: str = "gelu"
+    hidden: int | None = None
+    bias: bool = True
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        choose("feedforward.kind", self.kind, FEEDFORWARD_NAMES)
+        share("feedforward.dropout", self.dropout)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConvolutionConfig:
+    """The convolutions inside a Conformer, Branchformer or E-Branchformer block."""
+
+    width: int = 31
+    norm: str = "layer"
+
+    def __post_init__(self) -> None:
+        require(
+            self.width > 0 and self.width % 2 == 1,
+            f"convolution.width must be odd, so that it has a middle; got {self.width}",
+        )
+        choose("convolution.norm", self.norm, NORM_NAMES)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StackConfig:
+    """A stack of equal layers: `kind` attention is made of blocks, the others are baselines."""
+
+    kind: str = "attention"
+    block: str = "transformer"
+    dim: int = 512
+    depth: int = 6
+    order: str = "pre"
+    norm: str = "layer"
+    position: str = "rotary"
+    max_length: int = 1024
+    dropout: float = 0.1
+    depth_dropout: float = 0.0
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    feedforward: FeedForwardConfig = field(default_factory=FeedForwardConfig)
+    convolution: ConvolutionConfig = field(default_factory=ConvolutionConfig)
+
+    def __post_init__(self) -> None:
+        choose("kind", self.kind, STACK_NAMES)
+        choose("block", self.block, BLOCK_NAMES)
+        choose("order", self.order, ORDER_NAMES)
+        choose("norm", self.norm, NORM_NAMES)
+        choose("position", self.position, POSITION_NAMES)
+        require(self.dim > 0, f"dim must be at least 1, got {self.dim}")
+        require(self.depth > 0, f"depth must be at least 1, got {self.depth}")
+        share("dropout", self.dropout)
+        share("depth_dropout", self.depth_dropout)
+
+    @property
+    def hidden(self) -> int:
+        """Width of the feed-forward nets."""
+        return self.feedforward.hidden or 4 * self.dim
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """A whole model: an encoder, a decoder, or both, and how tokens enter and leave.
+
+    Args:
+        scale: Whether embeddings are multiplied by the square root of their width.
+        tie: Whether the output layer has the weights of the embedding it answers in.
+        share: Whether the encoder and the decoder read with one embedding (one vocabulary).
+    """
+
+    encoder: StackConfig | None = None
+    decoder: StackConfig | None = None
+    scale: bool = True
+    tie: bool = True
+    share: bool = False
+
+    def __post_init__(self) -> None:
+        require(
+            self.encoder is not None or self.decoder is not None,
+            "a model needs an encoder, a decoder, or both; got neither",
+        )
+        require(
+            not self.share or (self.encoder is not None and self.decoder is not None),
+            "share = true needs both an encoder and a decoder",
+        )
+
+
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": {"dim": 64, "heads": 4, "depth": 2},
+    "small": {"dim": 256, "heads": 4, "depth": 4},
+    "base": {"dim": 512, "heads": 8, "depth": 6},
+    "large": {"dim": 1024, "heads": 16, "depth": 6},
+}
+
+
+def stack_of_size(size: str, **settings: Any) -> StackConfig:
+    """A stack by the one dial; feed-forward nets are four times as wide as the stack."""
+    choose("size", size, tuple(SIZES))
+    numbers = dict(SIZES[size])
+    attention = AttentionConfig(heads=numbers.pop("heads"))
+    return StackConfig(**{"attention": attention, **numbers, **settings})
+
+
+def encoder_decoder_of_size(size: str, **settings: Any) -> ModelConfig:
+    """An encoder-decoder; `base` is the paper's: 512 wide, 8 heads, 6 + 6 layers, 2048 hidden."""
+    stack = stack_of_size(size, **settings)
+    return ModelConfig(encoder=stack, decoder=stack)
+
+
+def read(kind: type[Record], path: Path) -> Record:
+    """A record from a TOML file."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise GlassformerError(
+            f"{path}: cannot be read ({error.strerror}); check the path"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise GlassformerError(f"{path}: not valid TOML ({error}); mend that line") from None
+    return build(kind, values)
+
+
+def build(kind: type[Record], values: dict[str, Any], where: str = "") -> Record:
+    """A record from plain values, refusing keys that are not fields and values of a wrong type."""
+    hints = get_type_hints(kind)
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    made = {}
+    for key, value in values.items():
+        if key not in known:
+            raise GlassformerError(
+                unknown("setting", where + key, [where + name for name in known])
+            )
+        made[key] = _fitting(hints[key], value, where + key)
+    return kind(**made)
+
+
+def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuse a name that is not on the list."""
+    require(value in choices, unknown(name, value, choices))
+
+
+def share(name: str, value: float) -> None:
+    """Refuse a share that leaves nothing over."""
+    require(0 <= value < 1, f"{name} must lie in [0, 1), got {value}")
+
+
+def require(condition: bool, complaint: str) -> None:
+    """Refuse in words."""
+    if not condition:
+        raise GlassformerError(complaint)
+
+
+def _fitting(hint: Any, value: Any, where: str) -> Any:
+    """The value as the field wants it: records from tables, numbers as they are."""
+    wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    for kind in wanted:
+        if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
+            return build(kind, value, where + ".")
+        if kind is float and type(value) is int:
+            return float(value)
+        if type(value) is kind:
+            return value
+    names = " or ".join(kind.__name__ for kind in wanted if kind is not type(None))
+    raise GlassformerError(f"{where} must be {names}, got {value!r}")

@@ -1,0 +1,67 @@
+"""Dropping out: single numbers (dropout) and whole layers (stochastic depth), in training only.
+
+On a CPU most of dropout's time goes into random numbers, so here one 64-bit number serves eight
+elements, a byte each. The share is then a multiple of 1/256.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Vectors
+
+
+class Dropout(nn.Module):
+    """Set this share of the numbers to zero and scale the rest up. Srivastava et al., 2014."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = checked_share(share)
+
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        return dropout(x, self.share) if self.training else x
+
+    def extra_repr(self) -> str:
+        return f"{self.share}"
+
+
+class StochasticDepth(nn.Module):
+    """Leave a layer out for this share of the rows, and scale it up for the rest.
+
+    A row is left out as a whole, in padded and in packed form. Huang et al., 2016.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = checked_share(share)
+
+    def forward(self, x: Vectors, layout: Layout) -> Vectors:
+        if not self.training or not self.share:
+            return x
+        rows = torch.rand(layout.rows, device=x.device) >= self.share
+        scale = rows.to(x.dtype) / (1 - self.share)
+        return x * (
+            scale[layout.row_of, None] if layout.row_of is not None else scale[:, None, None]
+        )
+
+    def extra_repr(self) -> str:
+        return f"{self.share}"
+
+
+def dropout(x: Float[Tensor, "..."], share: float) -> Float[Tensor, "..."]:
+    """Drop this share of the numbers, now."""
+    threshold = round(share * 256)
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or not 0 < threshold < 256:
+        return F.dropout(x, share)
+    words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+    noise = words.view(torch.uint8)[: x.numel()].view(x.shape)
+    return x * ((noise >= threshold) * (256 / (256 - threshold))).to(x.dtype)
+
+
+def checked_share(share: float) -> float:
+    """A share that leaves something over."""
+    if not 0 <= share < 1:
+        raise ValueError(f"a share to drop must lie in [0, 1), got {share}")
+    return share

@@ -1,0 +1,84 @@
+"""Norms: keep vectors at a size that training can work with.
+
+`layer` and `rms` look at each vector alone. `batch` looks across the batch, and only at real
+tokens: padding has no say in its statistics. To add one, write a module called as norm(x, layout)
+and list it in NORMS.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Vectors
+
+
+class LayerNorm(nn.Module):
+    """Mean 0 and variance 1 within each vector, then a learned scale and shift. Ba et al., 2016."""
+
+    def __init__(self, dim: int, *, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
+        self.eps = eps
+
+    def forward(self, x: Vectors, layout: Layout | None = None) -> Vectors:
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(nn.Module):
+    """Root mean square 1 within each vector, then a learned scale. Zhang and Sennrich, 2019."""
+
+    def __init__(self, dim: int, *, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.eps = eps
+
+    def forward(self, x: Vectors, layout: Layout | None = None) -> Vectors:
+        return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+
+
+class BatchNorm(nn.Module):
+    """Mean 0 and variance 1 of each channel over the real tokens of a batch. Ioffe, Szegedy, 2015.
+
+    In use it has the averages seen in training, so a row's neighbours matter in training only.
+    """
+
+    running_mean: Float[Tensor, " D"]
+    running_variance: Float[Tensor, " D"]
+
+    def __init__(self, dim: int, *, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
+        self.register_buffer("running_mean", torch.zeros(dim))
+        self.register_buffer("running_variance", torch.ones(dim))
+        self.eps, self.momentum = eps, momentum
+
+    def forward(self, x: Vectors, layout: Layout) -> Vectors:
+        mean, variance = self.running_mean, self.running_variance
+        if self.training:
+            mean, variance = self._statistics(x, layout)
+        y = (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+        return y.to(x.dtype)
+
+    def _statistics(
+        self, x: Vectors, layout: Layout
+    ) -> tuple[Float[Tensor, " D"], Float[Tensor, " D"]]:
+        """Of this batch's real tokens, remembered for later. No step waits for their number."""
+        real = layout.real.expand(x.shape[:-1])[..., None].to(torch.float32)
+        axes = tuple(range(x.ndim - 1))
+        count = real.sum().clamp(min=1)
+        mean = (x * real).sum(axes) / count
+        variance = ((x - mean).square() * real).sum(axes) / count
+        with torch.no_grad():
+            unbiased = variance * count / (count - 1).clamp(min=1)
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+            self.running_variance.lerp_(unbiased.to(self.running_variance.dtype), self.momentum)
+        return mean, variance
+
+
+NORMS: dict[str, type[LayerNorm] | type[RMSNorm] | type[BatchNorm]] = {
+    "layer": LayerNorm,
+    "rms": RMSNorm,
+    "batch": BatchNorm,
+}

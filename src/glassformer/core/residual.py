@@ -1,0 +1,59 @@
+"""Residual: the road past a sublayer, with its norm before, after, or on both sides.
+
+    pre       x + f(norm(x))              trains at any depth; the stack ends with a norm
+    post      norm(x + f(x))              the paper's; needs warm-up
+    sandwich  x + norm(f(norm(x)))        for very deep or half-precision stacks
+
+Dropout and stochastic depth act on what the sublayer adds.
+"""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from glassformer.core.dropout import Dropout, StochasticDepth
+from glassformer.core.layout import Layout
+from glassformer.core.norms import NORMS
+from glassformer.core.shapes import Vectors
+from glassformer.errors import unknown
+
+ORDERS = ("pre", "post", "sandwich")
+
+
+class Residual(nn.Module):
+    """What surrounds a sublayer.
+
+    Args:
+        weight: How much of what the sublayer says is added; a Conformer's feed-forward nets add
+        half. depth_dropout: Share of the rows for which the sublayer is left out in training.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        order: str = "pre",
+        norm: str = "layer",
+        dropout: float = 0.0,
+        depth_dropout: float = 0.0,
+        weight: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if order not in ORDERS:
+            raise ValueError(unknown("order", order, ORDERS))
+        if norm not in NORMS:
+            raise ValueError(unknown("norm", norm, NORMS))
+        self.order, self.weight = order, weight
+        self.before = None if order == "post" else NORMS[norm](dim)
+        self.after = None if order == "pre" else NORMS[norm](dim)
+        self.dropout, self.depth_dropout = Dropout(dropout), StochasticDepth(depth_dropout)
+
+    def forward(
+        self, x: Vectors, sublayer: Callable[[Vectors], Vectors], layout: Layout
+    ) -> Vectors:
+        added = sublayer(x if self.before is None else self.before(x, layout))
+        if self.order == "sandwich" and self.after is not None:
+            added = self.after(added, layout)
+        added = self.depth_dropout(self.dropout(added), layout)
+        x = x + (added if self.weight == 1 else self.weight * added)
+        return self.after(x, layout) if self.order == "post" and self.after is not None else x

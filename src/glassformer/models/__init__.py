@@ -1,0 +1,1 @@
+"""Models: frontends, blocks, stacks of blocks, and the models made of them."""

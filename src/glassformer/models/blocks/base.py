@@ -1,0 +1,74 @@
+"""Block: one layer of a stack, whatever is inside."""
+
+from abc import ABC, abstractmethod
+
+from torch import nn
+
+from glassformer.config import StackConfig
+from glassformer.core.attention import Heads
+from glassformer.core.caches import Cache, Memory
+from glassformer.core.feedforward import FEEDFORWARDS
+from glassformer.core.kinds import KINDS
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask
+from glassformer.core.positions import Position
+from glassformer.core.residual import Residual
+from glassformer.core.shapes import MemoryVectors, Vectors
+
+
+class Block(nn.Module, ABC):
+    """Vectors in, vectors out, in the same layout. What is true of the call comes by keyword."""
+
+    @abstractmethod
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        mask: Mask,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        memory: Memory | None = None,
+    ) -> Vectors:
+        """One step of understanding."""
+
+    def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
+        """What this block's cross-attention needs of a memory, computed once."""
+        raise ValueError(f"a {type(self).__name__} looks at no memory; use a decoder's block")
+
+
+def attention_of(config: StackConfig, *, memory_dim: int | None = None) -> nn.Module:
+    """The attention a stack's settings ask for."""
+    a = config.attention
+    heads = Heads(a.heads, a.groups, a.key_width, a.value_width)
+    if a.kind == "softmax" or memory_dim is not None:
+        return KINDS["softmax"](
+            config.dim,
+            heads,
+            bias=a.bias,
+            qk_norm=a.qk_norm,
+            dropout=a.dropout,
+            memory_dim=memory_dim,
+        )
+    options = (
+        {"summary": a.summary, "max_length": config.max_length} if a.kind == "linformer" else {}
+    )
+    return KINDS[a.kind](config.dim, heads, bias=a.bias, **options)
+
+
+def feedforward_of(config: StackConfig) -> nn.Module:
+    """The feed-forward net a stack's settings ask for."""
+    f = config.feedforward
+    return FEEDFORWARDS[f.kind](config.dim, config.hidden, bias=f.bias, dropout=f.dropout)
+
+
+def residual_of(config: StackConfig, *, weight: float = 1.0) -> Residual:
+    """The road past a sublayer, as a stack's settings ask for it."""
+    return Residual(
+        config.dim,
+        order=config.order,
+        norm=config.norm,
+        dropout=config.dropout,
+        depth_dropout=config.depth_dropout,
+        weight=weight,
+    )

@@ -1,0 +1,54 @@
+"""The Transformer's block: look around, look across, think. Vaswani et al., 2017."""
+
+from functools import partial
+
+from glassformer.config import StackConfig
+from glassformer.core.caches import Cache, Memory
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask
+from glassformer.core.positions import Position
+from glassformer.core.shapes import MemoryVectors, Vectors
+from glassformer.models.blocks.base import Block, attention_of, feedforward_of, residual_of
+
+
+class TransformerBlock(Block):
+    """Self-attention, cross-attention if there is a memory to look at, and a feed-forward net.
+
+    Args:
+        memory_dim: Width of the memory that a decoder's block looks at; None in an encoder's.
+    """
+
+    def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
+        super().__init__()
+        self.attention, self.attention_residual = attention_of(config), residual_of(config)
+        self.cross_attention = self.cross_residual = None
+        if memory_dim is not None:
+            self.cross_attention = attention_of(config, memory_dim=memory_dim)
+            self.cross_residual = residual_of(config)
+        self.feedforward, self.feedforward_residual = feedforward_of(config), residual_of(config)
+
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        mask: Mask,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        memory: Memory | None = None,
+    ) -> Vectors:
+        look_around = partial(
+            self.attention, mask=mask, position=position, cache=cache, layout=layout
+        )
+        x = self.attention_residual(x, look_around, layout)
+        if self.cross_attention is not None and self.cross_residual is not None:
+            if memory is None:
+                raise ValueError("a decoder's block looks at a memory; pass what `keep` returns")
+            look_across = partial(self.cross_attention, memory=memory, layout=layout)
+            x = self.cross_residual(x, look_across, layout)
+        return self.feedforward_residual(x, self.feedforward, layout)
+
+    def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
+        if self.cross_attention is None:
+            return super().keep(memory, layout)
+        return self.cross_attention.keep(memory, layout)

@@ -1,0 +1,118 @@
+"""Stacks: equal blocks on top of each other, as an encoder or as a decoder.
+
+    Encoder   a whole sequence at once, every position seeing every other
+    Decoder   a sequence from left to right, perhaps looking at a memory, with caches to go on from
+
+Both take padded and packed batches and give the same answers for either.
+"""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from glassformer.config import StackConfig
+from glassformer.core.caches import Cache, GrowingCache, Memory
+from glassformer.core.dropout import Dropout
+from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.masks import Mask, causal, everything
+from glassformer.core.norms import NORMS
+from glassformer.core.positions import Position, make_position
+from glassformer.core.shapes import MemoryVectors, Vectors
+from glassformer.models.blocks import BLOCKS
+
+
+class Encoder(nn.Module):
+    """Reads a whole sequence."""
+
+    def __init__(self, config: StackConfig) -> None:
+        super().__init__()
+        self.dim = config.dim
+        self.position, self.dropout = position_of(config), Dropout(config.dropout)
+        self.blocks = nn.ModuleList(BLOCKS[config.block](config) for _ in range(config.depth))
+        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+
+    def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
+        x, inside = packed_inside(x, layout)
+        x = self.dropout(self.position.embed(x, inside))
+        for block in self.blocks:
+            x = block(x, layout=inside, mask=mask, position=self.position)
+        x = x if self.norm is None else self.norm(x, inside)
+        return x if inside is layout else pad(x, inside)
+
+
+class Decoder(nn.Module):
+    """Reads and goes on from left to right.
+
+    Args:
+        memory_dim: Width of the memory to look at; None for a language model, which has none.
+    """
+
+    def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = config.dim
+        self.position, self.dropout = position_of(config), Dropout(config.dropout)
+        self.blocks = nn.ModuleList(
+            BLOCKS[config.block](config, memory_dim=memory_dim) for _ in range(config.depth)
+        )
+        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        memory: Sequence[Memory] | None = None,
+        mask: Mask = causal,
+        caches: Sequence[Cache] | None = None,
+    ) -> Vectors:
+        """Vectors after the last block.
+
+        Args:
+            memory: What `keep` returned.
+            caches: One a block; the tokens of `x` stand after those they hold.
+        """
+        inside = layout
+        if caches is None:
+            x, inside = packed_inside(x, layout)
+        else:
+            inside = caches[0].place(layout)
+        x = self.dropout(self.position.embed(x, inside))
+        for number, block in enumerate(self.blocks):
+            x = block(
+                x,
+                layout=inside,
+                mask=mask,
+                position=self.position,
+                cache=None if caches is None else caches[number],
+                memory=None if memory is None else memory[number],
+            )
+        x = x if self.norm is None else self.norm(x, inside)
+        return pad(x, inside) if inside.is_packed and not layout.is_packed else x
+
+    def keep(self, memory: MemoryVectors, layout: Layout) -> list[Memory]:
+        """What each block needs of the memory, computed once."""
+        return [block.keep(memory, layout) for block in self.blocks]
+
+    def new_caches(self) -> list[Cache]:
+        """Empty caches that grow, one a block."""
+        return [GrowingCache() for _ in self.blocks]
+
+
+def position_of(config: StackConfig) -> Position:
+    """The stack's position scheme, one for all its blocks."""
+    return make_position(
+        config.position,
+        config.dim,
+        config.attention.heads,
+        config.max_length,
+        width=config.attention.key_width,
+    )
+
+
+def packed_inside(x: Vectors, layout: Layout) -> tuple[Vectors, Layout]:
+    """On CUDA, rows of different lengths packed, so that no block computes padding."""
+    worth = x.is_cuda and not layout.is_packed and not layout.is_full and layout.tokens is not None
+    if not worth:
+        return x, layout
+    inside = layout.as_packed()
+    return pack(x, inside), inside

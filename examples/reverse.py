@@ -1,10 +1,9 @@
-"""Teach a small causal Transformer to read digits and say them backwards, then look inside.
+"""Teach a small Transformer to read digits and say them backwards, then look inside.
 
-    27183>  ->  38172.
+    27183  ->  38172
 
-Everything is built from the core: packed batches, a mask, a position scheme, attention and caches.
-To say the last digit first, the model must look at the right place; the picture at the end shows
-where it looks.
+An encoder reads the digits, a decoder says them from the last to the first. To say a digit it must
+look at the right one, through cross-attention; the picture at the end shows where it looks.
 """
 
 import random
@@ -15,49 +14,14 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from torch import Tensor, nn
 
-from glassformer import Cache, GrowingCache, Layout, MultiHeadAttention, causal, make_position
+from glassformer import Layout, build_transformer, encoder_decoder_of_size, watching
 from glassformer.explaining.terminal import labelled
+from glassformer.models.transformer import Transformer
 
-SYMBOLS = "0123456789>."
+SYMBOLS = "0123456789>."  # the ten digits, a start, an end
 LONGEST = 9
-DIM, HEADS, DEPTH = 64, 4, 2
-STEPS, BATCH, RATE = 800, 64, 3e-3
-
-
-class Block(nn.Module):
-    """Look around, then think: attention and a feed-forward net, each added to what was there."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention_norm, self.feedforward_norm = nn.LayerNorm(DIM), nn.LayerNorm(DIM)
-        self.attention = MultiHeadAttention(DIM, HEADS)
-        self.feedforward = nn.Sequential(
-            nn.Linear(DIM, 4 * DIM), nn.ReLU(), nn.Linear(4 * DIM, DIM)
-        )
-
-    def forward(self, x: Tensor, layout: Layout, cache: Cache | None) -> Tensor:
-        x = x + self.attention(self.attention_norm(x), mask=causal, layout=layout, cache=cache)
-        return x + self.feedforward(self.feedforward_norm(x))
-
-
-class Reverser(nn.Module):
-    """Tokens in, scores for the next token out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(len(SYMBOLS), DIM)
-        self.position = make_position("learned", DIM, HEADS, max_length=2 * LONGEST + 2)
-        self.blocks = nn.ModuleList(Block() for _ in range(DEPTH))
-        self.norm = nn.LayerNorm(DIM)
-        self.unembed = nn.Linear(DIM, len(SYMBOLS))
-
-    def forward(self, tokens: Tensor, layout: Layout, caches: list[Cache] | None = None) -> Tensor:
-        x = self.position.embed(self.embed(tokens), layout)
-        for block, cache in zip(self.blocks, caches or [None] * DEPTH, strict=True):
-            x = block(x, layout, cache)
-        return self.unembed(self.norm(x))
+STEPS, BATCH, RATE = 600, 64, 2e-3
 
 
 def question(dice: random.Random) -> str:
@@ -65,60 +29,51 @@ def question(dice: random.Random) -> str:
     return "".join(dice.choice("0123456789") for _ in range(dice.randint(3, LONGEST)))
 
 
-def encode(text: str) -> list[int]:
-    """Symbols to numbers."""
-    return [SYMBOLS.index(symbol) for symbol in text]
+def packed(texts: list[str]) -> tuple[torch.Tensor, Layout]:
+    """Texts end to end as numbers, and whose is what: a batch without any padding."""
+    numbers = [SYMBOLS.index(symbol) for text in texts for symbol in text]
+    return torch.tensor(numbers), Layout.packed([len(text) for text in texts])
 
 
-def loss_on(model: Reverser, digits: list[str]) -> Tensor:
-    """How surprised the model is by the answers, in one packed batch without any padding."""
-    texts = [f"{d}>{d[::-1]}." for d in digits]
-    layout = Layout.packed([len(text) - 1 for text in texts])
-    tokens = torch.tensor([n for text in texts for n in encode(text[:-1])])
-    follows = torch.tensor([n for text in texts for n in encode(text[1:])])
-    answers = torch.tensor([i >= len(d) for d in digits for i in range(2 * len(d) + 1)])
-    return F.cross_entropy(model(tokens, layout)[answers], follows[answers])
+def loss_on(model: Transformer, digits: list[str]) -> torch.Tensor:
+    """How surprised the model is by each next digit, given the true ones before it."""
+    (read, source), (said, target) = packed(digits), packed([">" + d[::-1] for d in digits])
+    follows, _ = packed([d[::-1] + "." for d in digits])
+    return F.cross_entropy(model(read, said, source=source, target=target), follows)
 
 
 @torch.no_grad()
-def answer(model: Reverser, digits: list[str]) -> list[str]:
-    """What the model says, read in one go and then spoken symbol by symbol through caches."""
-    prompts = [encode(f"{d}>") for d in digits]
-    layout = Layout.padded([len(prompt) for prompt in prompts])
-    tokens = torch.tensor([p + [0] * (layout.longest - len(p)) for p in prompts])
-    caches: list[Cache] = [GrowingCache() for _ in range(DEPTH)]
-    scores = model(tokens, layout, caches)[torch.arange(len(digits)), layout.lengths - 1]
-    said = [scores.argmax(-1)]
-    for _ in range(LONGEST):
-        step = caches[0].place(Layout.full(len(digits), 1))
-        said.append(model(said[-1][:, None], step, caches)[:, 0].argmax(-1))
-    lines = ["".join(SYMBOLS[n] for n in row) for row in torch.stack(said, 1).tolist()]
+def answer(model: Transformer, digits: list[str]) -> list[str]:
+    """What the model says, digit by digit, through caches."""
+    memory, caches = model.encode(*packed(digits)), model.decoder.new_caches()
+    said = [torch.full((len(digits), 1), SYMBOLS.index(">"))]
+    for _ in range(LONGEST + 1):
+        scores = model.decode(said[-1], Layout.full(len(digits), 1), memory, caches)
+        said.append(scores.argmax(-1))
+    lines = ["".join(SYMBOLS[n] for n in row) for row in torch.cat(said[1:], dim=1).tolist()]
     return [line.partition(".")[0] for line in lines]
 
 
-@torch.no_grad()
-def look(model: Reverser, digits: str) -> Panel:
-    """Where each answered digit was looked up: the last block's clearest head."""
-    text = f"{digits}>{digits[::-1]}"
-    layout = Layout.full(1, len(text))
-    x = model.position.embed(model.embed(torch.tensor([encode(text)])), layout)
-    sharpest, picture = 0.0, None
-    for number, block in enumerate(model.blocks):
-        weights = block.attention.weights(block.attention_norm(x), mask=causal, layout=layout)[0]
-        asked = weights[:, len(digits) : -1, : len(digits)]  # from `>` on, what of the question?
-        for head, seen in enumerate(asked):
-            hits = seen.flip(1).diagonal().mean().item()
-            if hits > sharpest:
-                sharpest = hits
-                title = (
-                    f"block {number}, head {head}: {hits:.0%} of the attention on the digit to say"
-                )
-                picture = Panel(labelled(seen, digits[::-1], digits), title=title, expand=False)
-        x = block(x, layout, None)
-    return picture or Panel("no head looks at the digit it says next", expand=False)
+def look(model: Transformer, digits: str) -> Panel:
+    """Where the decoder looks while it says these digits: its clearest head."""
+    (read, source), (said, target) = packed([digits]), packed([">" + digits[::-1]])
+    with watching(model) as (twin, maps):
+        twin(read, said, source=source, target=target)
+    clearest = max(
+        (
+            (seen.flip(1).diagonal().mean().item(), f"{name}, head {head}", seen)
+            for name, weights in maps.items()
+            if "cross_attention" in name
+            for head, seen in enumerate(weights[0, :, :-1])
+        ),
+        key=lambda found: found[0],
+    )
+    share, name, seen = clearest
+    title = f"{name}: {share:.0%} on the digit it says"
+    return Panel(labelled(seen, digits[::-1], digits), title=title, expand=False)
 
 
-def train(model: Reverser, dice: random.Random, unseen: set[str], console: Console) -> None:
+def train(model: Transformer, dice: random.Random, unseen: set[str], console: Console) -> None:
     """Show it fresh questions, never one of the unseen, with a progress bar."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=STEPS)
@@ -143,24 +98,25 @@ def main() -> None:
     torch.set_num_threads(1)  # small tensors only wait on more
     dice, console = random.Random(0), Console()
     unseen = {question(dice) for _ in range(500)}
-    model = Reverser()
+    config = encoder_decoder_of_size(
+        "tiny", position="learned", max_length=LONGEST + 2, dropout=0.0
+    )
+    model = build_transformer(config, vocabulary=len(SYMBOLS))
     size = sum(weight.numel() for weight in model.parameters())
-    console.print(f"A causal Transformer of {size:,} parameters learns to say digits backwards.")
+    console.print(f"An encoder-decoder of {size:,} parameters learns to say digits backwards.")
     train(model, dice, unseen, console)
 
     asked = sorted(unseen)
-    right = [said == digits[::-1] for digits, said in zip(asked, answer(model, asked), strict=True)]
+    answers = dict(zip(asked, answer(model.eval(), asked), strict=True))
     table = Table("question", "answer", "", title="Questions it has never seen")
-    for digits, said in zip(
-        asked[:: len(asked) // 8], answer(model, asked[:: len(asked) // 8]), strict=True
-    ):
-        table.add_row(digits, said, "[green]right[/]" if said == digits[::-1] else "[red]wrong[/]")
+    for digits in asked[:: len(asked) // 8]:
+        right = answers[digits] == digits[::-1]
+        table.add_row(digits, answers[digits], "[green]right[/]" if right else "[red]wrong[/]")
     console.print(table)
-    console.print(f"[bold]{sum(right)} of {len(right)} right[/] ({sum(right) / len(right):.1%})")
+    share = sum(said == digits[::-1] for digits, said in answers.items()) / len(asked)
+    console.print(f"[bold]{share:.1%} of {len(asked)} right[/]")
     console.print(look(model, "271828459"))
-    console.print(
-        "[dim]A line is a digit it says, a column one it read: brighter is more attention.[/]"
-    )
+    console.print("[dim]A line is a digit it says, a column one it read; brighter is more.[/]")
 
 
 if __name__ == "__main__":

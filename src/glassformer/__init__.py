@@ -8,6 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from glassformer.config import (
+        ModelConfig as ModelConfig,
+        StackConfig as StackConfig,
+        encoder_decoder_of_size as encoder_decoder_of_size,
+        stack_of_size as stack_of_size,
+    )
     from glassformer.core.attention import (
         Heads as Heads,
         MultiHeadAttention as MultiHeadAttention,
@@ -38,10 +44,23 @@ if TYPE_CHECKING:
         make_position as make_position,
     )
     from glassformer.errors import GlassformerError as GlassformerError
+    from glassformer.explaining.watching import watching as watching
+    from glassformer.models.build import (
+        build_classifier as build_classifier,
+        build_language_model as build_language_model,
+        build_masked_model as build_masked_model,
+        build_transformer as build_transformer,
+    )
 
 __version__ = "0.1.0"
 
 PUBLIC: dict[str, tuple[str, ...]] = {
+    "glassformer.config": (
+        "ModelConfig",
+        "StackConfig",
+        "encoder_decoder_of_size",
+        "stack_of_size",
+    ),
     "glassformer.core.attention": ("Heads", "MultiHeadAttention", "attend", "weigh"),
     "glassformer.core.caches": ("Cache", "FixedCache", "GrowingCache", "Memory", "PagePool"),
     "glassformer.core.kernels": ("KERNELS",),
@@ -57,6 +76,13 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "glassformer.core.positions": ("POSITIONS", "Position", "make_position"),
     "glassformer.errors": ("GlassformerError",),
+    "glassformer.explaining.watching": ("watching",),
+    "glassformer.models.build": (
+        "build_classifier",
+        "build_language_model",
+        "build_masked_model",
+        "build_transformer",
+    ),
 }
 
 

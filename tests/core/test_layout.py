@@ -59,6 +59,7 @@ def test_padded_rows_stand_where_a_loop_says(lengths, spare):
     assert layout.real.tolist() == real
     assert layout.lengths.tolist() == lengths
     assert (layout.rows, layout.longest, layout.reach) == (len(lengths), longest, longest)
+    assert layout.tokens == sum(lengths)
     assert not layout.is_packed
     assert not layout.is_full
 
@@ -74,6 +75,7 @@ def test_packed_rows_stand_where_a_loop_says(lengths, spare):
     assert layout.bounds.tolist() == [sum(lengths[:row]) for row in range(len(lengths) + 1)]
     assert layout.lengths.tolist() == lengths
     assert (layout.rows, layout.longest, layout.reach) == (len(lengths), longest, longest)
+    assert layout.tokens == sum(lengths)
     assert layout.is_packed
 
 
@@ -97,7 +99,8 @@ def test_full_rows_are_the_padded_ones_without_padding():
     assert full.positions.equal(padded.positions)
     assert full.real.equal(padded.real)
     assert full.lengths.equal(padded.lengths)
-    assert (full.rows, full.longest, full.reach) == (padded.rows, padded.longest, padded.reach)
+    ours, theirs = facts(full), facts(padded)
+    assert ours | {"row_lengths": [5, 5, 5]} == theirs
 
 
 def test_lengths_are_the_same_as_numbers_and_as_a_tensor():
@@ -120,20 +123,19 @@ def test_fillers_bring_a_pack_to_its_budget_and_are_not_real(lengths, wider, spa
     assert layout.row_of.tolist() == rows
     assert layout.positions.tolist() == positions
     assert layout.real.tolist() == [row < len(lengths) for row in rows]
-    assert len(layout.real) == layout.bounds[-1] == budget
+    assert len(layout.real) == layout.bounds[-1] == layout.tokens == budget
 
 
-@pytest.mark.xfail(strict=True, reason="Layout._fillers divides by a longest of zero")
 def test_a_pack_without_any_token_is_filled_to_its_budget_too():
     layout = Layout.packed([0, 0], longest=5, budget=7)
     assert layout.real.tolist() == [False] * 7
     assert Layout.packed([0, 0], budget=0).lengths.tolist() == [0, 0]
 
 
-@pytest.mark.xfail(strict=True, reason="Layout.as_padded forgets which rows are fillers")
 def test_fillers_are_not_real_in_padded_form_either():
     layout = Layout.packed([2, 3], budget=7)
     assert pack(layout.as_padded().real, layout).equal(layout.real)
+    assert facts(layout.as_padded().as_packed()) == facts(layout)
 
 
 # From one form to the other
@@ -237,6 +239,14 @@ def test_lengths_on_another_device_are_never_read_when_the_longest_is_told():
     assert (layout.rows, layout.longest, layout.reach, layout.device.type) == (4, 7, 7, "meta")
     assert (layout.positions.shape, layout.real.shape) == ((1, 7), (4, 7))
     assert layout.shifted(torch.tensor(STARTS).to("meta"), reach=20).positions.shape == (4, 7)
+    assert layout.tokens is None
+
+
+def test_a_layout_whose_tokens_are_counted_is_packed_without_asking_the_device():
+    for layout in (Layout.full(3, 5, "meta"), Layout.padded([5, 3, 7], device="meta")):
+        packed = layout.as_packed()
+        assert (packed.row_of.shape, packed.positions.shape) == ((15,), (15,))
+        assert pack(torch.zeros(3, packed.longest, D, device="meta"), packed).shape == (15, D)
 
 
 # Refusals
@@ -260,6 +270,10 @@ REFUSALS = {
     "over budget": (
         lambda: Layout.packed([5, 7], budget=11),
         "12 tokens do not fit a budget of 11; raise the budget or drop 1 tokens",
+    ),
+    "fillers of no length": (
+        lambda: Layout.packed([0, 0], budget=5),
+        "5 filler tokens need rows of at least 1; give a `longest`",
     ),
     "bounds": (
         lambda: Layout.padded([5, 7]).bounds,

@@ -270,7 +270,6 @@ def test_sharing_tokens_that_are_not_there_is_refused_in_words(length):
     assert pool.open() == 2  # no twin was begun
 
 
-@pytest.mark.xfail(strict=True, reason="PagePool.extend grows before it looks at the counts")
 def test_a_negative_count_is_refused_and_changes_nothing():
     pool, a = filled(4)
     with pytest.raises(ValueError, match=r"^lengths must be 0 or more, got -1$"):

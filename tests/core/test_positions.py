@@ -272,12 +272,9 @@ def test_alibi_prefers_the_near_by_the_published_slope_for_every_step(heads, slo
 # T5
 
 
-WRONG = pytest.mark.xfail(strict=True, reason="T5.bucket rounds 12.9999999 up before it cuts")
-
-
 @pytest.mark.parametrize(
     ("buckets", "max_distance", "both_ways"),
-    [(32, 128, True), (32, 128, False), (12, 23, True), pytest.param(28, 441, True, marks=WRONG)],
+    [(32, 128, True), (32, 128, False), (12, 23, True), (28, 441, True)],
 )
 def test_buckets_are_those_of_hugging_face(buckets, max_distance, both_ways):
     theirs = pytest.importorskip("transformers.models.t5.modeling_t5").T5Attention

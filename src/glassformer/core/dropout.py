@@ -52,6 +52,8 @@ class StochasticDepth(nn.Module):
 
 def dropout(x: Float[Tensor, "..."], share: float) -> Float[Tensor, "..."]:
     """Drop this share of the numbers, now."""
+    if not share:
+        return x
     threshold = round(share * 256)
     if x.device.type != "cpu" or torch.compiler.is_compiling() or not 0 < threshold < 256:
         return F.dropout(x, share)

@@ -7,6 +7,7 @@ Both take padded and packed batches and give the same answers for either.
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 from torch import nn
 
@@ -18,7 +19,7 @@ from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position, make_position
 from glassformer.core.shapes import MemoryVectors, Vectors
-from glassformer.models.blocks import BLOCKS
+from glassformer.models.blocks import BLOCKS, Block
 
 
 class Encoder(nn.Module):
@@ -91,7 +92,7 @@ class Decoder(nn.Module):
 
     def keep(self, memory: MemoryVectors, layout: Layout) -> list[Memory]:
         """What each block needs of the memory, computed once."""
-        return [block.keep(memory, layout) for block in self.blocks]
+        return [cast(Block, block).keep(memory, layout) for block in self.blocks]
 
     def new_caches(self) -> list[Cache]:
         """Empty caches that grow, one a block."""

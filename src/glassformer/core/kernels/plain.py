@@ -7,10 +7,10 @@ Vaswani et al., 2017. This is the one to read.
 """
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.core.dropout import dropout
 from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
@@ -31,7 +31,7 @@ def attention_weights(
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Average the values by those weights."""
     weights = attention_weights(q, k, call)
-    return F.dropout(weights, call.dropout) @ share(v, q)
+    return dropout(weights, call.dropout) @ share(v, q)
 
 
 def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T _"]) -> Float[Tensor, "B H S K"]:

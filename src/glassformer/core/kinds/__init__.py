@@ -1,15 +1,25 @@
 """Kinds of attention: other formulas, not faster ways to the same one.
 
-    softmax     every query weighs every key it may see              MultiHeadAttention
+                                                                         time     memory
+    softmax     every query weighs every key it may see                  n²       n (fused), n²
+    linear      keys are summed up as features, causally if asked        n        n
+    linformer   every query weighs a learned summary of the keys         n        n
 
-Each is a module called like MultiHeadAttention, and refuses by name the masks, positions and caches
-it cannot take. To add one, write a file here and list it in KINDS.
+n is the length. To decode a token, softmax looks at the n keys in its cache; linear at a state of
+one size; linformer cannot. Each is a module called like MultiHeadAttention, and refuses by name the
+masks, positions and caches it cannot take. To add one, write a file here and list it in KINDS.
 """
 
 from torch import nn
 
 from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.kinds.linear import LinearAttention, LinearState
+from glassformer.core.kinds.linformer import Linformer
+
+__all__ = ["KINDS", "LinearAttention", "LinearState", "Linformer", "MultiHeadAttention"]
 
 KINDS: dict[str, type[nn.Module]] = {
     "softmax": MultiHeadAttention,
+    "linear": LinearAttention,
+    "linformer": Linformer,
 }

@@ -45,6 +45,12 @@ class T5(Position):
         both_ways: bool = True,
     ) -> None:
         super().__init__(dim, heads, max_length, width=width)
+        exact = buckets // 4 if both_ways else buckets // 2
+        if exact < 1 or max_distance <= exact:
+            raise ValueError(
+                f"{buckets} buckets for distances up to {max_distance} leave no room to share; "
+                f"give at least {4 if both_ways else 2} buckets, and distances over {max(exact, 1)}"
+            )
         self.max_distance, self.both_ways = max_distance, both_ways
         self.worth = nn.Embedding(buckets, heads)
         nn.init.normal_(self.worth.weight, std=0.02)

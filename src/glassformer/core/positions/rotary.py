@@ -49,7 +49,7 @@ class Ntk(Scaling):
     factor: float
 
     def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
-        return frequencies(width, device, base * self.factor ** (width / (width - 2)))
+        return frequencies(width, device, base * self.factor ** (width / max(width - 2, 1)))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from torch import nn
 
 from glassformer.config import StackConfig
-from glassformer.core.attention import Heads
+from glassformer.core.attention import Heads, MultiHeadAttention
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.feedforward import FEEDFORWARDS
 from glassformer.core.kinds import KINDS
@@ -37,23 +37,33 @@ class Block(nn.Module, ABC):
         raise ValueError(f"a {type(self).__name__} looks at no memory; use a decoder's block")
 
 
-def attention_of(config: StackConfig, *, memory_dim: int | None = None) -> nn.Module:
-    """The attention a stack's settings ask for."""
-    a = config.attention
-    heads = Heads(a.heads, a.groups, a.key_width, a.value_width)
-    if a.kind == "softmax" or memory_dim is not None:
-        return KINDS["softmax"](
-            config.dim,
-            heads,
-            bias=a.bias,
-            qk_norm=a.qk_norm,
-            dropout=a.dropout,
-            memory_dim=memory_dim,
-        )
-    options = (
-        {"summary": a.summary, "max_length": config.max_length} if a.kind == "linformer" else {}
+def attention_of(config: StackConfig) -> nn.Module:
+    """The self-attention a stack's settings ask for."""
+    a, options = config.attention, {}
+    if a.kind == "softmax":
+        options = {"qk_norm": a.qk_norm, "dropout": a.dropout}
+    if a.kind == "linformer":
+        options = {"summary": a.summary, "max_length": config.max_length}
+    return KINDS[a.kind](config.dim, heads_of(config), bias=a.bias, **options)
+
+
+def cross_attention_of(config: StackConfig, memory_dim: int) -> MultiHeadAttention:
+    """The cross-attention: softmax, whatever kind looks around."""
+    a, heads = config.attention, heads_of(config)
+    return MultiHeadAttention(
+        config.dim,
+        heads,
+        bias=a.bias,
+        qk_norm=a.qk_norm,
+        dropout=a.dropout,
+        memory_dim=memory_dim,
     )
-    return KINDS[a.kind](config.dim, heads, bias=a.bias, **options)
+
+
+def heads_of(config: StackConfig) -> Heads:
+    """The heads a stack's settings ask for."""
+    a = config.attention
+    return Heads(a.heads, a.groups, a.key_width, a.value_width)
 
 
 def feedforward_of(config: StackConfig) -> nn.Module:

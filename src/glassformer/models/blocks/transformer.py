@@ -8,7 +8,13 @@ from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
 from glassformer.core.positions import Position
 from glassformer.core.shapes import MemoryVectors, Vectors
-from glassformer.models.blocks.base import Block, attention_of, feedforward_of, residual_of
+from glassformer.models.blocks.base import (
+    Block,
+    attention_of,
+    cross_attention_of,
+    feedforward_of,
+    residual_of,
+)
 
 
 class TransformerBlock(Block):
@@ -23,7 +29,7 @@ class TransformerBlock(Block):
         self.attention, self.attention_residual = attention_of(config), residual_of(config)
         self.cross_attention = self.cross_residual = None
         if memory_dim is not None:
-            self.cross_attention = attention_of(config, memory_dim=memory_dim)
+            self.cross_attention = cross_attention_of(config, memory_dim)
             self.cross_residual = residual_of(config)
         self.feedforward, self.feedforward_residual = feedforward_of(config), residual_of(config)
 

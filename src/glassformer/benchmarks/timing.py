@@ -1,0 +1,110 @@
+"""Timing two pieces of work against each other, in turns.
+
+A round runs both, one right after the other, and the next round the other way about, so that
+whatever else the machine does meets both alike. The answer is the median of the rounds' ratios: a
+slow moment spoils one round, not the result.
+"""
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Work = Callable[[], object]
+
+WARM_UPS = 2
+SHORTEST = 2e-3  # seconds; what is over sooner is run several times between two looks at the clock
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """How long ours took against theirs.
+
+    Attributes:
+        ours: Median seconds of one call.
+        theirs: The same of the other.
+        ratio: Median of ours / theirs, round by round; below 1 ours is faster.
+        low: Where the 95 % interval of the ratio begins.
+        high: Where it ends.
+    """
+
+    ours: float
+    theirs: float
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+
+
+def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> Comparison:
+    """Time both in turns, after a warm-up."""
+    if rounds < 1:
+        raise ValueError(f"a comparison needs at least 1 round, got {rounds}")
+    for _ in range(WARM_UPS):
+        fastest = min(seconds(ours, device), seconds(theirs, device))
+    calls = max(1, math.ceil(SHORTEST / fastest))
+    both = []
+    with no_collection():
+        for number in range(rounds):
+            if number % 2:
+                late, early = seconds(theirs, device, calls), seconds(ours, device, calls)
+            else:
+                early, late = seconds(ours, device, calls), seconds(theirs, device, calls)
+            both.append((early, late))
+    times = torch.tensor(both, dtype=torch.float64)  # (rounds, 2)
+    ratios = times[:, 0] / times[:, 1]
+    low, high = interval(ratios)
+    return Comparison(
+        ours=float(times[:, 0].quantile(0.5)),
+        theirs=float(times[:, 1].quantile(0.5)),
+        ratio=float(ratios.quantile(0.5)),
+        low=low,
+        high=high,
+        rounds=rounds,
+    )
+
+
+def seconds(work: Work, device: torch.device, calls: int = 1) -> float:
+    """How long one call takes, as the average of `calls` in a row."""
+    if device.type != "cuda":
+        start = time.perf_counter()
+        for _ in range(calls):
+            work()
+        return (time.perf_counter() - start) / calls
+    with torch.cuda.device(device):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
+        begin.record()
+        for _ in range(calls):
+            work()
+        end.record()
+        end.synchronize()
+    return begin.elapsed_time(end) / 1000 / calls
+
+
+def interval(ratios: Float[Tensor, " rounds"]) -> tuple[float, float]:
+    """Where the median would lie in 95 % of such runs, by the bootstrap. Efron, 1979."""
+    chance = torch.Generator().manual_seed(0)
+    drawn = torch.randint(len(ratios), (RESAMPLES, len(ratios)), generator=chance)
+    medians = ratios[drawn].quantile(0.5, dim=-1)
+    return float(medians.quantile(0.025)), float(medians.quantile(0.975))
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Python's garbage collector left out, which would stop now one and now the other."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

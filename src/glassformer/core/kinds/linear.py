@@ -1,0 +1,291 @@
+"""linear: attention whose weights are products of features, so that keys can be summed up first.
+
+    answer[t] = φ(q[t]) · Σ φ(k[s]) v[s]ᵀ / φ(q[t]) · Σ φ(k[s])        φ(x) = elu(x) + 1
+
+The sums run over the keys a query may see. For `everything` one pair of sums serves all queries;
+for `causal` they grow with the query, chunk by chunk, and are all that decoding must remember.
+Time and memory are linear in the length. Katharopoulos et al., 2020.
+
+Only what leaves the features alone can be summed up: no other masks, no positions that turn queries
+and keys (turned features are not positive) or add to the scores (there are none).
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.core.attention import Heads, _check_heads, _fitting, check, describe
+from glassformer.core.caches.base import Cache, Memory, lengths_after, refuse_other_batch
+from glassformer.core.kernels import Call
+from glassformer.core.kernels.forms import packed_up, padded_call
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, causal, everything
+from glassformer.core.positions import POSITIONS, Position
+from glassformer.core.shapes import (
+    Answers,
+    ByHead,
+    Keys,
+    MemoryVectors,
+    NewKeys,
+    NewValues,
+    Queries,
+    Values,
+    Vectors,
+    merge_heads,
+    split_heads,
+)
+
+CHUNK = 64  # queries that are compared key by key; about the width of a head costs least
+
+SharedQueries = Float[Tensor, "B G R T K"]  # R query heads share a key head
+Sums = Float[Tensor, "B G K columns"]  # φ(k) vᵀ summed, and in a last column φ(k) alone
+
+
+class LinearState(Cache):
+    """What causal linear attention remembers: sums, of one size however long the rows become.
+
+    Starts empty, for a batch of any size; from the first call on, for that batch. Gradients pass.
+    """
+
+    def __init__(self) -> None:
+        self.sums: Sums | None = None
+        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows are equally long
+        self._longest = 0
+
+    def place(self, layout: Layout) -> Layout:
+        if self.sums is None or layout.starts is not None:
+            return layout
+        refuse_other_batch(len(self.sums), layout)
+        starts = self._lengths
+        if starts is None:
+            starts = torch.full((1,), self._longest, device=layout.device)
+        return layout.shifted(starts, reach=self._longest + layout.longest)
+
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
+        """Sums cannot give the keys back, so no other kind can use them."""
+        raise ValueError(
+            "a LinearState holds sums, from which no keys come back; "
+            "use kind = linear, or give softmax attention a GrowingCache"
+        )
+
+    def before(self, layout: Layout) -> Sums | None:
+        """The sums over all keys before these tokens; None at the beginning."""
+        if self.sums is not None:
+            refuse_other_batch(len(self.sums), layout)
+        return self.sums
+
+    def update(self, sums: Sums, layout: Layout) -> None:
+        """Remember the sums with new tokens (their layout placed) in them."""
+        even = self._lengths is None and layout.is_full
+        self._lengths = None if even else lengths_after(layout).expand(layout.rows)
+        self._longest = layout.reach
+        self.sums = sums
+
+
+class LinearAttention(nn.Module):
+    """Attention in time linear in the length, called like `MultiHeadAttention`.
+
+    Takes the masks `everything` and `causal`, positions that only change the input, and a
+    `LinearState`; the rest is refused by name. Sums are kept in fp32 or more.
+
+    Args:
+        dim: Width of the vectors going in and coming out.
+        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
+        bias: Whether the projections add a bias.
+        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
+    """
+
+    def __init__(
+        self, dim: int, heads: int | Heads, *, bias: bool = False, memory_dim: int | None = None
+    ) -> None:
+        super().__init__()
+        shape = heads if isinstance(heads, Heads) else Heads(heads)
+        self.heads, self.groups = shape.count, shape.groups or shape.count
+        _check_heads(dim, shape, self.groups)
+        self.key_width = shape.key_width or dim // self.heads
+        self.value_width = shape.value_width or self.key_width
+        source = dim if memory_dim is None else memory_dim
+        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias=bias)
+        self.to_k = nn.Linear(source, self.groups * self.key_width, bias=bias)
+        self.to_v = nn.Linear(source, self.groups * self.value_width, bias=bias)
+        self.to_out = nn.Linear(self.heads * self.value_width, dim, bias=bias)
+
+    def forward(
+        self,
+        x: Vectors,
+        memory: MemoryVectors | Memory | None = None,
+        *,
+        mask: Mask = everything,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        layout: Layout | None = None,
+        memory_layout: Layout | None = None,
+    ) -> Float[Tensor, "*tokens out"]:
+        """Answers for `x`.
+
+        Args:
+            layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
+            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
+        """
+        layout = _fitting("x", x, layout)
+        _refuse_mask(mask)
+        q = split_heads(self.to_q(x), self.heads)
+        if memory is None:
+            answer = self._look_at_itself(q, x, mask, position, cache, layout)
+        else:
+            _refuse_across(mask, position, cache)
+            kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
+            call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
+            answer, _ = attend_linearly(q, kept.k, kept.v, call)
+        return self.to_out(merge_heads(answer))
+
+    def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
+        """The memory's keys and values, to be looked at many times."""
+        layout = _fitting("memory", memory, layout)
+        return Memory(*self._keys_and_values(memory), layout)
+
+    def _look_at_itself(
+        self,
+        q: Queries,
+        x: Vectors,
+        mask: Mask,
+        position: Position | None,
+        cache: Cache | None,
+        layout: Layout,
+    ) -> Answers:
+        _refuse_position(position)
+        state = _state(cache)
+        layout = state.place(layout)
+        k, v = self._keys_and_values(x)
+        call = describe(q, k, mask=mask, queries=layout, keys=layout, aligned=True)
+        answer, sums = attend_linearly(q, k, v, call, state.before(layout))
+        state.update(sums, layout)
+        return answer
+
+    def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
+        return split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+
+
+def attend_linearly(
+    q: Queries, k: Keys, v: Values, call: Call, before: Sums | None = None
+) -> tuple[Answers, Sums]:
+    """The answers, in the form of the queries, and the sums with these keys in them."""
+    check(q, k, v, call)
+    form, dtype = call.queries, q.dtype
+    q, k, v, call = padded_call(q, k, v, call)
+    look = look_back if call.mask.band == causal.band else look_everywhere
+    with torch.autocast(q.device.type, enabled=False):  # sums outgrow half precision
+        wide = torch.promote_types(dtype, torch.float32)
+        q, k, v = features(q.to(wide)), features(k.to(wide)), v.to(wide)
+        if not call.keys.is_full:
+            k = k.masked_fill(~call.keys.real[:, None, :, None], 0.0)
+        v = F.pad(v, (0, 1), value=1.0)  # the weights are summed beside the values
+        if before is None:
+            before = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1])
+        summed, after = look(q.unflatten(1, (k.shape[1], -1)), k, v, before)
+        weight = summed[..., -1:]
+        # Features are never negative: a weight of 0 means that nothing was seen.
+        answer = summed[..., :-1] / weight.masked_fill(weight == 0, 1.0)
+        answer = answer.flatten(1, 2).to(dtype)  # (B, H, T, W)
+    return packed_up(answer, form) if form.is_packed else answer, after
+
+
+def features(x: ByHead) -> ByHead:
+    """elu(x) + 1, which is exp(x) below 0: written so, it does not round to 0 where exp does not.
+
+    >>> features(torch.tensor([[[-30.0, 0.0, 2.0]]]))
+    tensor([[[9.3576e-14, 1.0000e+00, 3.0000e+00]]])
+    """
+    return x.clamp(max=0).exp() + x.relu()
+
+
+def look_everywhere(
+    q: SharedQueries, k: Float[Tensor, "B G S K"], v: Float[Tensor, "B G S columns"], before: Sums
+) -> tuple[Float[Tensor, "B G R T columns"], Sums]:
+    """Every query times the sums over all keys, those before among them."""
+    after = before + torch.einsum("bgsk,bgsw->bgkw", k, v)
+    return torch.einsum("bgrtk,bgkw->bgrtw", q, after), after
+
+
+def look_back(
+    q: SharedQueries, k: Float[Tensor, "B G T K"], v: Float[Tensor, "B G T columns"], before: Sums
+) -> tuple[Float[Tensor, "B G R T columns"], Sums]:
+    """Every query times the sums up to its own key.
+
+    Within a chunk, queries and keys are compared one by one; all chunks before it are summed up.
+    """
+    length = q.shape[-2]
+    size = max(1, min(CHUNK, length))
+    q, k, v = chunked(q, size), chunked(k, size), chunked(v, size)
+    own = torch.einsum("bgnsk,bgnsw->bgnkw", k, v)
+    sums = torch.cat([before[:, :, None], own], dim=2).cumsum(dim=2)  # (B, G, chunks + 1, K, W + 1)
+    weights = torch.einsum("bgrntk,bgnsk->bgrnts", q, k).tril()
+    inside = torch.einsum("bgrnts,bgnsw->bgrntw", weights, v)
+    earlier = torch.einsum("bgrntk,bgnkw->bgrntw", q, sums[:, :, :-1])
+    return (inside + earlier).flatten(-3, -2)[..., :length, :], sums[:, :, -1]
+
+
+def chunked(x: Float[Tensor, "*by T K"], size: int) -> Float[Tensor, "*by chunks size K"]:
+    """Cut the length into chunks of `size`, the last one filled up with zeros."""
+    return F.pad(x, (0, 0, 0, -x.shape[-2] % size)).unflatten(-2, (-1, size))
+
+
+def name_of(position: Position) -> str:
+    """The scheme's name in POSITIONS; for a stranger, its class."""
+    names = (name for name, scheme in POSITIONS.items() if scheme is type(position))
+    return next(names, type(position).__name__)
+
+
+def turns(scheme: type[Position]) -> bool:
+    """Whether it opens the second door: queries and keys."""
+    return scheme.turn is not Position.turn
+
+
+def adds_to_scores(scheme: type[Position]) -> bool:
+    """Whether it opens the third door: the scores."""
+    return scheme.bias is not Position.bias
+
+
+def _refuse_mask(mask: Mask) -> None:
+    if mask.band not in (everything.band, causal.band):
+        raise ValueError(
+            f"linear attention cannot apply {mask}; use causal or everything, or kind = softmax"
+        )
+
+
+def _refuse_position(position: Position | None) -> None:
+    if position is None or not (turns(type(position)) or adds_to_scores(type(position))):
+        return
+    reason = "turned features are not positive"
+    if adds_to_scores(type(position)):
+        reason = "it adds to scores, and there are none"
+    fine = [name for name, s in POSITIONS.items() if not (turns(s) or adds_to_scores(s))]
+    raise ValueError(
+        f"linear attention cannot apply {name_of(position)}: {reason}; "
+        f"use {', '.join(fine)}, or kind = softmax"
+    )
+
+
+def _refuse_across(mask: Mask, position: Position | None, cache: Cache | None) -> None:
+    if position is not None or cache is not None:
+        raise ValueError(
+            "cross-attention takes no position and no cache; "
+            "to compute the memory's keys once, pass what `keep` returns"
+        )
+    if mask.band != everything.band:
+        raise ValueError(
+            f"linear attention cannot apply {mask} to a memory; use everything, or kind = softmax"
+        )
+
+
+def _state(cache: Cache | None) -> LinearState:
+    """The state to go on from; without one, a new one that is left behind."""
+    if cache is None:
+        return LinearState()
+    if not isinstance(cache, LinearState):
+        raise ValueError(
+            f"linear attention cannot go on from a {type(cache).__name__}: it remembers sums, not "
+            f"keys; pass a LinearState, or use kind = softmax"
+        )
+    return cache

@@ -1,0 +1,177 @@
+"""linformer: softmax attention to a summary of the keys, of one size however many keys there are.
+
+    answer = softmax(q (E k)ᵀ / √K) (F v)        E and F learned, (summary, max_length)
+
+Column p of E and F says what the token at position p gives to each row of the summary, in all heads
+alike. Time and memory are linear in the length. Wang et al., 2020.
+
+A row of the summary mixes all positions, so no mask can hide some of them from some queries
+(causal least of all), nothing can be added for a distance, and decoding step by step, which looks
+only back, has no use for it. Rotary positions are fine: keys are turned by their own positions
+before they are summed up, so a score is a mix of scores, each of which knows its distance.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.attention import Heads, _check_heads, _fitting, attend, describe
+from glassformer.core.caches.base import Cache, Memory
+from glassformer.core.kernels.forms import padded
+from glassformer.core.kinds.linear import adds_to_scores, name_of
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, everything
+from glassformer.core.positions import POSITIONS, Position
+from glassformer.core.shapes import (
+    Keys,
+    MemoryVectors,
+    Values,
+    Vectors,
+    merge_heads,
+    split_heads,
+)
+
+
+class Linformer(nn.Module):
+    """Attention to `summary` keys and values, called like `MultiHeadAttention`.
+
+    Keys and values in the padding are zeroed before they are summed up. So padding gives nothing,
+    however much of it there is: a short row uses the first columns of E and F only, and its answer
+    is the same as if it came alone. A row without tokens has a summary of zeros and answers zeros.
+
+    Takes the mask `everything` and positions that do not add to the scores; other masks and
+    positions, and every cache, are refused by name.
+
+    Args:
+        dim: Width of the vectors going in and coming out.
+        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
+        summary: How many keys and values the sequence is summed up in.
+        max_length: The longest sequence; none beyond it can be summed up.
+        bias: Whether the projections add a bias.
+        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int | Heads,
+        *,
+        summary: int,
+        max_length: int,
+        bias: bool = False,
+        memory_dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        shape = heads if isinstance(heads, Heads) else Heads(heads)
+        self.heads, self.groups = shape.count, shape.groups or shape.count
+        _check_heads(dim, shape, self.groups)
+        _check_sizes(summary, max_length)
+        self.summary, self.max_length = summary, max_length
+        key_width = shape.key_width or dim // self.heads
+        value_width = shape.value_width or key_width
+        source = dim if memory_dim is None else memory_dim
+        self.to_q = nn.Linear(dim, self.heads * key_width, bias=bias)
+        self.to_k = nn.Linear(source, self.groups * key_width, bias=bias)
+        self.to_v = nn.Linear(source, self.groups * value_width, bias=bias)
+        self.to_out = nn.Linear(self.heads * value_width, dim, bias=bias)
+        self.key_summary = nn.Parameter(torch.empty(summary, max_length))  # E
+        self.value_summary = nn.Parameter(torch.empty(summary, max_length))  # F
+        for weight in (self.key_summary, self.value_summary):
+            # Summing up max_length unrelated vectors then keeps their size.
+            nn.init.normal_(weight, std=1 / math.sqrt(max_length))
+
+    def forward(
+        self,
+        x: Vectors,
+        memory: MemoryVectors | Memory | None = None,
+        *,
+        mask: Mask = everything,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        layout: Layout | None = None,
+        memory_layout: Layout | None = None,
+    ) -> Float[Tensor, "*tokens out"]:
+        """Answers for `x`.
+
+        Args:
+            layout: Of `x`; without one, full rows.
+            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
+        """
+        layout = _fitting("x", x, layout)
+        _refuse(mask, position, cache)
+        q = split_heads(self.to_q(x), self.heads)
+        if memory is None:
+            k, v = self._keys_and_values(x)
+            if position is not None:
+                q, k = position.turn(q, k, layout)
+            kept = self._summed_up(k, v, layout)
+        else:
+            if position is not None:
+                raise ValueError(
+                    "cross-attention takes no position and no cache; "
+                    "to sum the memory up once, pass what `keep` returns"
+                )
+            kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
+        call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
+        return self.to_out(merge_heads(attend(q, kept.k, kept.v, call)))
+
+    def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
+        """The memory's summary, to be looked at many times."""
+        layout = _fitting("memory", memory, layout)
+        return self._summed_up(*self._keys_and_values(memory), layout)
+
+    def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
+        return split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+
+    def _summed_up(self, k: Keys, v: Values, layout: Layout) -> Memory:
+        """The summary of each row: rows of `summary` keys and values, none of them padding."""
+        if layout.reach > self.max_length:
+            raise ValueError(
+                f"linformer sums up at most {self.max_length} positions, but the batch has "
+                f"{layout.reach}; shorten the input, or raise max_length and train again"
+            )
+        k, v, layout = padded(k, layout), padded(v, layout), layout.as_padded()
+        return Memory(
+            summed_up(k, self.key_summary, layout),
+            summed_up(v, self.value_summary, layout),
+            Layout.full(layout.rows, self.summary, layout.device),
+        )
+
+
+def summed_up(
+    x: Float[Tensor, "B G S K"], weight: Float[Tensor, "summary max_length"], layout: Layout
+) -> Float[Tensor, "B G summary K"]:
+    """Each row's vectors, weighed by the columns of their positions and added; padding is zero."""
+    if not layout.is_full:
+        x = x.masked_fill(~layout.real[:, None, :, None], 0.0)
+    at = layout.positions.clamp(max=weight.shape[1] - 1)  # padding may stand beyond the last
+    return torch.einsum("mbs,bgsk->bgmk", weight[:, at], x)
+
+
+def _refuse(mask: Mask, position: Position | None, cache: Cache | None) -> None:
+    if mask.band != everything.band:
+        raise ValueError(
+            f"linformer cannot apply {mask}: each row of its summary mixes all positions, future "
+            f"ones too; use everything, or kind = softmax"
+        )
+    if cache is not None:
+        raise ValueError(
+            f"linformer cannot go on from a {type(cache).__name__}: its summary is of whole "
+            f"sequences; leave the cache out, or use kind = softmax"
+        )
+    if position is not None and adds_to_scores(type(position)):
+        fine = [name for name, scheme in POSITIONS.items() if not adds_to_scores(scheme)]
+        raise ValueError(
+            f"linformer cannot apply {name_of(position)}: a row of its summary stands at no one "
+            f"distance; use {', '.join(fine)}, or kind = softmax"
+        )
+
+
+def _check_sizes(summary: int, max_length: int) -> None:
+    if summary < 1 or max_length < 1:
+        raise ValueError(
+            f"summary and max_length must be 1 or more, got {summary} and {max_length}; "
+            f"64 rows are a common summary"
+        )

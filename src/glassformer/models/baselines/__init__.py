@@ -1,0 +1,36 @@
+"""Baselines: what there was before attention, behind the interface of Encoder and Decoder.
+
+    gru, lstm   reading forwards and backwards        RecurrentEncoder
+    tcn         dilated convolutions                  TCN
+    gru         writing, with additive attention      BahdanauDecoder
+
+They mix with the stacks of attention: an LSTM encoder with a Transformer decoder, and so on. Masks
+they cannot obey are refused. To add one, write a module called like Encoder or Decoder and list it.
+"""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from glassformer.models.baselines.bahdanau import BahdanauDecoder, RecurrentCache
+from glassformer.models.baselines.convolutional import TCN
+from glassformer.models.baselines.recurrent import RecurrentEncoder
+
+__all__ = [
+    "BASELINE_DECODERS",
+    "BASELINE_ENCODERS",
+    "TCN",
+    "BahdanauDecoder",
+    "RecurrentCache",
+    "RecurrentEncoder",
+]
+
+BASELINE_ENCODERS: dict[str, Callable[..., nn.Module]] = {
+    "gru": RecurrentEncoder,
+    "lstm": RecurrentEncoder,
+    "tcn": TCN,
+}
+
+BASELINE_DECODERS: dict[str, Callable[..., nn.Module]] = {
+    "gru": BahdanauDecoder,
+}

@@ -1,0 +1,163 @@
+"""The decoder attention was invented for: a GRU that looks back at the source before each word.
+
+    s₀ = tanh(W mean(memory) + b)
+    cₜ = Σ α memory        α = softmax(wᵀ tanh(W_q sₜ₋₁ + W_k memory))
+    sₜ = GRU([xₜ; cₜ], sₜ₋₁)
+    yₜ = W_out [sₜ; cₜ] + b
+
+Bahdanau et al., 2014. With several layers, the query is the top one's state. Unlike a Transformer
+it cannot compute all steps at once: step t needs the state of step t - 1.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.config import StackConfig, choose
+from glassformer.core.caches import Cache, Memory
+from glassformer.core.caches.base import lengths_after, refuse_other_batch
+from glassformer.core.classic import AdditiveAttention, masked_softmax
+from glassformer.core.dropout import Dropout
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, causal
+from glassformer.core.shapes import Keys, MemoryVectors, NewKeys, NewValues, Values, Vectors
+from glassformer.errors import GlassformerError
+from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask
+
+State = Float[Tensor, "layers B D"]
+
+
+class RecurrentCache(Cache):
+    """The state after what was read so far: all that a recurrent network keeps of the past."""
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self._lengths: Int[Tensor, " B"] | None = None
+        self._longest = 0
+
+    def place(self, layout: Layout) -> Layout:
+        if self._lengths is None or layout.starts is not None:
+            return layout
+        refuse_other_batch(len(self._lengths), layout)
+        return layout.shifted(self._lengths, reach=self._longest + layout.longest)
+
+    def hold(self, state: State, layout: Layout) -> None:
+        """Hold the state after these tokens (their layout placed), not the one before."""
+        self.state, self._lengths, self._longest = state, lengths_after(layout), layout.reach
+
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
+        raise ValueError(
+            "a RecurrentCache holds a state, not keys and values; "
+            "give attention a cache that the decoder's own new_caches() returns"
+        )
+
+
+class BahdanauDecoder(nn.Module):
+    """Reads and goes on from left to right, a step at a time.
+
+    Of the configuration it takes dim, depth and dropout (on the input and between layers).
+
+    Args:
+        memory_dim: Width of the memory to look at.
+    """
+
+    def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
+        super().__init__()
+        choose("kind of recurrent decoder", config.kind, ("gru",))
+        if memory_dim is None:
+            raise GlassformerError(
+                "a gru decoder looks at a memory before each step, and this model has none; "
+                'add an encoder, or use decoder kind = "attention"'
+            )
+        dim, self.depth = config.dim, config.depth
+        self.dim, self.dropout = dim, Dropout(config.dropout)
+        self.attention = AdditiveAttention(dim, memory_dim, dim)
+        self.to_start = nn.Linear(memory_dim, config.depth * dim)
+        self.layers = nn.GRU(
+            dim + memory_dim,
+            dim,
+            config.depth,
+            batch_first=True,
+            dropout=config.dropout if config.depth > 1 else 0.0,  # PyTorch warns of no effect
+        )
+        self.to_out = nn.Linear(dim + memory_dim, dim)
+
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        memory: Sequence[Memory] | None = None,
+        mask: Mask = causal,
+        caches: Sequence[RecurrentCache] | None = None,
+    ) -> Vectors:
+        """Vectors after the last step.
+
+        Args:
+            memory: What `keep` returned.
+            caches: What `new_caches` returned; the tokens of `x` stand after those it has seen.
+        """
+        refuse_other_mask("a gru decoder", mask, causal)
+        kept = _checked(memory, layout)
+        placed = layout if caches is None else caches[0].place(layout)
+        state = None if caches is None else caches[0].state
+        answers, state = self._read(
+            self.dropout(in_rows(x, layout)), layout, kept, self._start(kept, state)
+        )
+        if caches is not None:
+            caches[0].hold(state, placed)
+        return in_the_form_of(layout, answers)
+
+    def keep(self, memory: MemoryVectors, layout: Layout) -> list[Memory]:
+        """The memory and its keys, computed once, as those of a single head."""
+        values = in_rows(memory, layout)  # (B, S, E)
+        keys = self.attention.to_k(values)  # (B, S, D)
+        return [Memory(keys[:, None], values[:, None], layout.as_padded())]
+
+    def new_caches(self) -> list[RecurrentCache]:
+        """One empty cache: all layers' states are in it."""
+        return [RecurrentCache()]
+
+    def _start(self, memory: Memory, state: State | None) -> State:
+        """The state to go on from; at the beginning, a guess from the memory's average."""
+        if state is not None:
+            return state
+        average = memory.v[:, 0].sum(1) / memory.layout.lengths.clamp(min=1)[:, None]  # (B, E)
+        layers = self.to_start(average).tanh().unflatten(-1, (self.depth, self.dim))
+        return layers.transpose(0, 1).contiguous()  # (layers, B, D)
+
+    def _read(
+        self, x: Float[Tensor, "B T D"], layout: Layout, memory: Memory, state: State
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        """Answers to all tokens, and the state after each row's last."""
+        answers = []
+        for step in range(layout.longest):
+            context = self._look(state[-1], memory)  # (B, E)
+            _, after = self.layers(torch.cat([x[:, step], context], -1)[:, None], state)
+            answers.append(torch.cat([after[-1], context], -1))  # (B, D + E)
+            if layout.is_full:
+                state = after
+            else:  # a row that has ended keeps its state
+                state = torch.where((step < layout.lengths)[:, None], after, state)
+        return self.to_out(torch.stack(answers, 1)) if answers else x, state
+
+    def _look(self, query: Float[Tensor, "B D"], memory: Memory) -> Float[Tensor, "B E"]:
+        """AdditiveAttention, with the keys computed before."""
+        pairs = self.attention.to_q(query)[:, None] + memory.k[:, 0]  # (B, S, D)
+        scores = self.attention.to_score(pairs.tanh()).mT  # (B, 1, S)
+        lengths = None if memory.layout.is_full else memory.layout.lengths
+        return (masked_softmax(scores, lengths) @ memory.v[:, 0])[:, 0]
+
+
+def _checked(memory: Sequence[Memory] | None, layout: Layout) -> Memory:
+    """The one memory, when there is one and it fits."""
+    if memory is None:
+        raise ValueError("a gru decoder looks at a memory; pass what `keep` returns")
+    if memory[0].layout.rows != layout.rows:
+        raise ValueError(
+            f"the batch has {layout.rows} rows, its memory {memory[0].layout.rows}; "
+            f"give every row its memory"
+        )
+    return memory[0]

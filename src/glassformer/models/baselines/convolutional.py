@@ -1,0 +1,82 @@
+"""TCN: a temporal convolution network, whose view doubles with every layer.
+
+    x + conv(relu(conv(norm(x))))        dilation 1, 2, 4, ... from layer to layer
+
+Lea et al., 2017; Bai et al., 2018. It needs no positions: a convolution knows left from right.
+"""
+
+from functools import partial
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.config import StackConfig
+from glassformer.core.dropout import Dropout
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, everything
+from glassformer.core.norms import NORMS
+from glassformer.core.shapes import Vectors
+from glassformer.models.baselines.rows import (
+    in_rows,
+    in_the_form_of,
+    refuse_other_mask,
+    silenced,
+)
+from glassformer.models.blocks.base import residual_of
+
+
+class TCN(nn.Module):
+    """Reads a whole sequence through dilated convolutions.
+
+    Of the configuration it takes all that concerns residuals (order, norm, dropout), and
+    `convolution.width`: 3 is usual here, and the 31 of a Conformer makes ten times the weights. A
+    layer sees `2 dilation (width - 1)` positions around its own.
+
+    Args:
+        causal: Whether a position sees only itself and what stands before it.
+    """
+
+    def __init__(self, config: StackConfig, *, causal: bool = False) -> None:
+        super().__init__()
+        self.dim, self.dropout = config.dim, Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            DilatedLayer(config, dilation=2**number, causal=causal)
+            for number in range(config.depth)
+        )
+        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+
+    def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
+        refuse_other_mask("a temporal convolution network", mask, everything)
+        if not layout.longest:
+            return x
+        rows, inside = self.dropout(in_rows(x, layout)), layout.as_padded()
+        for layer in self.layers:
+            rows = layer(rows, inside)
+        rows = rows if self.norm is None else self.norm(rows, inside)
+        return in_the_form_of(layout, rows)
+
+
+class DilatedLayer(nn.Module):
+    """Two convolutions of one dilation, and the road past them."""
+
+    def __init__(self, config: StackConfig, *, dilation: int, causal: bool) -> None:
+        super().__init__()
+        width, dim = config.convolution.width, config.dim
+        self.first = nn.Conv1d(dim, dim, width, dilation=dilation)
+        self.second = nn.Conv1d(dim, dim, width, dilation=dilation)
+        self.residual = residual_of(config)
+        view = dilation * (width - 1)
+        self.margins = (view, 0) if causal else (view // 2, view // 2)
+
+    def forward(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
+        return self.residual(x, partial(self._look_around, layout=layout), layout)
+
+    def _look_around(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
+        hidden = F.relu(self._convolve(self.first, silenced(x, layout)))
+        return self._convolve(self.second, silenced(hidden, layout))
+
+    def _convolve(
+        self, convolution: nn.Conv1d, x: Float[Tensor, "B T D"]
+    ) -> Float[Tensor, "B T D"]:
+        return convolution(F.pad(x.mT, self.margins)).mT

@@ -1,0 +1,34 @@
+"""What the baselines share: padded rows inside, the caller's form outside, and no mask."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.masks import Mask
+from glassformer.core.shapes import MemoryVectors, Vectors
+
+
+def in_rows(x: Vectors | MemoryVectors, layout: Layout) -> Float[Tensor, "rows longest width"]:
+    """Padded rows, with zeros in the padding."""
+    return pad(x, layout) if layout.is_packed else silenced(x, layout)
+
+
+def in_the_form_of(layout: Layout, x: Float[Tensor, "B T D"]) -> Vectors:
+    """Packed when the batch came packed."""
+    return pack(x, layout) if layout.is_packed else x
+
+
+def silenced(
+    x: Float[Tensor, "rows longest width"], layout: Layout
+) -> Float[Tensor, "rows longest width"]:
+    """Zero in the padding, whatever stood there."""
+    return x if layout.is_full else x.masked_fill(~layout.real[..., None], 0.0)
+
+
+def refuse_other_mask(name: str, mask: Mask, only: Mask) -> None:
+    """A baseline sees what its construction lets it see."""
+    if mask != only:
+        raise ValueError(
+            f"{name} can only see {only}, got the mask {mask}; "
+            f'leave the mask out, or use kind = "attention", which takes any'
+        )

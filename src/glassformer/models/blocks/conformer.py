@@ -1,0 +1,56 @@
+"""The Conformer's block: look around, listen to the neighbours. Gulati et al., 2020."""
+
+from functools import partial
+
+from glassformer.config import StackConfig
+from glassformer.core.caches import Cache, Memory
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask
+from glassformer.core.norms import NORMS
+from glassformer.core.positions import Position
+from glassformer.core.shapes import Vectors
+from glassformer.models.blocks.base import Block, attention_of, feedforward_of, residual_of
+from glassformer.models.blocks.convolution import ConvolutionModule, check_call, check_settings
+
+
+class ConformerBlock(Block):
+    """Attention and a convolution, between two feed-forward nets that count half; then a norm.
+
+        x = x + ½ first(x);  x = x + attention(x);  x = x + convolution(x);  norm(x + ½ last(x))
+
+    Each part has a norm before it (order `pre`, the only one). The paper's feed-forward nets are
+    of kind `silu`; the settings decide.
+    """
+
+    def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
+        super().__init__()
+        check_settings(type(self).__name__, config, memory_dim)
+        self.width = config.convolution.width
+        self.first_feedforward = feedforward_of(config)
+        self.first_residual = residual_of(config, weight=0.5)
+        self.attention, self.attention_residual = attention_of(config), residual_of(config)
+        self.convolution = ConvolutionModule(
+            config.dim, width=self.width, norm=config.convolution.norm
+        )
+        self.convolution_residual = residual_of(config)
+        self.last_feedforward = feedforward_of(config)
+        self.last_residual = residual_of(config, weight=0.5)
+        self.norm = NORMS[config.norm](config.dim)
+
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        mask: Mask,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        memory: Memory | None = None,
+    ) -> Vectors:
+        check_call(type(self).__name__, self.width, mask, cache, memory)
+        look_around = partial(self.attention, mask=mask, position=position, layout=layout)
+        x = self.first_residual(x, self.first_feedforward, layout)
+        x = self.attention_residual(x, look_around, layout)
+        x = self.convolution_residual(x, partial(self.convolution, layout=layout), layout)
+        x = self.last_residual(x, self.last_feedforward, layout)
+        return self.norm(x, layout)

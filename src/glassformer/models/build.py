@@ -1,0 +1,88 @@
+"""From a configuration to a model, with its weights set for its order and depth."""
+
+from torch import nn
+
+from glassformer.config import ModelConfig, StackConfig, choose
+from glassformer.errors import GlassformerError
+from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
+from glassformer.models.baselines.bahdanau import BahdanauDecoder
+from glassformer.models.frontends import Frontend, Tokens
+from glassformer.models.initialise import initialise
+from glassformer.models.pooling import POOLS
+from glassformer.models.stacks import Decoder, Encoder
+from glassformer.models.transformer import Classifier, LanguageModel, MaskedModel, Transformer
+
+
+def build_encoder(config: StackConfig) -> nn.Module:
+    """An encoder of any kind."""
+    if config.kind != "attention":
+        return BASELINE_ENCODERS[config.kind](config)
+    encoder = Encoder(config)
+    initialise(encoder, config)
+    return encoder
+
+
+def build_decoder(
+    config: StackConfig, *, memory_dim: int | None = None
+) -> Decoder | BahdanauDecoder:
+    """A decoder of any kind; encoders and decoders of different kinds mix."""
+    if config.kind != "attention":
+        choose("decoder kind", config.kind, tuple(BASELINE_DECODERS))
+        return BASELINE_DECODERS[config.kind](config, memory_dim=memory_dim)
+    decoder = Decoder(config, memory_dim=memory_dim)
+    initialise(decoder, config, decoder=True)
+    return decoder
+
+
+def build_transformer(
+    config: ModelConfig, *, vocabulary: int, source: int | Frontend | None = None
+) -> Transformer:
+    """An encoder-decoder.
+
+    Args:
+        vocabulary: Number of tokens it writes in.
+        source: Number of tokens it reads in, by default the same; or a frontend for other samples.
+    """
+    reads, writes = needed("encoder", config.encoder), needed("decoder", config.decoder)
+    target = Tokens(vocabulary, writes.dim, scale=config.scale)
+    frontend: Frontend = target
+    if not config.share:
+        frontend = frontend_of(vocabulary if source is None else source, reads, config)
+    encoder, decoder = build_encoder(reads), build_decoder(writes, memory_dim=reads.dim)
+    return Transformer(frontend, encoder, target, decoder, tie=config.tie)
+
+
+def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageModel:
+    """A decoder alone."""
+    writes = needed("decoder", config.decoder)
+    tokens = Tokens(vocabulary, writes.dim, scale=config.scale)
+    return LanguageModel(tokens, build_decoder(writes), tie=config.tie)
+
+
+def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
+    """An encoder alone that fills gaps."""
+    reads = needed("encoder", config.encoder)
+    tokens = Tokens(vocabulary, reads.dim, scale=config.scale)
+    return MaskedModel(tokens, build_encoder(reads), tie=config.tie)
+
+
+def build_classifier(
+    config: ModelConfig, *, source: int | Frontend, classes: int, pool: str = "mean"
+) -> Classifier:
+    """An encoder with one answer for the whole sequence."""
+    reads = needed("encoder", config.encoder)
+    choose("pool", pool, tuple(POOLS))
+    frontend = frontend_of(source, reads, config)
+    return Classifier(frontend, build_encoder(reads), POOLS[pool](reads.dim), classes)
+
+
+def frontend_of(source: int | Frontend, stack: StackConfig, config: ModelConfig) -> Frontend:
+    """Tokens of so many, or the frontend given."""
+    return Tokens(source, stack.dim, scale=config.scale) if isinstance(source, int) else source
+
+
+def needed(part: str, stack: StackConfig | None) -> StackConfig:
+    """A part that this model cannot do without."""
+    if stack is None:
+        raise GlassformerError(f"this model needs a {part}; set model.{part}")
+    return stack

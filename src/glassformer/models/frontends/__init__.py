@@ -1,0 +1,58 @@
+"""Frontends: from what a batch holds to vectors, and where those stand.
+
+    tokens        a vector for every word                                 Tokens
+    subsampling   mel features, a quarter as many after two convolutions  Subsampling
+    resnet        mel features through a small residual network           MelResNet
+    patches       an image cut into squares                               Patches
+
+One's own (lips, signs, sensors) is any module that is called like these and knows its width. It
+goes into a model as it is; to give it a name as well, list it in FRONTENDS.
+
+>>> import torch
+>>> from torch import nn
+>>> class Sensors(nn.Module):
+...     def __init__(self, channels: int, dim: int) -> None:
+...         super().__init__()
+...         self.dim, self.to_vector = dim, nn.Linear(channels, dim)
+...
+...     def forward(self, samples, layout):
+...         return self.to_vector(samples), layout
+>>> vectors, layout = Sensors(3, 8)(torch.zeros(2, 5, 3), Layout.padded([5, 4]))
+>>> vectors.shape
+torch.Size([2, 5, 8])
+"""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Vectors
+from glassformer.models.frontends.mel import MelResNet, Subsampling
+from glassformer.models.frontends.patches import Patches
+from glassformer.models.frontends.tokens import Tokens
+
+__all__ = ["FRONTENDS", "Frontend", "MelResNet", "Patches", "Subsampling", "Tokens"]
+
+
+@runtime_checkable
+class Frontend(Protocol):
+    """What a model asks of its frontend: a width, and vectors with their layout.
+
+    Samples come padded (B, ...) or packed (N, ...), as their layout says, and the vectors go out in
+    the same form. A frontend that shortens a sequence returns the layout of the shorter one, and
+    lets nothing in from padding.
+    """
+
+    dim: int
+
+    def __call__(self, samples: Tensor, layout: Layout) -> tuple[Vectors, Layout]: ...
+
+
+FRONTENDS: dict[str, Callable[..., Frontend]] = {
+    "tokens": Tokens,
+    "subsampling": Subsampling,
+    "resnet": MelResNet,
+    "patches": Patches,
+}

@@ -1,0 +1,172 @@
+"""Sound: mel features, a hundred a second, become fewer and wider vectors.
+
+    Subsampling   two convolutions over time and pitch     Dong et al., "Speech-Transformer", 2018
+    MelResNet     a residual network over time             He et al., 2015, in one dimension
+
+Every convolution that shortens is 3 wide, steps by 2 and is padded by 1. It is centred on frames
+0, 2, 4, ... of a row, so
+
+    new length = ceil(length / 2) = floor((length - 1) / 2) + 1
+
+and a row with any frame keeps at least one. Padding is silenced (set to zero) before each
+convolution: that is what a row meets at its end when it is alone, so a batch equals one by one.
+
+Layouts are shortened by arithmetic on the device. Only a packed batch waits for a GPU, once, to
+count the tokens that come out.
+"""
+
+from dataclasses import replace
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.norms import NORMS
+from glassformer.core.shapes import Vectors
+from glassformer.errors import unknown
+
+Frames = Float[Tensor, "B frames M"] | Float[Tensor, "P M"]
+
+
+class Subsampling(nn.Module):
+    """Convolutions over time and pitch, each halving both, then one linear layer.
+
+    Args:
+        bins: Number of mel bins (M).
+        factor: How many frames become one vector: 2, 4, 8, ... for 1, 2, 3, ... convolutions.
+    """
+
+    def __init__(self, bins: int, dim: int, *, factor: int = 4) -> None:
+        super().__init__()
+        if factor < 2 or factor.bit_count() != 1:
+            raise ValueError(
+                f"factor must be a power of two, 2 or more, since every convolution halves; "
+                f"got {factor}, 4 is usual"
+            )
+        self.bins, self.dim, self.factor = bins, dim, factor
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(channels, dim, 3, stride=2, padding=1)
+            for channels in [1] + [dim] * (factor.bit_length() - 2)
+        )
+        self.to_vector = nn.Linear(dim * -(-bins // factor), dim)
+
+    def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
+        x, inside = _in_rows(frames, layout, self.bins)
+        x = x[:, None]  # (B, 1, T, M)
+        for convolution in self.convolutions:
+            x = F.relu(convolution(_silenced(x, inside, time=2)))  # (B, D, T/2, M/2)
+            inside = _halved(inside)
+        x = self.to_vector(x.transpose(1, 2).flatten(2))  # (B, T, D)
+        return _in_the_form_of(layout, x, inside)
+
+
+class MelResNet(nn.Module):
+    """A small residual network over time, in which the mel bins are channels.
+
+    Args:
+        bins: Number of mel bins (M).
+        channels: Width of the network inside.
+        depth: Number of stages, each halving the length: 2^depth frames become one vector.
+        norm: A name in NORMS. `batch` ignores padding, but lets neighbours matter in training.
+    """
+
+    def __init__(
+        self, bins: int, dim: int, *, channels: int, depth: int, norm: str = "layer"
+    ) -> None:
+        super().__init__()
+        if norm not in NORMS:
+            raise ValueError(unknown("norm", norm, NORMS))
+        self.bins, self.dim, self.factor = bins, dim, 2**depth
+        self.stem, self.norm = nn.Conv1d(bins, channels, 3, padding=1), NORMS[norm](channels)
+        self.stages = nn.ModuleList(HalvingStage(channels, norm) for _ in range(depth))
+        self.to_vector = nn.Linear(channels, dim)
+
+    def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
+        x, inside = _in_rows(frames, layout, self.bins)
+        x = _along_time(self.stem, _silenced(x, inside))
+        x = F.relu(self.norm(x, inside))
+        for stage in self.stages:
+            x = stage(x, inside)
+            inside = _halved(inside)
+        return _in_the_form_of(layout, self.to_vector(x), inside)
+
+
+class HalvingStage(nn.Module):
+    """Half as many vectors: two convolutions, and a shortcut past them.
+
+    relu(norm(refine(relu(norm(halve(x))))) + shortcut(x))
+    """
+
+    def __init__(self, channels: int, norm: str) -> None:
+        super().__init__()
+        self.halve = nn.Conv1d(channels, channels, 3, stride=2, padding=1)
+        self.halve_norm = NORMS[norm](channels)
+        self.refine = nn.Conv1d(channels, channels, 3, padding=1)
+        self.refine_norm = NORMS[norm](channels)
+        self.shortcut = nn.Conv1d(channels, channels, 1, stride=2)
+
+    def forward(
+        self, x: Float[Tensor, "B frames W"], layout: Layout
+    ) -> Float[Tensor, "B half_as_many W"]:
+        x, inside = _silenced(x, layout), _halved(layout)
+        y = F.relu(self.halve_norm(_along_time(self.halve, x), inside))
+        y = self.refine_norm(_along_time(self.refine, _silenced(y, inside)), inside)
+        return F.relu(y + _along_time(self.shortcut, x))
+
+
+def _in_rows(frames: Frames, layout: Layout, bins: int) -> tuple[Float[Tensor, "B T M"], Layout]:
+    """Padded rows and their layout, at least one frame wide, as a convolution needs."""
+    if frames.shape[-1] != bins:
+        raise ValueError(
+            f"frames have {frames.shape[-1]} mel bins, but the frontend was made for {bins}; "
+            f"compute the features with {bins} bins"
+        )
+    if layout.starts is not None:
+        raise ValueError(
+            "a frontend for sound reads whole recordings, but this layout starts in the middle "
+            "of them; pass the layout the batch came with"
+        )
+    inside = layout.as_padded()
+    if not layout.longest:
+        inside = replace(inside, longest=1, reach=1, row_lengths=layout.lengths)
+    if layout.is_packed:
+        return pad(frames, replace(layout, longest=inside.longest)), inside
+    return F.pad(frames, (0, 0, 0, inside.longest - layout.longest)), inside
+
+
+def _in_the_form_of(
+    given: Layout, x: Float[Tensor, "B T D"], inside: Layout
+) -> tuple[Vectors, Layout]:
+    """Packed when the batch came packed."""
+    if not given.is_packed:
+        return x, inside
+    packed = inside.as_packed()
+    return pack(x, packed), packed
+
+
+def _halved(layout: Layout) -> Layout:
+    """The layout after one step-2 convolution."""
+    longest, lengths = (layout.longest + 1) // 2, layout.row_lengths
+    return replace(
+        layout,
+        longest=longest,
+        reach=longest,
+        tokens=layout.rows * longest if lengths is None else None,
+        row_lengths=None if lengths is None else (lengths + 1) // 2,
+    )
+
+
+def _silenced(x: Float[Tensor, "..."], layout: Layout, *, time: int = 1) -> Float[Tensor, "..."]:
+    """Zero in the padding, whatever stood there. `time` is the axis of the frames."""
+    if layout.is_full:
+        return x
+    shape = [1] * x.ndim
+    shape[0], shape[time] = layout.rows, layout.longest
+    return x.masked_fill(~layout.real.view(shape), 0.0)
+
+
+def _along_time(
+    convolution: nn.Conv1d, x: Float[Tensor, "B frames W"]
+) -> Float[Tensor, "B T channels"]:
+    return convolution(x.mT).mT

@@ -1,0 +1,40 @@
+"""Words: a learned vector for every token of a vocabulary."""
+
+import math
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Vectors
+
+
+class Tokens(nn.Module):
+    """Looks tokens up, and scores vectors against all of them. Press and Wolf, 2016.
+
+        vector = √D table[token]        score = table x
+
+    The table starts with a variance of 1/D, which keeps scores near 1; the root brings the vectors
+    there too, so that positions added to them do not drown them.
+
+    Args:
+        vocabulary: Number of tokens.
+        scale: Whether vectors are multiplied by the root of their width.
+    """
+
+    def __init__(self, vocabulary: int, dim: int, *, scale: bool = True) -> None:
+        super().__init__()
+        self.vocabulary, self.dim = vocabulary, dim
+        self.scale = math.sqrt(dim) if scale else 1.0
+        self.table = nn.Embedding(vocabulary, dim)
+        nn.init.normal_(self.table.weight, std=dim**-0.5)
+
+    def forward(
+        self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
+    ) -> tuple[Vectors, Layout]:
+        return self.table(tokens) * self.scale, layout
+
+    def scores(self, x: Vectors) -> Float[Tensor, "B T V"] | Float[Tensor, "N V"]:
+        """How well a vector matches each token: the output layer, with the table's own weights."""
+        return F.linear(x, self.table.weight)

@@ -1,0 +1,78 @@
+"""Pooling: one vector for a sequence, from its real tokens only. Padding has no say.
+
+    mean        the average                       seed of all sequence classifiers
+    max         the largest of each channel
+    first       the first token's vector          trained to sum the rest up
+    attention   an average with learned weights
+
+An empty row gives zeros. To add one, write a module called as pool(x, layout) and list it.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout, pad
+from glassformer.core.shapes import Vectors
+
+
+class MeanPool(nn.Module):
+    """The average of a row's vectors."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+
+    def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        x, real = in_rows(x, layout)
+        return (x * real).sum(1) / real.sum(1).clamp(min=1)
+
+
+class MaxPool(nn.Module):
+    """The largest number of each channel."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+
+    def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        x, real = in_rows(x, layout)
+        seen = real.any(1)
+        lowest = torch.finfo(x.dtype).min
+        return x.masked_fill(~real, lowest).amax(1).masked_fill(~seen, 0.0)
+
+
+class FirstPool(nn.Module):
+    """The first token's vector."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+
+    def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        x, real = in_rows(x, layout)
+        return x[:, 0] * real[:, 0]
+
+
+class AttentionPool(nn.Module):
+    """An average whose weights a learned query gives."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.to_score = nn.Linear(dim, 1, bias=False)
+
+    def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        x, real = in_rows(x, layout)
+        scores = self.to_score(x).masked_fill(~real, torch.finfo(x.dtype).min)
+        return (scores.softmax(1).masked_fill(~real, 0.0) * x).sum(1)
+
+
+def in_rows(x: Vectors, layout: Layout) -> tuple[Float[Tensor, "B T D"], Bool[Tensor, "B T 1"]]:
+    """Padded rows, and where they have tokens."""
+    rows = pad(x, layout) if layout.is_packed else x
+    return rows, layout.as_padded().real[..., None]
+
+
+POOLS: dict[str, type[nn.Module]] = {
+    "mean": MeanPool,
+    "max": MaxPool,
+    "first": FirstPool,
+    "attention": AttentionPool,
+}

@@ -1,0 +1,103 @@
+"""Configuration: what is wrong is refused in one line, and its lists name what there is."""
+
+import dataclasses
+
+import pytest
+
+from glassformer import config
+from glassformer.config import (
+    SIZES,
+    AttentionConfig,
+    ModelConfig,
+    StackConfig,
+    build,
+    encoder_decoder_of_size,
+    read,
+    stack_of_size,
+)
+from glassformer.core.feedforward import FEEDFORWARDS
+from glassformer.core.kinds import KINDS
+from glassformer.core.norms import NORMS
+from glassformer.core.positions import POSITIONS
+from glassformer.core.residual import ORDERS
+from glassformer.errors import GlassformerError
+from glassformer.models.baselines import BASELINE_ENCODERS
+from glassformer.models.blocks import BLOCKS
+
+
+@pytest.mark.parametrize(
+    ("names", "there"),
+    [
+        (config.KIND_NAMES, KINDS),
+        (config.POSITION_NAMES, POSITIONS),
+        (config.FEEDFORWARD_NAMES, FEEDFORWARDS),
+        (config.NORM_NAMES, NORMS),
+        (config.ORDER_NAMES, ORDERS),
+        (config.BLOCK_NAMES, BLOCKS),
+        (config.STACK_NAMES, ["attention", *BASELINE_ENCODERS]),
+    ],
+)
+def test_the_literal_lists_name_exactly_what_there_is(names, there):
+    assert sorted(names) == sorted(there)
+
+
+def test_base_is_the_paper():
+    model = encoder_decoder_of_size("base")
+    for stack in (model.encoder, model.decoder):
+        assert (stack.dim, stack.attention.heads, stack.depth, stack.hidden) == (512, 8, 6, 2048)
+
+
+def test_the_dial_turns_one_way():
+    sizes = [stack_of_size(size) for size in SIZES]
+    amounts = [stack.depth * stack.dim**2 for stack in sizes]
+    assert amounts == sorted(set(amounts))
+
+
+def test_a_record_comes_back_from_toml_nested(tmp_path):
+    path = tmp_path / "model.toml"
+    path.write_text(
+        "tie = false\n[decoder]\ndim = 64\ndropout = 0\n"
+        '[decoder.attention]\nheads = 4\nkind = "linear"\n'
+    )
+    assert read(ModelConfig, path) == ModelConfig(
+        tie=False,
+        decoder=StackConfig(dim=64, dropout=0.0, attention=AttentionConfig(heads=4, kind="linear")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"decoder": {"attention": {"heds": 3}}},
+            "unknown setting 'decoder.attention.heds'; did you",
+        ),
+        ({"decoder": {"dim": "wide"}}, "decoder.dim must be int, got 'wide'"),
+        ({"decoder": {"dim": True}}, "decoder.dim must be int, got True"),
+        ({"decoder": 3}, "decoder must be StackConfig, got 3"),
+        ({"decoder": {"position": "rotery"}}, "unknown position 'rotery'; did you mean 'rotary'"),
+        ({"decoder": {"depth": 0}}, "depth must be at least 1, got 0"),
+        ({"decoder": {"dropout": 1.5}}, r"dropout must lie in \[0, 1\), got 1.5"),
+        ({"decoder": {"convolution": {"width": 4}}}, "convolution.width must be odd, .* got 4"),
+        ({}, "a model needs an encoder, a decoder, or both; got neither"),
+        ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_line(values, words):
+    with pytest.raises(GlassformerError, match=words) as refusal:
+        build(ModelConfig, values)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(GlassformerError, match=r"nowhere.toml: cannot be read \(No such file"):
+        read(ModelConfig, tmp_path / "nowhere.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("dim = = 3")
+    with pytest.raises(GlassformerError, match=r"broken.toml: not valid TOML .*; mend that line"):
+        read(ModelConfig, broken)
+
+
+def test_records_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        StackConfig().dim = 3

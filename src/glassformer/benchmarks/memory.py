@@ -7,7 +7,8 @@ On CUDA, PyTorch's allocator keeps the count. On a CPU nobody does, so on Linux 
     VmHWM - VmRSS before          is what the work added at its peak
 
 This counts whole pages that were written to, of the whole process, in batches: differences below a
-megabyte mean nothing. Where the kernel does not allow it, or there is none such, the answer is None.
+megabyte mean nothing. Where the kernel does not allow it, or there is none such, the answer is
+None.
 """
 
 import ctypes

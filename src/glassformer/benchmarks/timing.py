@@ -53,11 +53,12 @@ def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> C
     both = []
     with no_collection():
         for number in range(rounds):
-            if number % 2:
-                late, early = seconds(theirs, device, calls), seconds(ours, device, calls)
-            else:
-                early, late = seconds(ours, device, calls), seconds(theirs, device, calls)
-            both.append((early, late))
+            if number % 2 == 0:
+                our_time = seconds(ours, device, calls)
+            their_time = seconds(theirs, device, calls)
+            if number % 2 == 1:
+                our_time = seconds(ours, device, calls)
+            both.append((our_time, their_time))
     times = torch.tensor(both, dtype=torch.float64)  # (rounds, 2)
     ratios = times[:, 0] / times[:, 1]
     low, high = interval(ratios)

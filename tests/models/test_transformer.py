@@ -1,0 +1,196 @@
+"""Whole models: one result however a batch travels, honest counts, and settings that all matter."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from glassformer.config import (
+    BLOCK_NAMES,
+    KIND_NAMES,
+    POSITION_NAMES,
+    AttentionConfig,
+    FeedForwardConfig,
+    ModelConfig,
+    StackConfig,
+)
+from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.layout import Layout, pack
+from glassformer.errors import GlassformerError
+from glassformer.models.build import (
+    build_classifier,
+    build_language_model,
+    build_masked_model,
+    build_transformer,
+)
+from glassformer.models.cost import Batch, forward_flops, parameters
+from glassformer.models.initialise import gain
+from glassformer.models.pooling import POOLS
+
+STACK = StackConfig(
+    dim=24,
+    depth=2,
+    max_length=23,
+    dropout=0.0,
+    attention=AttentionConfig(heads=3),
+    feedforward=FeedForwardConfig(hidden=38),
+)
+V, B, T, S, C = 29, 2, 5, 7, 11
+SOURCE, TARGET = (7, 3), (5, 2)
+READERS, WRITERS = ("attention", "gru", "lstm", "tcn"), ("attention", "gru")
+
+
+def tokens(*shape):
+    return torch.randint(0, V, shape)
+
+
+def encoder_decoder(**settings):
+    return ModelConfig(encoder=STACK, decoder=STACK, **settings)
+
+
+@pytest.mark.parametrize("reads", READERS)
+@pytest.mark.parametrize("writes", WRITERS)
+@torch.no_grad()
+def test_any_encoder_mixes_with_any_decoder(reads, writes):
+    config = ModelConfig(encoder=replace(STACK, kind=reads), decoder=replace(STACK, kind=writes))
+    model = build_transformer(config, vocabulary=V).eval()
+    source, target, x, y = Layout.padded(SOURCE), Layout.padded(TARGET), tokens(B, S), tokens(B, T)
+    flat_x, flat_y = source.as_packed(), target.as_packed()
+    padded = pack(model(x, y, source=source, target=target), flat_y)
+    packed = model(pack(x, flat_x), pack(y, flat_y), source=flat_x, target=flat_y)
+    torch.testing.assert_close(packed, padded, atol=1e-5, rtol=1e-5)
+    memory, caches = model.encode(x, source), model.decoder.new_caches()
+    steps = [model.decode(y[:, [t]], Layout.full(B, 1), memory, caches) for t in range(T)]
+    torch.testing.assert_close(pack(torch.cat(steps, 1), flat_y), padded, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("block", BLOCK_NAMES)
+@pytest.mark.parametrize("kind", KIND_NAMES)
+@pytest.mark.parametrize("pool", POOLS)
+@torch.no_grad()
+def test_padding_and_packing_change_no_class(block, kind, pool):
+    attention = replace(STACK.attention, kind=kind)
+    encoder = replace(STACK, block=block, attention=attention, position="sinusoidal")
+    model = build_classifier(ModelConfig(encoder=encoder), source=V, classes=C, pool=pool).eval()
+    x, layout = tokens(B, S), Layout.padded(SOURCE)
+    scores = model(x, layout=layout)
+    flat = layout.as_packed()
+    torch.testing.assert_close(model(pack(x, flat), layout=flat), scores, atol=1e-5, rtol=1e-5)
+    alone = torch.cat([model(x[[b], :n], layout=Layout.full(1, n)) for b, n in enumerate(SOURCE)])
+    torch.testing.assert_close(alone, scores, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_without_positions_a_pooled_answer_does_not_change_with_the_order():
+    order = torch.randperm(S)
+    for position in ("none", "rotary"):
+        config = ModelConfig(encoder=replace(STACK, position=position))
+        model = build_classifier(config, source=V, classes=C).eval()
+        x, layout = tokens(B, S), Layout.full(B, S)
+        gap = (model(x[:, order], layout=layout) - model(x, layout=layout)).abs().max()
+        assert gap < 1e-5 if position == "none" else gap > 1e-4
+
+
+def test_an_empty_row_pools_to_zeros():
+    layout = Layout.padded([3, 0], longest=3)
+    for pool in POOLS.values():
+        pooled = pool(24)(torch.randn(2, 3, 24), layout)
+        assert pooled[1].eq(0).all()
+        assert pooled[0].ne(0).any()
+
+
+def test_tied_and_shared_weights_are_one():
+    sizes = {
+        (tie, share): parameters(
+            build_transformer(encoder_decoder(tie=tie, share=share), vocabulary=V)
+        )
+        for tie in (False, True)
+        for share in (False, True)
+    }
+    assert sizes[False, False] - sizes[True, False] == V * 24
+    assert sizes[True, False] - sizes[True, True] == V * 24
+
+
+MODELS = (
+    {
+        "transformer": (
+            lambda: build_transformer(encoder_decoder(), vocabulary=V),
+            lambda model: model(
+                tokens(B, S), tokens(B, T), source=Layout.full(B, S), target=Layout.full(B, T)
+            ),
+            Batch(B, T, S),
+        ),
+        "language model": (
+            lambda: build_language_model(ModelConfig(decoder=STACK), vocabulary=V),
+            lambda model: model(tokens(B, T), layout=Layout.full(B, T)),
+            Batch(B, T),
+        ),
+        "masked model": (
+            lambda: build_masked_model(ModelConfig(encoder=STACK), vocabulary=V),
+            lambda model: model(tokens(B, T), layout=Layout.full(B, T)),
+            Batch(B, T),
+        ),
+    }
+    | {
+        f"{block} classifier": (
+            lambda block=block: build_classifier(
+                ModelConfig(encoder=replace(STACK, block=block)), source=V, classes=C
+            ),
+            lambda model: model(tokens(B, T), layout=Layout.full(B, T)),
+            Batch(B, T),
+        )
+        for block in BLOCK_NAMES
+    }
+    | {
+        f"{position} language model": (
+            lambda position=position: build_language_model(
+                ModelConfig(decoder=replace(STACK, position=position)), vocabulary=V
+            ),
+            lambda model: model(tokens(B, T), layout=Layout.full(B, T)),
+            Batch(B, T),
+        )
+        for position in POSITION_NAMES
+    }
+)
+
+
+@pytest.mark.parametrize(("make", "call", "batch"), MODELS.values(), ids=MODELS)
+def test_counts_from_the_layers_equal_torch(make, call, batch):
+    model = make().eval()
+    for layer in model.modules():
+        if isinstance(layer, MultiHeadAttention):
+            layer.kernel = "plain"  # torch's counter does not see into the fused one on a CPU
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        call(model)
+    assert forward_flops(model, batch) == counter.get_total_flops()
+    assert parameters(model) == sum(weight.numel() for weight in set(model.parameters()))
+
+
+def test_a_cost_that_is_not_known_is_not_guessed():
+    linear = replace(STACK, attention=replace(STACK.attention, kind="linear"), position="none")
+    for stack in (linear, replace(STACK, kind="gru")):
+        model = build_masked_model(ModelConfig(encoder=stack), vocabulary=V)
+        with pytest.raises(
+            ValueError, match=r"the cost of a .* is not known; count it with torch's"
+        ):
+            forward_flops(model, Batch(B, T))
+
+
+def test_the_gentle_beginning_depends_on_order_and_depth():
+    out, query = "blocks.0.attention.to_out.weight", "blocks.0.attention.to_q.weight"
+    shallow, deep = replace(STACK, depth=2), replace(STACK, depth=8)
+    assert gain(out, shallow, False) == pytest.approx(0.5)
+    assert gain(out, deep, False) == pytest.approx(0.25)
+    assert gain(query, deep, False) == 1
+    post = replace(deep, order="post")
+    assert gain(out, post, False) == pytest.approx(64**-0.25)
+    assert gain(out, post, True) == pytest.approx(96**-0.25)
+    assert gain(query, post, True) == 1
+
+
+def test_a_missing_part_is_asked_for_by_name():
+    with pytest.raises(GlassformerError, match=r"needs a decoder; set model\.decoder"):
+        build_transformer(ModelConfig(encoder=STACK), vocabulary=V)
+    with pytest.raises(GlassformerError, match="unknown pool 'middle'; the choices are mean, max"):
+        build_classifier(ModelConfig(encoder=STACK), source=V, classes=C, pool="middle")

@@ -19,7 +19,7 @@ LAYERS = [
     {"training"},
     {"runs"},
     {"evaluation", "explaining", "interop"},
-    {"serving"},
+    {"serving", "benchmarks"},
     {"cli"},
     {"__main__"},
 ]

@@ -189,6 +189,15 @@ def test_encoders_and_the_decoder_mix(kind):
     assert decoder(torch.randn(B, T, D), layout=Layout.full(B, T), memory=kept).shape == (B, T, D)
 
 
+def test_the_state_keeps_its_precision_under_autocast():
+    decoder, layout = decoder_of(), Layout.padded(LENGTHS)
+    caches = decoder.new_caches()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        kept = decoder.keep(torch.randn(B, S, E), Layout.padded(SOURCE))
+        decoder(torch.randn(B, T, D), layout=layout, memory=kept, caches=caches)
+    assert caches[0].state.dtype == torch.float32
+
+
 def test_layers_drop_between_them_in_training():
     assert decoder_of(dropout=0.3).layers.dropout == 0.3
 

@@ -126,6 +126,15 @@ def test_recurrent_encoders_are_torchs_on_each_row_alone(kind, module, depth):
     assert answers[B].eq(0).all()
 
 
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_recurrent_layers_keep_their_precision_under_autocast(kind):
+    encoder, x = encoder_of(kind), torch.randn(B, T, D)
+    for layout in (Layout.full(B, T), Layout.padded(LENGTHS)):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            answers = encoder(x, layout=layout)
+        torch.testing.assert_close(answers, encoder(x, layout=layout))
+
+
 def test_recurrent_layers_drop_between_them():
     assert encoder_of("lstm", dropout=0.3).layers.dropout == 0.3
 

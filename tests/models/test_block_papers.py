@@ -213,3 +213,10 @@ def test_branches_are_those_of_the_papers_dropout_in_its_places(name, formula):
     answer = block(x, layout=layout, mask=everything)[layout.real]
     by_hand = [formula(x[b, :length], w) for b, length in enumerate(LENGTHS) if length]
     torch.testing.assert_close(answer, torch.cat(by_hand), **CLOSE)
+
+
+def test_the_gate_starts_open():
+    gate, layout = BLOCKS["branchformer"](CONFIG).gate, Layout.full(B, T)
+    x = torch.randn(B, T, D)
+    ungated = gate.narrow(nn.functional.gelu(gate.widen(x))[..., :HALF])
+    torch.testing.assert_close(gate(x, layout), ungated, atol=1e-4, rtol=0)

@@ -33,6 +33,7 @@ CONFIG = StackConfig(
     feedforward=FeedForwardConfig(kind="silu", hidden=2 * HALF),
     convolution=ConvolutionConfig(width=WIDTH),
 )
+ALONE = replace(CONFIG, convolution=ConvolutionConfig(width=1))
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 
 each_block = pytest.mark.parametrize("name", BLOCKS)
@@ -52,8 +53,8 @@ def block_of(name, config=CONFIG):
     return randomised(BLOCKS[name](config))
 
 
-def run(block, x, layout):
-    scheme = make_position("rotary", D, H, T, width=K)
+def run(block, x, layout, position="rotary"):
+    scheme = make_position(position, D, H, T, width=K)
     return block(x, layout=layout, mask=everything, position=scheme)
 
 
@@ -90,26 +91,34 @@ def test_no_tokens_at_all_are_no_trouble(name):
 
 
 @each_block
-def test_nothing_leaks_from_padding_or_from_other_rows(name):
-    block, layout = block_of(name), Layout.padded(LENGTHS)
-    x = torch.randn(B, T, D, requires_grad=True)
-    for row, length in enumerate(LENGTHS):
-        push = pull(run(block, x, layout)[row, :length], x).abs().sum(-1)
-        ours = torch.zeros(B, T, dtype=torch.bool)
-        ours[row, :length] = True
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+def test_nothing_leaks_from_padding_or_from_other_rows(name, packed):
+    block, layout = block_of(name), Layout.packed(LENGTHS, budget=23)
+    rows = layout.row_of if packed else pad(layout.row_of + 1, layout) - 1  # -1 in padding
+    layout = layout if packed else layout.as_padded()
+    x = torch.randn(*rows.shape, D, requires_grad=True)
+    for row in range(B):
+        ours = rows == row
+        push = pull(run(block, x, layout)[ours], x).abs().sum(-1)
         assert push[~ours].eq(0).all()
         assert push[ours].ne(0).all()
 
 
 @each_block
-def test_nothing_leaks_from_a_neighbour_in_the_pack(name):
-    block, layout = block_of(name), Layout.packed(LENGTHS, budget=23)
-    x = torch.randn(23, D, requires_grad=True)
-    for row in range(B):
-        ours = layout.row_of == row
-        push = pull(run(block, x, layout)[ours], x).abs().sum(-1)
-        assert push[~ours].eq(0).all()
-        assert push[ours].ne(0).all()
+def test_the_mask_says_who_is_heard_where_convolutions_hear_no_one(name):
+    block, at = block_of(name, ALONE), torch.arange(T)
+    x = torch.randn(1, T, D, requires_grad=True)
+    for t in range(T):
+        heard = pull(block(x, layout=Layout.full(1, T), mask=window(2))[0, t], x).any(-1)[0]
+        assert heard.tolist() == ((at - t).abs() < 2).tolist()
+
+
+@each_block
+def test_order_is_seen_through_positions_where_convolutions_see_none(name):
+    block, x, order = block_of(name, ALONE), torch.randn(B, T, D), torch.randperm(T)
+    for position, least, most in (("none", 0, 1e-5), ("rotary", 1e-2, 1e9)):
+        answer, shuffled = (run(block, y, Layout.full(B, T), position) for y in (x, x[:, order]))
+        assert least <= (shuffled - answer[:, order]).abs().max() <= most
 
 
 @each_block
@@ -192,13 +201,6 @@ def test_a_convolution_hears_its_neighbours_in_the_row_and_no_one_else():
 def test_a_pack_of_nothing_convolves_to_nothing(longest):
     layout = Layout.packed([0] * B, longest=longest)
     assert convolve(depthwise(D, WIDTH), torch.randn(0, D), layout).shape == (0, D)
-
-
-def test_the_gate_starts_open():
-    gate, layout = BLOCKS["branchformer"](CONFIG).gate, Layout.full(B, T)
-    x = torch.randn(B, T, D)
-    ungated = gate.narrow(nn.functional.gelu(gate.widen(x))[..., :HALF])
-    torch.testing.assert_close(gate(x, layout), ungated, atol=1e-4, rtol=0)
 
 
 @each_convolving

@@ -1,7 +1,7 @@
 """The ladder, measured: every kernel against PyTorch's function, our module against others.
 
     loop, plain, fused, packed, flex   against F.scaled_dot_product_attention, called directly
-    MultiHeadAttention                 against torch.nn.MultiheadAttention and x-transformers
+    MultiHeadAttention                 against nn.MultiheadAttention and the Attention of x-transformers
 
 Rows are full and nothing is masked. In the first pair of each length PyTorch's function runs
 against itself: how far that ratio is from 1 is how far any other may be for no reason.
@@ -31,7 +31,7 @@ from glassformer.core.layout import Layout
 
 HEADS, WIDTH = 8, 64
 DIM = HEADS * WIDTH
-SDPA = "F.scaled_dot_product_attention"
+SDPA = "torch sdpa"  # F.scaled_dot_product_attention, called directly
 
 LONGEST = {("loop", "cpu"): 16, ("loop", "cuda"): 16, ("flex", "cpu"): 512}
 WHY = {"loop": "the definition, number by number", "flex": "uncompiled on a CPU"}
@@ -133,9 +133,9 @@ def module_pairs(case: str, length: int, device: torch.device) -> list[Pair]:
         theirs.to(device, dtype_of(device))
         return our_module(x, case, bias=False), module_work(theirs, lambda: theirs(x), x, case)
 
-    others = {"torch.nn.MultiheadAttention": against_torch}
+    others = {"nn.MultiheadAttention": against_torch}
     if library is not None:
-        others["x-transformers Attention"] = against_x
+        others["x-transformers"] = against_x
     return [
         Pair(case=case, length=length, ours="MultiHeadAttention", theirs=name, make=make)
         for name, make in others.items()

@@ -47,17 +47,15 @@ def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> C
     """Time both in turns, after a warm-up."""
     if rounds < 1:
         raise ValueError(f"a comparison needs at least 1 round, got {rounds}")
-    for _ in range(WARM_UPS):
-        fastest = min(seconds(ours, device), seconds(theirs, device))
-    calls = max(1, math.ceil(SHORTEST / fastest))
+    our_calls, their_calls = calls_of(ours, device), calls_of(theirs, device)
     both = []
     with no_collection():
         for number in range(rounds):
             if number % 2 == 0:
-                our_time = seconds(ours, device, calls)
-            their_time = seconds(theirs, device, calls)
+                our_time = seconds(ours, device, our_calls)
+            their_time = seconds(theirs, device, their_calls)
             if number % 2 == 1:
-                our_time = seconds(ours, device, calls)
+                our_time = seconds(ours, device, our_calls)
             both.append((our_time, their_time))
     times = torch.tensor(both, dtype=torch.float64)  # (rounds, 2)
     ratios = times[:, 0] / times[:, 1]
@@ -70,6 +68,12 @@ def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> C
         high=high,
         rounds=rounds,
     )
+
+
+def calls_of(work: Work, device: torch.device) -> int:
+    """Warm up; the answer is how many calls fill the shortest time worth measuring."""
+    fastest = min(seconds(work, device) for _ in range(WARM_UPS))
+    return max(1, math.ceil(SHORTEST / fastest))
 
 
 def seconds(work: Work, device: torch.device, calls: int = 1) -> float:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from glassformer import __version__
+from glassformer.cli import bench
 from glassformer.errors import GlassformerError
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench.app, name="bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -24,8 +24,8 @@ class Residual(nn.Module):
     """What surrounds a sublayer.
 
     Args:
-        weight: How much of what the sublayer says is added; a Conformer's feed-forward nets add
-        half. depth_dropout: Share of the rows for which the sublayer is left out in training.
+        weight: How much of what the sublayer says is added; half in a Conformer's feed-forward.
+        depth_dropout: Share of the rows for which the sublayer is left out in training.
     """
 
     def __init__(

@@ -48,6 +48,8 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Rows of about the same length together, padded only to the longest of their group."""
+    if not len(q):
+        return q.new_zeros(0, q.shape[1], v.shape[-1])
     answers, tokens = [], []
     for rows in groups_of(call.queries.lengths.tolist(), call.keys.lengths.tolist(), q[0].numel()):
         ours, queries = part(call.queries, rows)

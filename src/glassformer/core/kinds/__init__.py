@@ -1,7 +1,7 @@
 """Kinds of attention: other formulas, not faster ways to the same one.
 
                                                                          time     memory
-    softmax     every query weighs every key it may see                  n²       n (fused), n²
+    softmax     every query weighs every key it may see                  n²       n² (fused: n)
     linear      keys are summed up as features, causally if asked        n        n
     linformer   every query weighs a learned summary of the keys         n        n
 

@@ -8,10 +8,6 @@ They mix with the stacks of attention: an LSTM encoder with a Transformer decode
 they cannot obey are refused. To add one, write a module called like Encoder or Decoder and list it.
 """
 
-from collections.abc import Callable
-
-from torch import nn
-
 from glassformer.models.baselines.bahdanau import BahdanauDecoder, RecurrentCache
 from glassformer.models.baselines.convolutional import TCN
 from glassformer.models.baselines.recurrent import RecurrentEncoder
@@ -25,12 +21,12 @@ __all__ = [
     "RecurrentEncoder",
 ]
 
-BASELINE_ENCODERS: dict[str, Callable[..., nn.Module]] = {
+BASELINE_ENCODERS: dict[str, type[RecurrentEncoder] | type[TCN]] = {
     "gru": RecurrentEncoder,
     "lstm": RecurrentEncoder,
     "tcn": TCN,
 }
 
-BASELINE_DECODERS: dict[str, Callable[..., nn.Module]] = {
+BASELINE_DECODERS: dict[str, type[BahdanauDecoder]] = {
     "gru": BahdanauDecoder,
 }

@@ -24,7 +24,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal
 from glassformer.core.shapes import Keys, MemoryVectors, NewKeys, NewValues, Values, Vectors
 from glassformer.errors import GlassformerError
-from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask
+from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask, run_layers
 
 State = Float[Tensor, "layers B D"]
 
@@ -126,7 +126,8 @@ class BahdanauDecoder(nn.Module):
             return state
         average = memory.v[:, 0].sum(1) / memory.layout.lengths.clamp(min=1)[:, None]  # (B, E)
         layers = self.to_start(average).tanh().unflatten(-1, (self.depth, self.dim))
-        return layers.transpose(0, 1).contiguous()  # (layers, B, D)
+        state = layers.transpose(0, 1).contiguous()  # (layers, B, D)
+        return state.to(self.to_start.weight.dtype)
 
     def _read(
         self, x: Float[Tensor, "B T D"], layout: Layout, memory: Memory, state: State
@@ -135,7 +136,8 @@ class BahdanauDecoder(nn.Module):
         answers = []
         for step in range(layout.longest):
             context = self._look(state[-1], memory)  # (B, E)
-            _, after = self.layers(torch.cat([x[:, step], context], -1)[:, None], state)
+            new = torch.cat([x[:, step], context], -1)[:, None]  # (B, 1, D + E)
+            _, after = run_layers(self.layers, new, state)
             answers.append(torch.cat([after[-1], context], -1))  # (B, D + E)
             if layout.is_full:
                 state = after

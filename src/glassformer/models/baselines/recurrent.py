@@ -12,7 +12,7 @@ from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.shapes import Vectors
-from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask
+from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask, run_layers
 
 CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -48,12 +48,12 @@ class RecurrentEncoder(nn.Module):
             return x
         rows = self.dropout(in_rows(x, layout))
         if layout.is_full:
-            return self.layers(rows)[0]
+            return run_layers(self.layers, rows)[0]
         # An empty row is read as one zero vector, which PyTorch can do, and silenced again.
         lengths = layout.lengths.clamp(min=1).cpu()
         ragged = pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=False)
         answers, _ = pad_packed_sequence(
-            self.layers(ragged)[0], batch_first=True, total_length=layout.longest
+            run_layers(self.layers, ragged)[0], batch_first=True, total_length=layout.longest
         )
         answers = answers.masked_fill((layout.lengths == 0)[:, None, None], 0.0)
         return in_the_form_of(layout, answers)

@@ -1,7 +1,10 @@
 """What the baselines share: padded rows inside, the caller's form outside, and no mask."""
 
+from typing import Any
+
+import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.core.layout import Layout, pack, pad
 from glassformer.core.masks import Mask
@@ -23,6 +26,17 @@ def silenced(
 ) -> Float[Tensor, "rows longest width"]:
     """Zero in the padding, whatever stood there."""
     return x if layout.is_full else x.masked_fill(~layout.real[..., None], 0.0)
+
+
+def run_layers(layers: nn.RNNBase, x: Any, state: Any = None) -> Any:
+    """Recurrent layers in the precision of their weights.
+
+    Under autocast PyTorch runs them in fp16 on a GPU, even where bf16 was asked for; there, small
+    gradients vanish, and state after state the error grows.
+    """
+    weight = next(layers.parameters())
+    with torch.autocast(weight.device.type, enabled=False):
+        return layers(x.to(weight.dtype), state)
 
 
 def refuse_other_mask(name: str, mask: Mask, only: Mask) -> None:

@@ -1,14 +1,16 @@
-"""Compile attention and a cached step, and count how often; test_compile runs it."""
+"""Compile attention, stacks and cached steps, and count how often; test_compile runs it."""
 
 import sys
 
 import torch
 
+from glassformer.config import AttentionConfig, StackConfig
 from glassformer.core.attention import Heads, MultiHeadAttention
 from glassformer.core.caches import FixedCache
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal, everything
 from glassformer.core.positions import POSITIONS, make_position
+from glassformer.models.stacks import Decoder, Encoder
 
 D, H, G, K, B = 24, 6, 2, 4, 3
 LENGTHS = (5, 7, 11, 13, 17, 19)
@@ -59,6 +61,35 @@ def steps(position):
     return [call(step) for step in range(8)]
 
 
+def stacks(backend, position):
+    """An encoder, a decoder that looks at its memory, and its cached step."""
+    attention = AttentionConfig(heads=H, groups=G)
+    config = StackConfig(dim=D, depth=2, dropout=0.0, position=position, attention=attention)
+    encoder, decoder = Encoder(config).eval(), Decoder(config, memory_dim=D).eval()
+    source = Layout.padded([7, 2, 3])
+    memory = decoder.keep(torch.randn(B, 7, D), source)
+
+    def whole(length, **more):
+        x = torch.randn(B, length, D, generator=torch.Generator().manual_seed(length))
+        layout = Layout.padded([length, 2, 3], longest=length)
+        return lambda: {"x": x, "layout": layout, **more}
+
+    check("encoder", encoder, [whole(length) for length in LENGTHS], backend, most=2)
+    calls = [whole(length, memory=memory) for length in LENGTHS]
+    check("decoder", decoder, calls, backend, most=2)
+
+    sizes = {"heads": G, "key_width": D // H, "value_width": D // H}
+    sets = [[FixedCache(B, 16, **sizes) for _ in decoder.blocks] for _ in range(2)]
+
+    def step(number):
+        x = torch.randn(B, 1, D, generator=torch.Generator().manual_seed(number))
+        turn = iter(sets)
+        layout = Layout.full(B, 1)
+        return lambda: {"x": x, "layout": layout, "memory": memory, "caches": next(turn)}
+
+    check("decoder, cached step", decoder, [step(n) for n in range(8)], backend, most=1)
+
+
 def main(backend):
     """Every position scheme, whole and step by step; then ragged rows and another mask."""
     torch.manual_seed(0)
@@ -70,6 +101,7 @@ def main(backend):
             check(f"{name}, whole", layer, whole(position, causal, False), backend, most=2)
             check(f"{name}, cached step", layer, steps(position), backend, most=1)
         check("ragged", layer, whole(None, everything, True), backend, most=2)
+        stacks(backend, "rotary")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,84 @@
+"""The chart of cost against length, by matplotlib, which the `bench` extra brings."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from glassformer.benchmarks.pairs import Result
+from glassformer.benchmarks.peers import installed
+from glassformer.errors import GlassformerError
+
+FORMATS = (".png", ".svg", ".pdf")
+
+# Told apart by people who see few colours: Okabe and Ito, 2008; and by their marks.
+STYLES = (
+    ("#0072B2", "o"),
+    ("#D55E00", "s"),
+    ("#009E73", "^"),
+    ("#CC79A7", "D"),
+    ("#E69F00", "v"),
+    ("#56B4E9", "P"),
+)
+INK, GRID = "#222222", "#DDDDDD"
+
+
+def check_chart(path: Path) -> None:
+    """Refuse before anything is measured, rather than after."""
+    if path.suffix.lower() not in FORMATS:
+        raise GlassformerError(
+            f"a chart is drawn as {', '.join(FORMATS)}, got {str(path)!r}; end it in one of these"
+        )
+    if not path.absolute().parent.is_dir():
+        raise GlassformerError(f"{path.parent}: no such folder for the chart; make it first")
+    if installed("matplotlib") is None:
+        raise GlassformerError(
+            'a chart needs matplotlib, which is not installed; pip install "glassformer[bench]"'
+        )
+
+
+def draw(results: Sequence[Result], path: Path, caption: str) -> None:
+    """Time and, where it was measured, memory of each kind of layer against length."""
+    plots, ticker = pyplot(), import_module("matplotlib.ticker")
+    panels = {"time of a training step, ms": [r.time.ours * 1e3 for r in results]}
+    if all(r.memory for r in results):
+        panels["peak memory, MB"] = [(r.memory or 0) / 1e6 for r in results]
+    figure, axes = plots.subplots(
+        1, len(panels), figsize=(6.4 * len(panels), 5), squeeze=False, layout="constrained"
+    )
+    figure.set_facecolor("white")
+    for axis, (label, amounts) in zip(axes[0], panels.items(), strict=True):
+        draw_lines(axis, results, amounts)
+        axis.set_xlabel("length of the sequence, n", color=INK, fontsize=12)
+        axis.set_ylabel(label, color=INK, fontsize=12)
+        axis.xaxis.set_major_locator(ticker.FixedLocator(sorted({r.length for r in results})))
+        axis.xaxis.set_major_formatter(ticker.ScalarFormatter())
+        axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
+        axis.minorticks_off()
+    axes[0][0].legend(frameon=False, fontsize=11, labelcolor=INK)
+    figure.suptitle("What a layer costs as the sequence grows", color=INK, fontsize=14)
+    figure.supxlabel(caption, color="#666666", fontsize=9)
+    figure.savefig(path, dpi=160)
+    plots.close(figure)
+
+
+def draw_lines(axis: Any, results: Sequence[Result], amounts: Sequence[float]) -> None:
+    """One panel: a line a kind of layer, both axes logarithmic, so that a power is a slope."""
+    axis.set_facecolor("white")
+    names = list(dict.fromkeys(result.ours for result in results))
+    for number, name in enumerate(names):
+        colour, mark = STYLES[number % len(STYLES)]
+        points = [(r.length, y) for r, y in zip(results, amounts, strict=True) if r.ours == name]
+        axis.loglog(*zip(*points, strict=True), label=name, color=colour, marker=mark, linewidth=2)
+    axis.grid(color=GRID)
+    axis.tick_params(colors=INK, labelsize=11)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def pyplot() -> ModuleType:
+    """matplotlib without a window."""
+    import_module("matplotlib").use("Agg")
+    return import_module("matplotlib.pyplot")

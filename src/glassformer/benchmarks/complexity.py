@@ -1,0 +1,172 @@
+"""The cost of a layer against the length of the sequence, measured.
+
+The table everyone knows from Vaswani et al. (2017), n the length, d the width, r the window or the
+summary, k the width of a convolution, h the heads:
+
+                 operations    steps in a row   longest path
+    softmax      n² d          1                1
+    linear       n d² / h      1                1              Katharopoulos et al., 2020
+    linformer    r n d         1                1              Wang et al., 2020
+    window       r n d         1                n / r
+    gru          n d²          n                n
+    convolution  k n d²        1                n / k
+
+Projections add n d² to every kind of attention, so short sequences grow with n whatever the kind.
+To add a kind, list it in LAYERS.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.benchmarks.pairs import (
+    TRAINING,
+    Pair,
+    Result,
+    batch_of,
+    dtype_of,
+    module_work,
+)
+from glassformer.benchmarks.timing import Work
+from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.kinds import KINDS
+from glassformer.core.masks import window
+
+DIM, HEADS = 256, 4
+SUMMARY = 64
+WINDOW = 64
+WIDTH = 3  # of the convolution
+
+FITTED = 3  # the longest lengths, where the highest power shows
+
+WINDOW_ON_CPU = (
+    "window: on a CPU the mask is laid out as a table, so time and memory still grow with n²; "
+    "on CUDA, from length 1024 on, what is hidden is skipped"
+)
+
+
+class Windowed(nn.Module):
+    """Softmax attention that sees the nearest positions only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(DIM, HEADS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x, mask=window(WINDOW))
+
+
+class Recurrent(nn.Module):
+    """A GRU, one step after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(DIM, DIM, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gru(x)[0]
+
+
+class Convolution(nn.Module):
+    """Each position and its neighbours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv1d(DIM, DIM, WIDTH, padding=WIDTH // 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.convolution(x.mT).mT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """What the literature says of a kind of layer, and how to make one for a length."""
+
+    operations: str
+    steps: str
+    path: str
+    make: Callable[[int], nn.Module]
+
+
+def costs(lengths: Sequence[int], device: torch.device) -> tuple[list[Pair], list[str]]:
+    """Every kind against softmax at every length; softmax against itself shows the noise."""
+    pairs = [cost_pair(name, length, device) for length in lengths for name in LAYERS]
+    return pairs, [WINDOW_ON_CPU] if device.type == "cpu" else []
+
+
+def cost_pair(name: str, length: int, device: torch.device) -> Pair:
+    """One kind of layer against softmax, on the same vectors."""
+
+    def make() -> tuple[Work, Work]:
+        shape, dtype = (batch_of(device), length, DIM), dtype_of(device)
+        x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
+        return layer_work(name, x), layer_work("softmax", x)
+
+    return Pair(case=TRAINING, length=length, ours=name, theirs="softmax", make=make)
+
+
+def layer_work(name: str, x: Tensor) -> Work:
+    """Forward and backward of a layer made for the length of these vectors."""
+    module = LAYERS[name].make(x.shape[1]).to(x.device, x.dtype)
+    return module_work(module, lambda: module(x), x, TRAINING)
+
+
+def growth(lengths: Sequence[int], amounts: Sequence[float | None]) -> float | None:
+    """The exponent p of amount = c · lengthᵖ that fits best; None where there is no telling.
+
+    >>> growth([128, 256, 512], [3.0, 12.0, 48.0])
+    2.0
+    """
+    points = [
+        (math.log(n), math.log(amount))
+        for n, amount in zip(lengths, amounts, strict=True)
+        if amount
+    ]
+    if len(points) < 2:
+        return None
+    x, y = torch.tensor(points, dtype=torch.float64).T
+    x, y = x - x.mean(), y - y.mean()
+    return round(float((x * y).sum() / (x * x).sum()), 3)
+
+
+def exponents(results: Sequence[Result]) -> dict[str, dict[str, float | None]]:
+    """By kind of layer, how time and memory grow over the longest lengths measured."""
+    grown = {}
+    for name in dict.fromkeys(result.ours for result in results):
+        longest = [result for result in results if result.ours == name][-FITTED:]
+        lengths = [result.length for result in longest]
+        grown[name] = {
+            "time": growth(lengths, [result.time.ours for result in longest]),
+            "memory": growth(lengths, [result.memory for result in longest]),
+        }
+    return grown
+
+
+LAYERS: dict[str, Layer] = {
+    "softmax": Layer(
+        operations="n² d",
+        steps="1",
+        path="1",
+        make=lambda n: KINDS["softmax"](DIM, HEADS),
+    ),
+    "linear": Layer(
+        operations="n d² / h",
+        steps="1",
+        path="1",
+        make=lambda n: KINDS["linear"](DIM, HEADS),
+    ),
+    "linformer": Layer(
+        operations="r n d",
+        steps="1",
+        path="1",
+        make=lambda n: KINDS["linformer"](DIM, HEADS, summary=SUMMARY, max_length=n),
+    ),
+    "window": Layer(operations="r n d", steps="1", path="n / r", make=lambda n: Windowed()),
+    "gru": Layer(operations="n d²", steps="n", path="n", make=lambda n: Recurrent()),
+    "convolution": Layer(
+        operations="k n d²", steps="1", path="n / k", make=lambda n: Convolution()
+    ),
+}

@@ -1,0 +1,160 @@
+"""What was measured and where, as tables for people and as plain values for machines."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from glassformer.benchmarks.complexity import LAYERS, exponents
+from glassformer.benchmarks.layers import Growth
+from glassformer.benchmarks.pairs import Result, dtype_of
+
+TITLES = {
+    "ladder": "The ladder: kernels against PyTorch's function, our module against others",
+    "complexity": "Cost against length, in training",
+    "layers": "Layers in training against their peers",
+    "packing": "Rows of different lengths through our encoder, in training",
+}
+
+
+@dataclass(kw_only=True, slots=True)
+class Report:
+    """All that one run found.
+
+    Attributes:
+        machine: Where it ran.
+        sections: The pairs measured, by the benchmark they belong to.
+        growths: How memory grows, where that was asked for.
+        notes: What was left out, and why.
+    """
+
+    machine: dict[str, Any]
+    notes: list[str]
+    sections: dict[str, list[Result]] = field(default_factory=dict)
+    growths: list[Growth] = field(default_factory=list)
+
+    def as_values(self) -> dict[str, Any]:
+        """Everything, in seconds and bytes."""
+        sections = {name: [asdict(r) for r in results] for name, results in self.sections.items()}
+        return {
+            "machine": self.machine,
+            "notes": self.notes,
+            **sections,
+            "exponents": exponents(self.sections.get("complexity", [])),
+            "growth": [asdict(growth) for growth in self.growths],
+        }
+
+    def tables(self) -> list[Table]:
+        """Everything, in milliseconds and megabytes."""
+        tables = [pair_table(TITLES[name], results) for name, results in self.sections.items()]
+        if "complexity" in self.sections:
+            tables.append(exponent_table(self.sections["complexity"]))
+        if self.growths:
+            tables.append(growth_table(self.growths))
+        return tables
+
+
+def describe_machine(device: torch.device, rounds: int) -> dict[str, Any]:
+    """What a number cannot be read without."""
+    on_cuda = device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(device) if on_cuda else processor(),
+        "type": device.type,
+        "threads": torch.get_num_threads(),
+        "dtype": str(dtype_of(device)).removeprefix("torch."),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "rounds": rounds,
+    }
+
+
+def processor() -> str:
+    """The name of the processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def pair_table(title: str, results: Sequence[Result]) -> Table:
+    """A line a pair; a ratio below 1 says that ours is faster."""
+    numbers = ("ours ms", "theirs ms", "ratio", "95 % interval", "ours MB", "theirs MB")
+    table = empty_table(title, ("case", "ours", "against"), ("length", *numbers))
+    for this, following in zip(results, [*results[1:], None], strict=True):
+        table.add_row(
+            this.case,
+            this.ours,
+            this.theirs,
+            str(this.length),
+            milliseconds(this.time.ours),
+            milliseconds(this.time.theirs),
+            f"{this.time.ratio:.2f}",
+            f"{this.time.low:.2f} to {this.time.high:.2f}",
+            megabytes(this.memory),
+            megabytes(this.their_memory),
+            end_section=following is None or following.length != this.length,
+        )
+    return table
+
+
+def exponent_table(results: Sequence[Result]) -> Table:
+    """The table of the literature, with what was measured beside it."""
+    table = empty_table(
+        "Growth over the longest lengths: time and memory as powers of n",
+        ("layer", "operations", "steps in a row", "longest path"),
+        ("time grows as", "memory grows as"),
+    )
+    for name, measured in exponents(results).items():
+        said = LAYERS[name]
+        table.add_row(
+            name,
+            said.operations,
+            said.steps,
+            said.path,
+            power(measured["time"]),
+            power(measured["memory"]),
+        )
+    return table
+
+
+def growth_table(growths: Sequence[Growth]) -> Table:
+    """A line a mask; n¹ is linear, and `plain`, which lays its weights out, is there to compare."""
+    lengths = map(str, growths[0].lengths)
+    title = "Peak memory of our attention in training, MB by length"
+    table = empty_table(title, ("mask", "kernel"), (*lengths, "grows as"))
+    for one in growths:
+        table.add_row(one.case, one.kernel, *map(megabytes, one.memory), power(one.exponent))
+    return table
+
+
+def empty_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Columns of words, then columns of numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for name in words:
+        table.add_column(name, no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits that mean something."""
+    value = seconds * 1000
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def megabytes(amount: int | None) -> str:
+    """Of a million bytes each."""
+    return "-" if amount is None else f"{amount / 1e6:.1f}"
+
+
+def power(exponent: float | None) -> str:
+    """A power of n."""
+    return "-" if exponent is None else f"n^{exponent:.2f}"

@@ -1,0 +1,185 @@
+"""`glassformer bench`: measure this machine, and us on it."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from glassformer.errors import GlassformerError, unknown
+
+if TYPE_CHECKING:
+    import torch
+
+    from glassformer.benchmarks.report import Report
+
+DEVICES = ("auto", "cpu", "cuda")
+WIDE = 140  # columns of a table that goes to a file
+
+app = typer.Typer(no_args_is_help=True, help="Measure how fast attention is, and what it takes.")
+
+
+@app.command()
+def attention(
+    lengths: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Lengths of the sequences.")
+    ] = "128,256,512,1024,2048,4096",
+    rounds: Annotated[int, typer.Option(help="How often each pair runs, in turns.")] = 20,
+    threads: Annotated[
+        int | None, typer.Option(help="Processor threads; PyTorch's choice unless given.")
+    ] = None,
+    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
+    bars: Annotated[
+        bool, typer.Option("--bars", help="Whole layers, packing and memory growth, too.")
+    ] = False,
+    chart: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw cost against length.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
+) -> None:
+    """Time and weigh every kernel, our layers and other kinds of layer, each against a peer.
+
+    Times are medians of rounds in which both run in turns; keep the machine quiet meanwhile.
+
+    Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
+    """
+    chosen = parse_lengths(lengths)
+    at_least_one("rounds", rounds)
+    if threads is not None:
+        at_least_one("threads", threads)
+    if device not in DEVICES:
+        raise GlassformerError(unknown("device", device, DEVICES))
+    import torch
+
+    from glassformer.benchmarks.chart import check_chart, draw
+
+    if chart is not None:
+        check_chart(chart)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    report = run(chosen, rounds, find_device(device), bars)
+    if chart is not None:
+        draw(report.sections["complexity"], chart, caption(report))
+    show(report, json)
+
+
+def parse_lengths(text: str) -> list[int]:
+    """Lengths as a person types them, shortest first, each once.
+
+    >>> parse_lengths("512,128, 128")
+    [128, 512]
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) > 0 for word in words):
+        raise GlassformerError(
+            f"lengths must be whole numbers of 1 or more between commas, got {text!r}; "
+            f"write --lengths 128,256"
+        )
+    return sorted({int(word) for word in words})
+
+
+def at_least_one(name: str, number: int) -> None:
+    """Refuse a count of nothing."""
+    if number < 1:
+        raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} 20")
+
+
+def find_device(name: str) -> "torch.device":
+    """The device of that name; `auto` is a GPU where there is one."""
+    import torch
+
+    found = torch.cuda.is_available()
+    if name == "cuda" and not found:
+        raise GlassformerError("PyTorch finds no CUDA device here; use --device cpu or auto")
+    return torch.device("cuda" if found and name != "cpu" else "cpu")
+
+
+def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> "Report":
+    """Measure everything asked for, with a bar on standard error where that is a terminal."""
+    from glassformer.benchmarks import attention, complexity, layers
+    from glassformer.benchmarks.pairs import measure
+    from glassformer.benchmarks.report import Report, describe_machine
+
+    rungs, left_out = attention.ladder(lengths, device)
+    kinds, remarks = complexity.costs(lengths, device)
+    plan = {"ladder": rungs, "complexity": kinds}
+    if bars:
+        plan |= {"layers": layers.layers(device), "packing": layers.packing(device)}
+    report = Report(
+        machine=describe_machine(device, rounds),
+        notes=left_out + remarks,
+        sections={name: [] for name in plan},
+    )
+    jobs: list[tuple[str, list[Any], Callable[[], object]]] = [
+        (
+            f"{pair.ours} against {pair.theirs}, {pair.case}, length {pair.length}",
+            report.sections[name],
+            partial(measure, pair, device=device, rounds=rounds),
+        )
+        for name, pairs in plan.items()
+        for pair in pairs
+    ]
+    jobs += [
+        (f"memory, {what.case}", report.growths, partial(layers.weigh_growth, what, device))
+        for what in (layers.growths() if bars else [])
+    ]
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(jobs))
+        for label, results, job in jobs:
+            progress.update(task, description=label)
+            results.append(attempt(label, job))
+            progress.advance(task)
+    return report
+
+
+def attempt(label: str, job: Callable[[], object]) -> object:
+    """What the job finds, or a sentence when it does not fit the device."""
+    import torch
+
+    try:
+        return job()
+    except torch.OutOfMemoryError:
+        raise GlassformerError(
+            f"{label}: does not fit the memory of this device; use shorter --lengths"
+        ) from None
+
+
+def progress_bar() -> Progress:
+    """On standard error, and only where someone watches."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def caption(report: "Report") -> str:
+    """Where the numbers come from, in a line."""
+    machine = report.machine
+    where = f"{machine['device']}, {machine['dtype']}, torch {machine['torch']}"
+    return where if machine["type"] == "cuda" else f"{where}, threads: {machine['threads']}"
+
+
+def show(report: "Report", as_json: bool) -> None:
+    """Print what was found on standard output."""
+    if as_json:
+        from json import dumps
+
+        print(dumps(report.as_values(), indent=2, ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDE)
+    console.print(caption(report))
+    for table in report.tables():
+        console.print(table)
+    for note in report.notes:
+        console.print(f"Note: {note}", markup=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from glassformer.config import (
 from glassformer.core.feedforward import FEEDFORWARDS
 from glassformer.core.kinds import KINDS
 from glassformer.core.norms import NORMS
-from glassformer.core.positions import POSITIONS
+from glassformer.core.positions import POSITIONS, adds_to_scores, turns
 from glassformer.core.residual import ORDERS
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_ENCODERS
@@ -41,6 +41,13 @@ def test_the_literal_lists_name_exactly_what_there_is(names, there):
     assert sorted(names) == sorted(there)
 
 
+def test_positions_of_each_kind_are_those_it_does_not_refuse():
+    for kind, names in config.POSITIONS_OF_KIND.items():
+        for name, scheme in POSITIONS.items():
+            refused = adds_to_scores(scheme) or (kind == "linear" and turns(scheme))
+            assert (name in names) == (not refused)
+
+
 def test_base_is_the_paper():
     model = encoder_decoder_of_size("base")
     for stack in (model.encoder, model.decoder):
@@ -57,11 +64,11 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
     path = tmp_path / "model.toml"
     path.write_text(
         "tie = false\n[decoder]\ndim = 64\ndropout = 0\n"
-        '[decoder.attention]\nheads = 4\nkind = "linear"\n'
+        '[decoder.attention]\nheads = 4\nkind = "softmax"\n'
     )
     assert read(ModelConfig, path) == ModelConfig(
         tie=False,
-        decoder=StackConfig(dim=64, dropout=0.0, attention=AttentionConfig(heads=4, kind="linear")),
+        decoder=StackConfig(dim=64, dropout=0.0, attention=AttentionConfig(heads=4)),
     )
 
 
@@ -79,6 +86,10 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
         ({"decoder": {"depth": 0}}, "depth must be at least 1, got 0"),
         ({"decoder": {"dropout": 1.5}}, r"dropout must lie in \[0, 1\), got 1.5"),
         ({"decoder": {"convolution": {"width": 4}}}, "convolution.width must be odd, .* got 4"),
+        (
+            {"decoder": {"attention": {"kind": "linear"}}},
+            "linear attention cannot apply rotary positions; choose from none, learned, sinusoidal",
+        ),
         ({}, "a model needs an encoder, a decoder, or both; got neither"),
         ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
     ],

@@ -24,6 +24,10 @@ POSITION_NAMES = (
     "shaw",
     "transformer-xl",
 )
+POSITIONS_OF_KIND = {
+    "linear": ("none", "learned", "sinusoidal"),
+    "linformer": ("none", "learned", "sinusoidal", "rotary"),
+}
 FEEDFORWARD_NAMES = ("relu", "gelu", "gelu-tanh", "silu", "swiglu", "convolution")
 NORM_NAMES = ("layer", "rms", "batch")
 ORDER_NAMES = ("pre", "post", "sandwich")
@@ -110,6 +114,12 @@ class StackConfig:
         require(self.depth > 0, f"depth must be at least 1, got {self.depth}")
         share("dropout", self.dropout)
         share("depth_dropout", self.depth_dropout)
+        fine = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)
+        require(
+            self.position in fine,
+            f"{self.attention.kind} attention cannot apply {self.position} positions; "
+            f"choose from {', '.join(fine)}, or attention.kind = softmax",
+        )
 
     @property
     def hidden(self) -> int:

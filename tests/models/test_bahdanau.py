@@ -190,11 +190,13 @@ def test_encoders_and_the_decoder_mix(kind):
 
 
 def test_the_state_keeps_its_precision_under_autocast():
-    decoder, layout = decoder_of(), Layout.padded(LENGTHS)
+    decoder, layout, seen = decoder_of(), Layout.padded(LENGTHS), []
+    decoder.layers.register_forward_hook(lambda *_: seen.append(torch.is_autocast_enabled("cpu")))
     caches = decoder.new_caches()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         kept = decoder.keep(torch.randn(B, S, E), Layout.padded(SOURCE))
         decoder(torch.randn(B, T, D), layout=layout, memory=kept, caches=caches)
+    assert seen == [False] * T
     assert caches[0].state.dtype == torch.float32
 
 

@@ -178,7 +178,7 @@ def test_a_cost_that_is_not_known_is_not_guessed():
 
 
 def test_the_gentle_beginning_depends_on_order_and_depth():
-    out, query = "blocks.0.attention.to_out.weight", "blocks.0.attention.to_q.weight"
+    out, query = "blocks.0.attention.to_out", "blocks.0.attention.to_q"
     shallow, deep = replace(STACK, depth=2), replace(STACK, depth=8)
     assert gain(out, shallow, False) == pytest.approx(0.5)
     assert gain(out, deep, False) == pytest.approx(0.25)

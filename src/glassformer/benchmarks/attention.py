@@ -1,7 +1,7 @@
 """The ladder, measured: every kernel against PyTorch's function, our module against others.
 
     loop, plain, fused, packed, flex   against F.scaled_dot_product_attention, called directly
-    MultiHeadAttention                 against nn.MultiheadAttention and the Attention of x-transformers
+    MultiHeadAttention                 against nn.MultiheadAttention and x-transformers
 
 Rows are full and nothing is masked. In the first pair of each length PyTorch's function runs
 against itself: how far that ratio is from 1 is how far any other may be for no reason.

@@ -84,8 +84,8 @@ def processor() -> str:
 
 
 def pair_table(title: str, results: Sequence[Result]) -> Table:
-    """A line a pair; a ratio below 1 says that ours is faster."""
-    numbers = ("ours ms", "theirs ms", "ratio", "95 % interval", "ours MB", "theirs MB")
+    """A line a pair; low and high are the ratio's 95 % interval, below 1 ours is faster."""
+    numbers = ("ms", "their ms", "ratio", "low", "high", "MB", "their MB")
     table = empty_table(title, ("case", "ours", "against"), ("length", *numbers))
     for this, following in zip(results, [*results[1:], None], strict=True):
         table.add_row(
@@ -95,8 +95,7 @@ def pair_table(title: str, results: Sequence[Result]) -> Table:
             str(this.length),
             milliseconds(this.time.ours),
             milliseconds(this.time.theirs),
-            f"{this.time.ratio:.2f}",
-            f"{this.time.low:.2f} to {this.time.high:.2f}",
+            *map(times, (this.time.ratio, this.time.low, this.time.high)),
             megabytes(this.memory),
             megabytes(this.their_memory),
             end_section=following is None or following.length != this.length,
@@ -148,6 +147,11 @@ def milliseconds(seconds: float) -> str:
     """Three digits that mean something."""
     value = seconds * 1000
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def times(ratio: float) -> str:
+    """How many times as long."""
+    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"
 
 
 def megabytes(amount: int | None) -> str:

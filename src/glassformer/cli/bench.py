@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glassformer.benchmarks.report import Report
 
 DEVICES = ("auto", "cpu", "cuda")
-WIDE = 140  # columns of a table that goes to a file
+WIDE = 128  # columns of the widest table; a narrower terminal folds it rather than losing numbers
 
 app = typer.Typer(no_args_is_help=True, help="Measure how fast attention is, and what it takes.")
 
@@ -47,9 +47,9 @@ def attention(
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
     chosen = parse_lengths(lengths)
-    at_least_one("rounds", rounds)
+    at_least_one("rounds", rounds, usual=20)
     if threads is not None:
-        at_least_one("threads", threads)
+        at_least_one("threads", threads, usual=1)
     if device not in DEVICES:
         raise GlassformerError(unknown("device", device, DEVICES))
     import torch
@@ -81,10 +81,10 @@ def parse_lengths(text: str) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def at_least_one(name: str, number: int) -> None:
+def at_least_one(name: str, number: int, *, usual: int) -> None:
     """Refuse a count of nothing."""
     if number < 1:
-        raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} 20")
+        raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} {usual}")
 
 
 def find_device(name: str) -> "torch.device":
@@ -175,10 +175,9 @@ def show(report: "Report", as_json: bool) -> None:
 
         print(dumps(report.as_values(), indent=2, ensure_ascii=False))
         return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
-    console.print(caption(report))
+    console = Console(highlight=False, width=max(WIDE, Console().width))
+    console.print(caption(report), markup=False)
+    console.print("A ratio below 1: ours is faster. Low to high is its 95 % interval.\n")
     for table in report.tables():
         console.print(table)
     for note in report.notes:

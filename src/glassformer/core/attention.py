@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.bias import DistanceBias
-from glassformer.core.caches.base import Cache, Memory
+from glassformer.core.caches import Cache, GrowingCache, Memory
 from glassformer.core.kernels import Call, choose
 from glassformer.core.kernels.forms import padded_call, run
 from glassformer.core.kernels.plain import attention_weights
@@ -127,7 +127,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         shape = heads if isinstance(heads, Heads) else Heads(heads)
         self.heads, self.groups = shape.count, shape.groups or shape.count
-        _check_heads(dim, shape, self.groups)
+        check_heads(dim, shape, self.groups)
         self.key_width = shape.key_width or dim // self.heads
         self.value_width = shape.value_width or self.key_width
         self.dropout = dropout
@@ -157,7 +157,7 @@ class MultiHeadAttention(nn.Module):
             layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
             memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
         """
-        layout = _fitting("x", x, layout)
+        layout = fitting_layout("x", x, layout)
         if memory is None:
             q, k, v, call = self._look_at_itself(x, mask, position, cache, layout)
         else:
@@ -181,14 +181,18 @@ class MultiHeadAttention(nn.Module):
         memory_layout: Layout | None = None,
     ) -> Float[Tensor, "B H T S"]:
         """What each query of `x` would take from each key, whatever kernel runs otherwise."""
-        layout = _fitting("x", x, layout)
+        layout = fitting_layout("x", x, layout)
         if memory is None:
             return weigh(*self._look_at_itself(x, mask, position, None, layout))
         return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
 
+    def new_cache(self) -> Cache:
+        """An empty cache for decoding from left to right, one that grows."""
+        return GrowingCache()
+
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
         """The memory's keys and values, to be looked at many times."""
-        layout = _fitting("memory", memory, layout)
+        layout = fitting_layout("memory", memory, layout)
         return Memory(*self._keys_and_values(memory), layout)
 
     def _look_at_itself(
@@ -262,7 +266,7 @@ def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
         )
 
 
-def _fitting(name: str, x: Vectors, layout: Layout | None) -> Layout:
+def fitting_layout(name: str, x: Vectors, layout: Layout | None) -> Layout:
     """The layout, refused when it describes tokens of another shape."""
     if layout is None:
         if x.ndim == 2:
@@ -282,7 +286,7 @@ def _fitting(name: str, x: Vectors, layout: Layout | None) -> Layout:
     return layout
 
 
-def _check_heads(dim: int, shape: Heads, groups: int) -> None:
+def check_heads(dim: int, shape: Heads, groups: int) -> None:
     if shape.key_width is None and dim % shape.count:
         raise ValueError(
             f"dim must be a multiple of heads: {dim} is not one of {shape.count}; "

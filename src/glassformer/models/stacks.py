@@ -12,7 +12,7 @@ from typing import cast
 from torch import nn
 
 from glassformer.config import StackConfig
-from glassformer.core.caches import Cache, GrowingCache, Memory
+from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, pack, pad
 from glassformer.core.masks import Mask, causal, everything
@@ -28,7 +28,8 @@ class Encoder(nn.Module):
     def __init__(self, config: StackConfig) -> None:
         super().__init__()
         self.dim = config.dim
-        self.position, self.dropout = position_of(config), Dropout(config.dropout)
+        self.position = position_of(config, looks_ahead=True)
+        self.dropout = Dropout(config.dropout)
         self.blocks = nn.ModuleList(BLOCKS[config.block](config) for _ in range(config.depth))
         self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
 
@@ -51,7 +52,10 @@ class Decoder(nn.Module):
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()
         self.dim = config.dim
-        self.position, self.dropout = position_of(config), Dropout(config.dropout)
+        self.position, self.dropout = (
+            position_of(config, looks_ahead=False),
+            Dropout(config.dropout),
+        )
         self.blocks = nn.ModuleList(
             BLOCKS[config.block](config, memory_dim=memory_dim) for _ in range(config.depth)
         )
@@ -95,18 +99,20 @@ class Decoder(nn.Module):
         return [cast(Block, block).keep(memory, layout) for block in self.blocks]
 
     def new_caches(self) -> list[Cache]:
-        """Empty caches that grow, one a block."""
-        return [GrowingCache() for _ in self.blocks]
+        """Empty caches for decoding from left to right, one a block."""
+        return [cast(Block, block).new_cache() for block in self.blocks]
 
 
-def position_of(config: StackConfig) -> Position:
+def position_of(config: StackConfig, *, looks_ahead: bool) -> Position:
     """The stack's position scheme, one for all its blocks."""
+    options = {} if config.position != "t5" else {"both_ways": looks_ahead}
     return make_position(
         config.position,
         config.dim,
         config.attention.heads,
         config.max_length,
         width=config.attention.key_width,
+        **options,
     )
 
 

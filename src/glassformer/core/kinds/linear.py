@@ -15,13 +15,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.core.attention import Heads, _check_heads, _fitting, check, describe
+from glassformer.core.attention import Heads, check, check_heads, describe, fitting_layout
 from glassformer.core.caches.base import Cache, Memory, lengths_after, refuse_other_batch
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal, everything
-from glassformer.core.positions import POSITIONS, Position
+from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of, turns
 from glassformer.core.shapes import (
     Answers,
     ByHead,
@@ -102,7 +102,7 @@ class LinearAttention(nn.Module):
         super().__init__()
         shape = heads if isinstance(heads, Heads) else Heads(heads)
         self.heads, self.groups = shape.count, shape.groups or shape.count
-        _check_heads(dim, shape, self.groups)
+        check_heads(dim, shape, self.groups)
         self.key_width = shape.key_width or dim // self.heads
         self.value_width = shape.value_width or self.key_width
         source = dim if memory_dim is None else memory_dim
@@ -128,7 +128,7 @@ class LinearAttention(nn.Module):
             layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
             memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
         """
-        layout = _fitting("x", x, layout)
+        layout = fitting_layout("x", x, layout)
         _refuse_mask(mask)
         q = split_heads(self.to_q(x), self.heads)
         if memory is None:
@@ -140,9 +140,13 @@ class LinearAttention(nn.Module):
             answer, _ = attend_linearly(q, kept.k, kept.v, call)
         return self.to_out(merge_heads(answer))
 
+    def new_cache(self) -> LinearState:
+        """An empty state for decoding from left to right."""
+        return LinearState()
+
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
         """The memory's keys and values, to be looked at many times."""
-        layout = _fitting("memory", memory, layout)
+        layout = fitting_layout("memory", memory, layout)
         return Memory(*self._keys_and_values(memory), layout)
 
     def _look_at_itself(
@@ -229,22 +233,6 @@ def look_back(
 def chunked(x: Float[Tensor, "*by T K"], size: int) -> Float[Tensor, "*by chunks size K"]:
     """Cut the length into chunks of `size`, the last one filled up with zeros."""
     return F.pad(x, (0, 0, 0, -x.shape[-2] % size)).unflatten(-2, (-1, size))
-
-
-def name_of(position: Position) -> str:
-    """The scheme's name in POSITIONS; for a stranger, its class."""
-    names = (name for name, scheme in POSITIONS.items() if scheme is type(position))
-    return next(names, type(position).__name__)
-
-
-def turns(scheme: type[Position]) -> bool:
-    """Whether it opens the second door: queries and keys."""
-    return scheme.turn is not Position.turn
-
-
-def adds_to_scores(scheme: type[Position]) -> bool:
-    """Whether it opens the third door: the scores."""
-    return scheme.bias is not Position.bias
 
 
 def _refuse_mask(mask: Mask) -> None:

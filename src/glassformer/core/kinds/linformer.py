@@ -17,13 +17,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.core.attention import Heads, _check_heads, _fitting, attend, describe
+from glassformer.core.attention import Heads, attend, check_heads, describe, fitting_layout
 from glassformer.core.caches.base import Cache, Memory
 from glassformer.core.kernels.forms import padded
-from glassformer.core.kinds.linear import adds_to_scores, name_of
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
-from glassformer.core.positions import POSITIONS, Position
+from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of
 from glassformer.core.shapes import (
     Keys,
     MemoryVectors,
@@ -66,7 +65,7 @@ class Linformer(nn.Module):
         super().__init__()
         shape = heads if isinstance(heads, Heads) else Heads(heads)
         self.heads, self.groups = shape.count, shape.groups or shape.count
-        _check_heads(dim, shape, self.groups)
+        check_heads(dim, shape, self.groups)
         _check_sizes(summary, max_length)
         self.summary, self.max_length = summary, max_length
         key_width = shape.key_width or dim // self.heads
@@ -99,7 +98,7 @@ class Linformer(nn.Module):
             layout: Of `x`; without one, full rows.
             memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
         """
-        layout = _fitting("x", x, layout)
+        layout = fitting_layout("x", x, layout)
         _refuse(mask, position, cache)
         q = split_heads(self.to_q(x), self.heads)
         if memory is None:
@@ -117,9 +116,13 @@ class Linformer(nn.Module):
         call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
         return self.to_out(merge_heads(attend(q, kept.k, kept.v, call)))
 
+    def new_cache(self) -> Cache:
+        """None: a summary has no left and right to decode along."""
+        raise ValueError("linformer attention cannot decode; use kind = softmax or linear")
+
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
         """The memory's summary, to be looked at many times."""
-        layout = _fitting("memory", memory, layout)
+        layout = fitting_layout("memory", memory, layout)
         return self._summed_up(*self._keys_and_values(memory), layout)
 
     def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:

@@ -27,7 +27,10 @@ __all__ = [
     "Sinusoidal",
     "TransformerXL",
     "Yarn",
+    "adds_to_scores",
     "make_position",
+    "name_of",
+    "turns",
 ]
 
 POSITIONS: dict[str, type[Position]] = {
@@ -47,3 +50,19 @@ def make_position(name: str, dim: int, heads: int, max_length: int, **options: A
     if name not in POSITIONS:
         raise ValueError(unknown("position", name, POSITIONS))
     return POSITIONS[name](dim, heads, max_length, **options)
+
+
+def name_of(position: Position) -> str:
+    """The scheme's name in POSITIONS; for a stranger, its class."""
+    names = (name for name, scheme in POSITIONS.items() if scheme is type(position))
+    return next(names, type(position).__name__)
+
+
+def turns(scheme: type[Position]) -> bool:
+    """Whether it opens the second door: queries and keys."""
+    return scheme.turn is not Position.turn
+
+
+def adds_to_scores(scheme: type[Position]) -> bool:
+    """Whether it opens the third door: the scores."""
+    return scheme.bias is not Position.bias

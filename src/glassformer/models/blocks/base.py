@@ -32,6 +32,10 @@ class Block(nn.Module, ABC):
     ) -> Vectors:
         """One step of understanding."""
 
+    def new_cache(self) -> Cache:
+        """What this block needs to go on from left to right."""
+        raise ValueError(f"a {type(self).__name__} cannot go on from left to right")
+
     def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
         """What this block's cross-attention needs of a memory, computed once."""
         raise ValueError(f"a {type(self).__name__} looks at no memory; use a decoder's block")

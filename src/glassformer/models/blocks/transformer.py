@@ -1,8 +1,10 @@
 """The Transformer's block: look around, look across, think. Vaswani et al., 2017."""
 
 from functools import partial
+from typing import cast
 
 from glassformer.config import StackConfig
+from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
@@ -53,6 +55,9 @@ class TransformerBlock(Block):
             look_across = partial(self.cross_attention, memory=memory, layout=layout)
             x = self.cross_residual(x, look_across, layout)
         return self.feedforward_residual(x, self.feedforward, layout)
+
+    def new_cache(self) -> Cache:
+        return cast(MultiHeadAttention, self.attention).new_cache()
 
     def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
         if self.cross_attention is None:

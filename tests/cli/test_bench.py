@@ -18,8 +18,8 @@ TINY = ["bench", "attention", "--device", "cpu", "--lengths", "8,16", "--rounds"
 
 
 @pytest.fixture(autouse=True)
-def _tiny(monkeypatch):
-    """Small layers, and no x-transformers unless a test asks for it."""
+def _tiny(monkeypatch, without_shape_hook):
+    """Small layers, and no x-transformers unless a test asks for it. Flex wants no shape checks."""
     for name, value in {"HEADS": 2, "WIDTH": 4, "DIM": 8}.items():
         monkeypatch.setattr(attention, name, value)
     for name, value in {"HEADS": 2, "DIM": 8, "SUMMARY": 4, "WINDOW": 3}.items():
@@ -176,7 +176,10 @@ REFUSED = {
     ),
     ("--rounds", "0"): "rounds must be 1 or more, got 0; write --rounds 20",
     ("--threads", "-1"): "threads must be 1 or more, got -1; write --threads 1",
-    ("--device", "gpu"): "unknown device 'gpu'; the choices are auto, cpu, cuda",
+    (
+        "--device",
+        "gpu",
+    ): "unknown device 'gpu'; did you mean 'cpu'? The choices are auto, cpu, cuda",
     ("--chart", "cost.gif"): (
         "a chart is drawn as .png, .svg, .pdf, got 'cost.gif'; end it in one of these"
     ),

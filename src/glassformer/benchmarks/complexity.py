@@ -114,7 +114,7 @@ def layer_work(name: str, x: Tensor) -> Work:
     return module_work(module, lambda: module(x), x, TRAINING)
 
 
-def growth(lengths: Sequence[int], amounts: Sequence[float | None]) -> float | None:
+def growth(lengths: Sequence[int], amounts: Sequence[int | float | None]) -> float | None:
     """The exponent p of amount = c · lengthᵖ that fits best; None where there is no telling.
 
     >>> growth([128, 256, 512], [3.0, 12.0, 48.0])

@@ -106,7 +106,6 @@ def interval(ratios: Float[Tensor, " rounds"]) -> tuple[float, float]:
 def no_collection() -> Iterator[None]:
     """Python's garbage collector left out, which would stop now one and now the other."""
     was_on = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         yield

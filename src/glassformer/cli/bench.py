@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from glassformer.benchmarks.report import Report
 
 DEVICES = ("auto", "cpu", "cuda")
-WIDE = 128  # columns of the widest table; a narrower terminal folds it rather than losing numbers
 
 app = typer.Typer(no_args_is_help=True, help="Measure how fast attention is, and what it takes.")
 
@@ -175,10 +174,13 @@ def show(report: "Report", as_json: bool) -> None:
 
         print(dumps(report.as_values(), indent=2, ensure_ascii=False))
         return
-    console = Console(highlight=False, width=max(WIDE, Console().width))
+    tables, console = report.tables(), Console(highlight=False)
+    # A terminal that is too narrow folds the lines, rather than rich losing numbers.
+    widest = max(Console(width=1000).measure(table).maximum for table in tables)
+    console.width = max(console.width, widest)
     console.print(caption(report), markup=False)
     console.print("A ratio below 1: ours is faster. Low to high is its 95 % interval.\n")
-    for table in report.tables():
+    for table in tables:
         console.print(table)
     for note in report.notes:
         console.print(f"Note: {note}", markup=False, soft_wrap=True)

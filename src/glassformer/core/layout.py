@@ -80,6 +80,7 @@ class Layout:
         *,
         longest: int | None = None,
         budget: int | None = None,
+        rows: int | None = None,
         device: torch.device | str | None = None,
     ) -> "Layout":
         """Rows of these lengths, end to end.
@@ -87,9 +88,10 @@ class Layout:
         Args:
             budget: Fill up to this many tokens with filler rows of at most `longest` tokens,
                 so that batches of different content have one shape.
+            rows: With a budget, fill up to this many rows too; those left over are empty.
         """
         given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
-        fillers = _fillers(given, longest or max(given, default=0), budget)
+        fillers = _fillers(given, longest or max(given, default=0), budget, rows)
         if isinstance(lengths, Tensor) and device is None:
             device = lengths.device
         layout = Layout.padded(given + fillers, longest=longest, device=device)
@@ -221,8 +223,8 @@ def _checked(lengths: Lengths, longest: int | None) -> tuple[Int[Tensor, " B"], 
     return values, high if longest is None else longest, int(values.sum())
 
 
-def _fillers(lengths: list[int], longest: int, budget: int | None) -> list[int]:
-    """Lengths of the filler rows that bring `lengths` up to the budget."""
+def _fillers(lengths: list[int], longest: int, budget: int | None, rows: int | None) -> list[int]:
+    """Lengths of the filler rows that bring `lengths` up to the budget, and to so many rows."""
     if budget is None:
         return []
     spare = budget - sum(lengths)
@@ -234,7 +236,14 @@ def _fillers(lengths: list[int], longest: int, budget: int | None) -> list[int]:
     if spare and not longest:
         raise ValueError(f"{spare} filler tokens need rows of at least 1; give a `longest`")
     whole, rest = divmod(spare, max(longest, 1))
-    return [longest] * whole + [rest] * (rest > 0)
+    fillers = [longest] * whole + [rest] * (rest > 0)
+    needed = len(lengths) + len(fillers)
+    if rows is not None and needed > rows:
+        raise ValueError(
+            f"{len(lengths)} rows and {len(fillers)} to fill the budget make {needed}, but only "
+            f"{rows} are asked for; raise `rows` or lower the budget"
+        )
+    return fillers + [0] * ((rows or needed) - needed)
 
 
 def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:

@@ -18,7 +18,7 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.done  ## Train a small Transformer and look inside, in about a minute
+demo: $(VENV)/.done  ## Teach a small Transformer to say digits backwards, and see where it looks
 	$(BIN)/python examples/reverse.py
 
 test: $(VENV)/.done  ## Run the tests

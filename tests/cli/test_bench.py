@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from glassformer.benchmarks import attention, complexity, layers, peers
+from glassformer.benchmarks import attention, complexity, layers, peers, report
 from glassformer.benchmarks.attention import SDPA, ladder
 from glassformer.cli import main
 from glassformer.cli.bench import attempt
@@ -15,6 +15,7 @@ from glassformer.errors import GlassformerError
 
 CPU = torch.device("cpu")
 TINY = ["bench", "attention", "--device", "cpu", "--lengths", "8,16", "--rounds", "2"]
+QUICK = ["bench", "attention", "--device", "cpu", "--lengths", "17", "--rounds", "1"]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,7 @@ def test_the_ladder_and_the_costs_come_as_json(capsys):
 
 
 def test_what_is_left_out_is_said(capsys):
-    assert main([*TINY[:4], "--lengths", "17", "--rounds", "1", "--json"]) == 0
+    assert main([*QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert peers.NO_X in found["notes"]
     assert "flex, training: left out, it cannot give gradients on cpu" in found["notes"]
@@ -76,8 +77,14 @@ def test_what_is_left_out_is_said(capsys):
     assert not any("x-transformers" in one["theirs"] for one in found["ladder"])
 
 
+@pytest.mark.parametrize("load", [0.0, 97.0])
+def test_a_busy_machine_is_said(load, monkeypatch):
+    monkeypatch.setattr(report.os, "getloadavg", lambda: (load, load, load))
+    assert ["others were at work" in note for note in report.busy()] == [True] * (load > 1)
+
+
 def test_the_bars_measure_layers_packing_and_growth(capsys):
-    assert main([*TINY[:4], "--lengths", "8", "--rounds", "1", "--bars", "--json"]) == 0
+    assert main([*QUICK, "--bars", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {(one["case"], one["theirs"]) for one in found["layers"]} == {
         (f"{what}, dim 8, dropout {share}", "torch.nn")
@@ -93,11 +100,11 @@ def test_the_bars_measure_layers_packing_and_growth(capsys):
 
 def test_people_get_tables_with_every_number_and_every_note(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    assert main([*TINY, "--bars"]) == 0
+    assert main([*QUICK, "--bars"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "…" not in out
-    for words in ("The ladder", "Cost against length", "Growth over", "Layers in", "Peak memory"):
+    for words in ("The ladder", "Cost against length", "Growth over", "Layers against", "Peak mem"):
         assert words in out
     assert f"Note: {peers.NO_X}" in out
 
@@ -146,7 +153,21 @@ def test_lengths_are_those_of_a_log_normal():
 
 def test_the_chart_is_a_picture(capsys, tmp_path):
     pytest.importorskip("matplotlib")
-    assert main([*TINY, "--json", "--chart", str(tmp_path / "cost.png")]) == 0
+    assert (
+        main(
+            [
+                *TINY[:4],
+                "--lengths",
+                "18,19",
+                "--rounds",
+                "1",
+                "--json",
+                "--chart",
+                str(tmp_path / "cost.png"),
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "cost.png").read_bytes().startswith(b"\x89PNG")
     json.loads(capsys.readouterr().out)
 
@@ -155,7 +176,7 @@ def test_without_matplotlib_a_chart_is_refused_before_anything_is_measured(
     capsys, monkeypatch, tmp_path
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main([*TINY, "--chart", str(tmp_path / "cost.png")]) == 1
+    assert main([*QUICK, "--chart", str(tmp_path / "cost.png")]) == 1
     told = 'a chart needs matplotlib, which is not installed; pip install "glassformer[bench]"'
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 
@@ -189,13 +210,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("option", REFUSED, ids=" ".join)
 def test_what_cannot_be_measured_is_refused_in_one_line(option, capsys):
-    assert main([*TINY, *option]) == 1
+    assert main([*QUICK, *option]) == 1
     assert capsys.readouterr() == ("", f"glassformer: {REFUSED[option]}\n")
 
 
 def test_a_gpu_that_is_not_there_is_refused(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert main([*TINY[:2], "--device", "cuda"]) == 1
+    assert main([*QUICK, "--device", "cuda"]) == 1
     told = "PyTorch finds no CUDA device here; use --device cpu or auto"
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 

@@ -41,7 +41,7 @@ def test_one_captured_graph_serves_every_batch_that_fills_the_budget():
     shape = {"longest": 53, "budget": 128, "rows": 9, "device": "cuda"}
     first, second = Layout.packed(SOURCE, **shape), Layout.packed((30, 50, 40), **shape)
     x = torch.randn(128, 64, device="cuda", dtype=torch.bfloat16)
-    static, layout = x.clone(), pytree.tree_map(lambda tensor: tensor.clone(), first)
+    static, layout = x.clone(), pytree.tree_map_only(torch.Tensor, torch.clone, first)
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         encoder(static, layout=layout)

@@ -20,12 +20,12 @@ from glassformer.core.layout import Layout, pack
 from glassformer.errors import GlassformerError
 from glassformer.models.build import (
     build_classifier,
+    build_encoder,
     build_language_model,
     build_masked_model,
     build_transformer,
 )
 from glassformer.models.cost import Batch, forward_flops, parameters
-from glassformer.models.initialise import gain
 from glassformer.models.pooling import POOLS
 
 STACK = StackConfig(
@@ -177,16 +177,17 @@ def test_a_cost_that_is_not_known_is_not_guessed():
             forward_flops(model, Batch(B, T))
 
 
-def test_the_gentle_beginning_depends_on_order_and_depth():
-    out, query = "blocks.0.attention.to_out", "blocks.0.attention.to_q"
-    shallow, deep = replace(STACK, depth=2), replace(STACK, depth=8)
-    assert gain(out, shallow, False) == pytest.approx(0.5)
-    assert gain(out, deep, False) == pytest.approx(0.25)
-    assert gain(query, deep, False) == 1
-    post = replace(deep, order="post")
-    assert gain(out, post, False) == pytest.approx(64**-0.25)
-    assert gain(out, post, True) == pytest.approx(96**-0.25)
-    assert gain(query, post, True) == 1
+def test_a_deeper_stack_begins_with_gentler_blocks():
+    spread = {}
+    for depth in (2, 8):
+        encoder = build_encoder(replace(STACK, depth=depth))
+        first = encoder.blocks[0]
+        spread[depth] = [first.attention.to_out.weight.std(), first.attention.to_q.weight.std()]
+        assert all(
+            layer.bias.eq(0).all() for layer in (first.attention.to_q, first.feedforward.widen)
+        )
+    assert spread[2][0] / spread[8][0] == pytest.approx(2, rel=0.1)
+    assert spread[2][1] / spread[8][1] == pytest.approx(1, rel=0.1)
 
 
 def test_a_missing_part_is_asked_for_by_name():

@@ -45,7 +45,7 @@ def draw(results: Sequence[Result], path: Path, caption: str) -> None:
     if all(r.memory for r in results):
         panels["peak memory, MB"] = [(r.memory or 0) / 1e6 for r in results]
     figure, axes = plots.subplots(
-        1, len(panels), figsize=(6.4 * len(panels), 5), squeeze=False, layout="constrained"
+        1, len(panels), figsize=(6 * len(panels) + 1.5, 5), squeeze=False, layout="constrained"
     )
     figure.set_facecolor("white")
     for axis, (label, amounts) in zip(axes[0], panels.items(), strict=True):
@@ -57,7 +57,8 @@ def draw(results: Sequence[Result], path: Path, caption: str) -> None:
         axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
         axis.minorticks_off()
-    axes[0][0].legend(frameon=False, fontsize=11, labelcolor=INK)
+    lines = axes[0][0].get_lines()
+    figure.legend(handles=lines, loc="outside right upper", frameon=False, fontsize=11)
     figure.suptitle("What a layer costs as the sequence grows", color=INK, fontsize=14)
     figure.supxlabel(caption, color="#666666", fontsize=9)
     figure.savefig(path, dpi=160)

@@ -220,7 +220,7 @@ def weigh_growth(what: GrowthCase, device: torch.device) -> Growth:
 
 
 def weighed(what: GrowthCase, length: int, device: torch.device) -> int | None:
-    """Peak memory of forward and backward at one length, after a first call to warm up."""
+    """Peak memory of forward and backward at one length."""
     dim, heads = SIZES[0]
     module = MultiHeadAttention(dim, heads).to(device, dtype_of(device))
     module.kernel = what.kernel
@@ -230,5 +230,4 @@ def weighed(what: GrowthCase, length: int, device: torch.device) -> int | None:
         GROWTH_BATCH, length, dim, device=device, dtype=dtype_of(device), requires_grad=True
     )
     work = module_work(module, lambda: module(x, mask=what.mask, layout=layout), x, TRAINING)
-    work()
     return peak_memory(work, device)

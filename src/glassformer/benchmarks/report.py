@@ -1,5 +1,6 @@
 """What was measured and where, as tables for people and as plain values for machines."""
 
+import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,14 +11,20 @@ import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from glassformer.benchmarks import attention, complexity, layers
 from glassformer.benchmarks.complexity import LAYERS, exponents
 from glassformer.benchmarks.layers import Growth
-from glassformer.benchmarks.pairs import Result, dtype_of
+from glassformer.benchmarks.pairs import Result, batch_of, dtype_of
 
 TITLES = {
-    "ladder": "The ladder: kernels against PyTorch's function, our module against others",
-    "complexity": "Cost against length, in training",
-    "layers": "Layers in training against their peers",
+    "ladder": (
+        f"The ladder: kernels against PyTorch's function, our module against others; "
+        f"{attention.HEADS} heads of {attention.WIDTH}"
+    ),
+    "complexity": (
+        f"Cost against length, in training; dim {complexity.DIM}, {complexity.HEADS} heads"
+    ),
+    "layers": f"Layers against their peers, in training; {layers.BATCH} rows",
     "packing": "Rows of different lengths through our encoder, in training",
 }
 
@@ -67,10 +74,24 @@ def describe_machine(device: torch.device, rounds: int) -> dict[str, Any]:
         "type": device.type,
         "threads": torch.get_num_threads(),
         "dtype": str(dtype_of(device)).removeprefix("torch."),
+        "batch": batch_of(device),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "rounds": rounds,
     }
+
+
+def busy() -> list[str]:
+    """A warning where others are at work; medians of turns help against some of that, not much."""
+    if not hasattr(os, "getloadavg"):
+        return []
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    if load < processors / 2:
+        return []
+    return [
+        f"others were at work as this began (load {load:.1f} on {processors} processors); "
+        f"measure again when the machine is quiet"
+    ]
 
 
 def processor() -> str:

@@ -100,7 +100,7 @@ def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> 
     """Measure everything asked for, with a bar on standard error where that is a terminal."""
     from glassformer.benchmarks import attention, complexity, layers
     from glassformer.benchmarks.pairs import measure
-    from glassformer.benchmarks.report import Report, describe_machine
+    from glassformer.benchmarks.report import Report, busy, describe_machine
 
     rungs, left_out = attention.ladder(lengths, device)
     kinds, remarks = complexity.costs(lengths, device)
@@ -109,7 +109,7 @@ def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> 
         plan |= {"layers": layers.layers(device), "packing": layers.packing(device)}
     report = Report(
         machine=describe_machine(device, rounds),
-        notes=left_out + remarks,
+        notes=busy() + left_out + remarks,
         sections={name: [] for name in plan},
     )
     jobs: list[tuple[str, list[Any], Callable[[], object]]] = [
@@ -162,9 +162,11 @@ def progress_bar() -> Progress:
 
 def caption(report: "Report") -> str:
     """Where the numbers come from, in a line."""
-    machine = report.machine
-    where = f"{machine['device']}, {machine['dtype']}, torch {machine['torch']}"
-    return where if machine["type"] == "cuda" else f"{where}, threads: {machine['threads']}"
+    facts = report.machine
+    said = [facts["device"], facts["dtype"], f"torch {facts['torch']}", f"batch {facts['batch']}"]
+    if facts["type"] == "cpu":
+        said.append(f"threads {facts['threads']}")
+    return ", ".join(said)
 
 
 def show(report: "Report", as_json: bool) -> None:

@@ -18,7 +18,7 @@ def build_encoder(config: StackConfig) -> nn.Module:
     if config.kind != "attention":
         return BASELINE_ENCODERS[config.kind](config)
     encoder = Encoder(config)
-    initialise(encoder, config)
+    initialise(encoder, config.depth)
     return encoder
 
 
@@ -30,7 +30,7 @@ def build_decoder(
         choose("decoder kind", config.kind, tuple(BASELINE_DECODERS))
         return BASELINE_DECODERS[config.kind](config, memory_dim=memory_dim)
     decoder = Decoder(config, memory_dim=memory_dim)
-    initialise(decoder, config, decoder=True)
+    initialise(decoder, config.depth)
     return decoder
 
 

@@ -7,10 +7,11 @@ On CUDA, PyTorch's allocator keeps the count. On a CPU nobody does, so on Linux 
     VmHWM - VmRSS before          is what the work added at its peak
 
 The mark would also count what the C library keeps for later after it is freed. So the work runs in
-a thread of its own, whose part of the heap is empty, and meanwhile every block beyond a few pages is
-taken from the system and given back at once. What is counted is pages written to, of the whole process; while
-nothing else runs in it, this comes within 0.2 MB of what PyTorch's profiler adds up. Where all this
-is not permitted, or where there is no Linux, the answer is None.
+a thread of its own, whose part of the heap is empty, and meanwhile every block beyond a few pages
+is taken from the system and given back at once. What is counted is pages written to, of the whole
+process: differences below a megabyte mean nothing. Held against what PyTorch's profiler adds up, it
+agrees that well, and also sees what libraries take for themselves, as the GRU's does. Where all
+this is not permitted, or where there is no Linux, the answer is None.
 """
 
 import ctypes

@@ -256,6 +256,16 @@ def test_a_cache_or_a_position_in_cross_attention_is_refused_in_words():
 # Another batch
 
 
+def test_a_growing_cache_knows_how_far_each_row_really_reaches():
+    cache = GrowingCache()
+    cache.append(*vectors(2, 5), Layout.padded([2, 5]))
+    layout = cache.place(Layout.padded([5, 2]))
+    assert layout.reach == 7
+    keys, _, held = cache.append(*vectors(2, 5), layout)
+    assert keys.shape[2] == held.longest == 7
+    assert held.lengths.tolist() == [7, 7]
+
+
 def vectors(rows, steps):
     return torch.zeros(rows, G, steps, K), torch.zeros(rows, G, steps, W)
 

@@ -253,19 +253,29 @@ def test_a_sequence_that_is_not_open_is_refused_in_words(act):
 
 def test_a_sequence_twice_in_a_batch_is_refused_in_words():
     pool, a, b = filled(4, 2)
-    with pytest.raises(
-        ValueError, match=r"^a sequence can stand in a batch only once, got \[1, 2, 1\]$"
-    ):
+    words = r"^a sequence can stand in a batch only once, got \[1, 2, 1\]; fork it to go on in two"
+    with pytest.raises(ValueError, match=words):
         pool.extend([a, b, a], [1, 1, 1])
     assert pool.length(a) == 4
+
+
+def test_every_sequence_needs_its_count():
+    pool, a, b = filled(4, 2)
+    with pytest.raises(
+        ValueError, match=r"^2 sequences and 1 counts; give each sequence its count$"
+    ):
+        pool.extend([a, b], [1])
+    with pytest.raises(
+        ValueError, match=r"^0 sequences and 0 counts; give each sequence its count$"
+    ):
+        pool.extend([], [])
 
 
 @pytest.mark.parametrize("length", [5, -1])
 def test_sharing_tokens_that_are_not_there_is_refused_in_words(length):
     pool, a = filled(4)
-    with pytest.raises(
-        ValueError, match=f"^sequence 1 has 4 tokens; cannot share {length} of them$"
-    ):
+    words = f"^sequence 1 has 4 tokens; cannot share {length} of them, only from 0 to 4$"
+    with pytest.raises(ValueError, match=words):
         pool.fork(a, length)
     assert pool.open() == 2  # no twin was begun
 

@@ -46,6 +46,13 @@ def addresses(layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
     return rows[:, None].expand(shape).flatten(), layout.positions.expand(shape).flatten()
 
 
+def set_aside(place: Int[Tensor, " N"], layout: Layout, spare: int) -> Int[Tensor, " N"]:
+    """The same places, but for padding, which goes to a spare one where nobody looks."""
+    if layout.is_packed or layout.is_full:
+        return place
+    return place.where(layout.real.flatten(), spare)
+
+
 def lengths_after(layout: Layout) -> Int[Tensor, " B"]:
     """How many tokens each row holds once these are in."""
     return layout.lengths if layout.starts is None else layout.starts + layout.lengths

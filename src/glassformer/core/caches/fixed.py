@@ -14,6 +14,7 @@ from glassformer.core.caches.base import (
     lengths_after,
     refuse_gradient,
     refuse_other_batch,
+    set_aside,
 )
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
@@ -52,8 +53,7 @@ class FixedCache(Cache):
         refuse_other_batch(len(self._k), layout)
         refuse_gradient("a FixedCache", k, v)
         row, position = addresses(layout)
-        if not layout.is_packed:
-            position = position.where(layout.real.expand(layout.rows, -1).flatten(), self.capacity)
+        position = set_aside(position, layout, spare=self.capacity)
         lengths = lengths_after(layout)
         self._refuse_overflow(lengths)
         self.lengths.copy_(lengths)

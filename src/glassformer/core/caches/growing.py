@@ -11,6 +11,7 @@ from glassformer.core.caches.base import (
     by_token,
     lengths_after,
     refuse_other_batch,
+    set_aside,
 )
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
@@ -33,10 +34,12 @@ class GrowingCache(Cache):
         if self._k is None or layout.starts is not None:
             return layout
         refuse_other_batch(len(self._k), layout)
-        starts = self._lengths
+        starts, reach = self._lengths, self._longest + layout.longest
         if starts is None:
             starts = torch.full((1,), self._longest, device=layout.device)
-        return layout.shifted(starts, reach=self._longest + layout.longest)
+        elif layout.device.type == "cpu" and not torch.compiler.is_compiling():
+            reach = int((starts + layout.lengths).max())  # exact, where asking costs nothing
+        return layout.shifted(starts, reach)
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         if self._k is not None:
@@ -58,8 +61,10 @@ class GrowingCache(Cache):
         tokens = by_token(new)
         if old is None:
             old = new.new_zeros(layout.rows, 0, *tokens.shape[1:])
-        room = F.pad(old, (0, 0, 0, 0, 0, layout.reach - old.shape[1]))
-        return room.index_put(addresses(layout), tokens)
+        room = F.pad(old, (0, 0, 0, 0, 0, layout.reach + 1 - old.shape[1]))
+        row, position = addresses(layout)
+        position = set_aside(position, layout, spare=layout.reach)
+        return room.index_put((row, position), tokens)[:, : layout.reach]
 
     def _layout(self, new: Layout) -> Layout:
         if new.starts is None and not new.is_packed:

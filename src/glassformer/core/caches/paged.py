@@ -25,6 +25,7 @@ from glassformer.core.caches.base import (
     by_token,
     refuse_gradient,
     refuse_other_batch,
+    set_aside,
 )
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
@@ -78,7 +79,8 @@ class PagePool:
         length = held if length is None else length
         if not 0 <= length <= held:
             raise ValueError(
-                f"sequence {sequence} has {held} tokens; cannot share {length} of them"
+                f"sequence {sequence} has {held} tokens; cannot share {length} of them, "
+                f"only from 0 to {held}"
             )
         twin = self.open()
         self._pages[twin] = self._pages[sequence][: self._pages_for(length)]
@@ -105,8 +107,15 @@ class PagePool:
             self._refuse_stranger(sequence)
         if min(tokens, default=0) < 0:
             raise ValueError(f"lengths must be 0 or more, got {min(tokens)}")
+        if not sequences or len(sequences) != len(tokens):
+            raise ValueError(
+                f"{len(sequences)} sequences and {len(tokens)} counts; give each sequence its count"
+            )
         if len(set(sequences)) != len(sequences):
-            raise ValueError(f"a sequence can stand in a batch only once, got {list(sequences)}")
+            raise ValueError(
+                f"a sequence can stand in a batch only once, got {list(sequences)}; "
+                f"fork it to go on in two ways"
+            )
         starts = [self._lengths[sequence] for sequence in sequences]
         self._refuse_if_full(sequences, tokens)
         for sequence, count in zip(sequences, tokens, strict=True):
@@ -204,11 +213,9 @@ class PagedCache(Cache):
         """The page and the place in it for every token; padding goes to the spare page."""
         row, position = addresses(layout)
         number = (position // self._pool.page_size).clamp(max=self._table.shape[1] - 1)
-        real = layout.real.expand(layout.rows, -1) if not layout.is_packed else layout.real
         spare = len(self._pool.k[self._layer]) - 1
-        return self._table[row, number].where(
-            real.flatten(), spare
-        ), position % self._pool.page_size
+        page = set_aside(self._table[row, number], layout, spare)
+        return page, position % self._pool.page_size
 
     def _gathered(self, pages: Float[Tensor, "P size G K"]) -> Float[Tensor, "B G S K"]:
         """The pages of each row, end to end."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
 from glassformer.core.bias import DistanceBias
 from glassformer.core.layout import Layout
@@ -32,6 +34,17 @@ class Call:
     bias: DistanceBias | None = None
     dropout: float = 0.0
     aligned: bool = False
+
+    def allowed(self) -> Bool[Tensor, "b 1 t S"] | None:
+        """Who may see whom in padded rows, as the smallest tensor that says it; None if all may.
+
+        Where only padding is hidden, one line of keys a row is enough: under no mask, and for the
+        newest token looking back.
+        """
+        newest = self.aligned and self.queries.longest == 1
+        if self.mask.band != (None, None) and not (newest and self.mask.band == (None, 0)):
+            return self.mask.table(self.queries, self.keys)
+        return None if self.keys.is_full else self.keys.real[:, None, None, :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

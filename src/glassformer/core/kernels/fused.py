@@ -42,22 +42,12 @@ def is_causal(call: Call) -> bool:
 
 
 def mask_table(q: Queries, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor, "b H T S"] | None:
-    """What may be seen as the smallest tensor that says it, None where everything may."""
-    allowed: Tensor | None
-    if not sees_all_keys(call):
-        allowed = call.mask.table(call.queries, call.keys)
-    else:
-        allowed = None if call.keys.is_full else call.keys.real[:, None, None, :]
+    """Mask and bias as the smallest tensor that says both, None where there is neither."""
+    allowed = call.allowed()
     if call.bias is None:
         return allowed
     bias = call.bias.scores(call.queries, call.keys).to(q.dtype)
     return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
-
-
-def sees_all_keys(call: Call) -> bool:
-    """Whether only padding is hidden: no mask at all, or the newest token looking back."""
-    newest = call.aligned and call.queries.longest == 1
-    return call.mask.band == (None, None) or (newest and call.mask.band == (None, 0))
 
 
 def widened(x: Float[Tensor, "B H T _"], width: int) -> Float[Tensor, "B H T wide"]:

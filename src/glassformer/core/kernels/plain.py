@@ -19,10 +19,12 @@ def attention_weights(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
 ) -> Float[Tensor, "B H T S"]:
     """How much each query takes from each key. A query that may see nothing takes nothing."""
-    allowed = call.mask.table(call.queries, call.keys)
+    allowed = call.allowed()
     scores = q @ share(k, q).mT * call.scale  # (B, H, T, S)
     if call.bias is not None:
         scores = scores + call.bias.scores(call.queries, call.keys)
+    if allowed is None:
+        return scores.softmax(dim=-1, dtype=torch.float32).to(q.dtype)
     scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
     weights = scores.softmax(dim=-1, dtype=torch.float32)
     return weights.masked_fill(~allowed, 0.0).to(q.dtype)

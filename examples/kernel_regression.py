@@ -15,26 +15,29 @@ from rich.panel import Panel
 from rich.progress import track
 from rich.table import Table
 from rich.text import Text
+from torch import Tensor
 
 from glassformer.core.classic import KernelRegression, all_but_self
 from glassformer.explaining.terminal import shaded
+
+Line = tuple[Tensor, Tensor, str]  # places, heights, and a style
 
 REACH, NOISE, STEPS = 5.0, 0.5, 300
 BRAILLE = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]  # the dots of one character
 
 
-def curve(x):
+def curve(x: Tensor) -> Tensor:
     """What the samples hide."""
     return 2 * x.sin() + x**0.8
 
 
-def sample(points):
+def sample(points: int) -> tuple[Tensor, Tensor]:
     """Places in order, and what was measured there."""
     x = (REACH * torch.rand(points)).sort().values
     return x, curve(x) + NOISE * torch.randn(points)
 
 
-def learn_width(x, y, may_see, title):
+def learn_width(x: Tensor, y: Tensor, may_see: Tensor | None, title: str) -> KernelRegression:
     """Learn the width that best predicts each sample from those it may see."""
     kernel = KernelRegression(width=1.0, learn=True)
     optimizer = torch.optim.Adam(kernel.parameters(), lr=0.05)
@@ -45,7 +48,7 @@ def learn_width(x, y, may_see, title):
     return kernel.requires_grad_(False)
 
 
-def compare(kernels, x, y):
+def compare(kernels: dict[str, KernelRegression], x: Tensor, y: Tensor) -> Table:
     """Held-out errors, in two parts: what the noise costs anyone, and what the kernel adds."""
     asked, measured = sample(1000)
     floor = F.mse_loss(curve(asked), measured).item()
@@ -63,7 +66,7 @@ def compare(kernels, x, y):
     return table
 
 
-def plot(lines, points, columns=72, rows=15):
+def plot(lines: list[Line], points: Line, columns: int = 72, rows: int = 15) -> Text:
     """Lines in braille, eight dots to a character, and points on top of them."""
     heights = torch.cat([y for _, y, _ in [*lines, points]])
     low, high = heights.min(), heights.max()
@@ -79,7 +82,7 @@ def plot(lines, points, columns=72, rows=15):
     return Text("\n").join(Text.assemble(*row) for row in grid)
 
 
-def square(weights, side=22):
+def square(weights: Tensor, side: int = 22) -> Text:
     """Who looks at whom, shaded: queries go down and samples across, both in order."""
     pooled = F.adaptive_avg_pool2d(weights[None, None], (side // 2, side))[0, 0]
     return shaded(pooled)

@@ -9,6 +9,7 @@ import torch
 
 from glassformer import core
 from glassformer.cli import main
+from glassformer.config import SIZES, stack_of_size
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import GrowingCache
 from glassformer.core.kernels import KERNELS
@@ -67,8 +68,22 @@ def test_the_alphabet_is_the_one_in_core():
     assert "\n".join(alphabet) in README
 
 
+def names_in(section):
+    """What the rows of a section's table are about."""
+    text = README.partition(section)[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
+
+
 def test_the_ladder_has_every_kernel_in_order():
-    assert re.findall(r"^\| `(\w+)` \|", README, flags=re.MULTILINE) == list(KERNELS)
+    assert names_in("## The ladder") == list(KERNELS)
+
+
+def test_the_sizes_are_those_of_the_dial():
+    assert names_in("## In Python") == list(SIZES)
+    for name, size in SIZES.items():
+        hidden = stack_of_size(name).hidden
+        row = f"| `{name}` | {size['dim']} | {size['heads']} | {size['depth']} | {hidden} |"
+        assert row in README
 
 
 def test_the_map_shows_every_folder_and_nothing_that_is_not_there():

@@ -8,7 +8,7 @@ from pairwise import every_case, every_pair
 
 from glassformer.core.attention import Heads, MultiHeadAttention, attend, describe, weigh
 from glassformer.core.caches import FixedCache, GrowingCache, PagePool
-from glassformer.core.kernels import KERNELS, choose
+from glassformer.core.kernels import KERNELS, choose, flex
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal, documents, everything, prefix, valid_lengths, window
 from glassformer.core.positions import POSITIONS, make_position
@@ -188,6 +188,24 @@ def test_a_query_that_may_see_nothing_answers_zero_with_finite_gradients(kernel,
     for x in (q, k, v):
         assert x.grad.isfinite().all()
         assert x.grad.ne(0).any()
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+def test_flex_builds_a_block_mask_once_for_a_batch_and_anew_for_another():
+    q, k, v = (torch.randn(2, H, T, 16, device=DEVICE) for _ in "qkv")
+    layout = Layout.padded([5, 3], device=DEVICE)
+    call = describe(q, k, mask=window(2), queries=layout)
+    flex.BLOCK_MASKS.clear()
+    for _ in range(3):
+        attend(q, k, v, call, kernel="flex")
+    assert len(flex.BLOCK_MASKS) == 1
+    layout.row_lengths[0] = 2  # as a captured step changes its layout: in place
+    answer = attend(q, k, v, call, kernel="flex")
+    assert len(flex.BLOCK_MASKS) == 2
+    torch.testing.assert_close(answer, attend(q, k, v, call, kernel="loop"), **TIGHT)
+    for size in range(1, flex.REMEMBERED + 2):
+        attend(q, k, v, describe(q, k, mask=window(size)), kernel="flex")
+    assert len(flex.BLOCK_MASKS) == flex.REMEMBERED
 
 
 def test_the_weights_are_those_of_the_answer():

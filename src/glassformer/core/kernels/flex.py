@@ -18,7 +18,9 @@ from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
-LONG = 1024  # from here on, skipping what is hidden pays for building the block mask
+LONG = 4096  # from here on, skipping what is hidden pays for building the block mask
+REMEMBERED = 16  # block masks
+BLOCK_MASKS: dict[tuple[Any, ...], Any] = {}
 CHEAP = ((None, None), (None, 0))  # bands that the other kernels never lay out
 
 
@@ -40,7 +42,20 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 
 def block_mask(q: Queries, k: Keys, call: Call) -> Any:
-    """Who may see whom in these rows, in blocks: the mask, and neither padding nor strangers."""
+    """Who may see whom, in blocks; made once for all the layers that ask about one batch."""
+    if torch.compiler.is_compiling():
+        return new_block_mask(q, k, call)
+    key = (call.mask, identity(call.queries), identity(call.keys))
+    if key not in BLOCK_MASKS:
+        while len(BLOCK_MASKS) >= REMEMBERED:
+            del BLOCK_MASKS[next(iter(BLOCK_MASKS))]  # the oldest
+        with torch.inference_mode(False):  # a training step may ask for it next
+            BLOCK_MASKS[key] = new_block_mask(q, k, call)
+    return BLOCK_MASKS[key]
+
+
+def new_block_mask(q: Queries, k: Keys, call: Call) -> Any:
+    """The mask over these rows, with padding and strangers hidden."""
     from torch.nn.attention.flex_attention import create_block_mask
 
     q_row, q_at, _ = whereabouts(call.queries)
@@ -56,6 +71,14 @@ def block_mask(q: Queries, k: Keys, call: Call) -> Any:
         k.shape[2],
         device=q.device,
     )
+
+
+def identity(layout: Layout) -> tuple[Any, ...]:
+    """What makes a layout the same for a mask: its numbers, or itself and its tensors unchanged."""
+    tensors = [x for x in (layout.row_lengths, layout.starts, layout.row_of) if x is not None]
+    if not tensors:
+        return layout.rows, layout.longest, layout.device
+    return layout, *(x._version for x in tensors)
 
 
 def score_rule(call: Call) -> Callable[..., Tensor] | None:

@@ -36,7 +36,8 @@ def run(code, names=None):
 @pytest.mark.parametrize("number", range(len(blocks(README))))
 def test_the_code_in_the_readme_runs(number, capsys):
     run(blocks(README)[number])
-    assert causal.picture(3).splitlines()[0] in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed.startswith(["#.......", "torch.Size([2, 4, 5, 7])"][number])
 
 
 def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):

@@ -53,6 +53,17 @@ def set_aside(place: Int[Tensor, " N"], layout: Layout, spare: int) -> Int[Tenso
     return place.where(layout.real.flatten(), spare)
 
 
+def placed_after(layout: Layout, lengths: Int[Tensor, " B"] | None, longest: int) -> Layout:
+    """The layout of new tokens after rows of these lengths; None where all have `longest`."""
+    if lengths is None:
+        starts = torch.full((1,), longest, device=layout.device)
+        return layout.shifted(starts, longest + layout.longest)
+    reach = longest + layout.longest
+    if layout.device.type == "cpu" and not torch.compiler.is_compiling():
+        reach = int((lengths + layout.lengths).max())  # exact, where asking costs nothing
+    return layout.shifted(lengths, reach)
+
+
 def lengths_after(layout: Layout) -> Int[Tensor, " B"]:
     """How many tokens each row holds once these are in."""
     return layout.lengths if layout.starts is None else layout.starts + layout.lengths

@@ -10,6 +10,7 @@ from glassformer.core.caches.base import (
     addresses,
     by_token,
     lengths_after,
+    placed_after,
     refuse_other_batch,
     set_aside,
 )
@@ -34,12 +35,7 @@ class GrowingCache(Cache):
         if self._k is None or layout.starts is not None:
             return layout
         refuse_other_batch(len(self._k), layout)
-        starts, reach = self._lengths, self._longest + layout.longest
-        if starts is None:
-            starts = torch.full((1,), self._longest, device=layout.device)
-        elif layout.device.type == "cpu" and not torch.compiler.is_compiling():
-            reach = int((starts + layout.lengths).max())  # exact, where asking costs nothing
-        return layout.shifted(starts, reach)
+        return placed_after(layout, self._lengths, self._longest)
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         if self._k is not None:

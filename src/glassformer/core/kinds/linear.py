@@ -16,7 +16,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.core.attention import Heads, check, check_heads, describe, fitting_layout
-from glassformer.core.caches.base import Cache, Memory, lengths_after, refuse_other_batch
+from glassformer.core.caches.base import (
+    Cache,
+    Memory,
+    lengths_after,
+    placed_after,
+    refuse_other_batch,
+)
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
 from glassformer.core.layout import Layout
@@ -57,10 +63,7 @@ class LinearState(Cache):
         if self.sums is None or layout.starts is not None:
             return layout
         refuse_other_batch(len(self.sums), layout)
-        starts = self._lengths
-        if starts is None:
-            starts = torch.full((1,), self._longest, device=layout.device)
-        return layout.shifted(starts, reach=self._longest + layout.longest)
+        return placed_after(layout, self._lengths, self._longest)
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         """Sums cannot give the keys back, so no other kind can use them."""

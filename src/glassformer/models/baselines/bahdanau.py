@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from glassformer.config import StackConfig, choose
 from glassformer.core.caches import Cache, Memory
-from glassformer.core.caches.base import lengths_after, refuse_other_batch
+from glassformer.core.caches.base import lengths_after, placed_after, refuse_other_batch
 from glassformer.core.classic import AdditiveAttention, masked_softmax
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout
@@ -41,7 +41,7 @@ class RecurrentCache(Cache):
         if self._lengths is None or layout.starts is not None:
             return layout
         refuse_other_batch(len(self._lengths), layout)
-        return layout.shifted(self._lengths, reach=self._longest + layout.longest)
+        return placed_after(layout, self._lengths, self._longest)
 
     def hold(self, state: State, layout: Layout) -> None:
         """Hold the state after these tokens (their layout placed), not the one before."""

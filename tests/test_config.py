@@ -23,6 +23,8 @@ from glassformer.core.residual import ORDERS
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_ENCODERS
 from glassformer.models.blocks import BLOCKS
+from glassformer.models.frontends import FRONTENDS
+from glassformer.models.pooling import POOLS
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,8 @@ from glassformer.models.blocks import BLOCKS
         (config.NORM_NAMES, NORMS),
         (config.ORDER_NAMES, ORDERS),
         (config.BLOCK_NAMES, BLOCKS),
+        (config.FRONTEND_NAMES, FRONTENDS),
+        (config.POOL_NAMES, POOLS),
         (config.STACK_NAMES, ["attention", *BASELINE_ENCODERS]),
     ],
 )
@@ -91,6 +95,11 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
             "linear attention cannot apply rotary positions; choose from none, learned, sinusoidal",
         ),
         ({}, "a model needs an encoder, a decoder, or both; got neither"),
+        ({"decoder": {}, "frontend": {"factor": 3}}, "frontend.factor must be 2, 4, 8 ...; got 3"),
+        (
+            {"encoder": {}, "decoder": {}, "share": True, "frontend": {"kind": "resnet"}},
+            "share = true needs a frontend of tokens, got resnet",
+        ),
         ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
     ],
 )

@@ -33,6 +33,8 @@ NORM_NAMES = ("layer", "rms", "batch")
 ORDER_NAMES = ("pre", "post", "sandwich")
 BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
+FRONTEND_NAMES = ("tokens", "subsampling", "resnet", "patches")
+POOL_NAMES = ("mean", "max", "first", "attention")
 
 Record = TypeVar("Record")
 
@@ -128,17 +130,45 @@ class StackConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModelConfig:
-    """A whole model: an encoder, a decoder, or both, and how tokens enter and leave.
+class FrontendConfig:
+    """How samples become vectors.
 
     Args:
+        bins: Mel bins of a frame of sound (subsampling, resnet).
+        factor: How many frames become one vector, a power of two (subsampling, resnet).
+        channels: Width inside a resnet, or colours of an image (patches).
+        patch: Side of a square cut from an image of this height and width (patches).
+    """
+
+    kind: str = "tokens"
+    bins: int = 80
+    factor: int = 4
+    channels: int = 3
+    patch: int = 16
+    height: int = 224
+    width: int = 224
+
+    def __post_init__(self) -> None:
+        choose("frontend.kind", self.kind, FRONTEND_NAMES)
+        power = self.factor > 1 and self.factor & (self.factor - 1) == 0
+        require(power, f"frontend.factor must be 2, 4, 8 ...; got {self.factor}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """A whole model: an encoder, a decoder, or both, and how samples enter and tokens leave.
+
+    Args:
+        pool: How a classifier makes one vector of a sequence.
         scale: Whether embeddings are multiplied by the square root of their width.
         tie: Whether the output layer has the weights of the embedding it answers in.
         share: Whether the encoder and the decoder read with one embedding (one vocabulary).
     """
 
+    frontend: FrontendConfig = field(default_factory=FrontendConfig)
     encoder: StackConfig | None = None
     decoder: StackConfig | None = None
+    pool: str = "mean"
     scale: bool = True
     tie: bool = True
     share: bool = False
@@ -152,6 +182,11 @@ class ModelConfig:
             not self.share or (self.encoder is not None and self.decoder is not None),
             "share = true needs both an encoder and a decoder",
         )
+        require(
+            not self.share or self.frontend.kind == "tokens",
+            f"share = true needs a frontend of tokens, got {self.frontend.kind}",
+        )
+        choose("pool", self.pool, POOL_NAMES)
 
 
 SIZES: dict[str, dict[str, int]] = {

@@ -103,7 +103,7 @@ def test_the_choice_on_a_gpu():
     half, full = vectors(sum(LENGTHS), dtype=torch.bfloat16), vectors(sum(LENGTHS))
     assert choose(*half, describe(*half[:2], queries=layout, mask=causal)) is KERNELS["packed"]
     assert choose(*full, describe(*full[:2], queries=layout, mask=causal)) is KERNELS["fused"]
-    long = [torch.randn(1, H, 4096, K, device="cuda", dtype=torch.bfloat16) for _ in "qkv"]
+    long = [torch.randn(1, H, 8192, K, device="cuda", dtype=torch.bfloat16) for _ in "qkv"]
     assert choose(*long, describe(*long[:2], mask=window(64))) is KERNELS["flex"]
     assert choose(*long, describe(*long[:2], mask=causal)) is KERNELS["fused"]
     with pytest.raises(

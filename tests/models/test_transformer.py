@@ -8,10 +8,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import (
     BLOCK_NAMES,
+    FRONTEND_NAMES,
     KIND_NAMES,
     POSITION_NAMES,
     AttentionConfig,
     FeedForwardConfig,
+    FrontendConfig,
     ModelConfig,
     StackConfig,
 )
@@ -72,7 +74,7 @@ def test_any_encoder_mixes_with_any_decoder(reads, writes):
 def test_padding_and_packing_change_no_class(block, kind, pool):
     attention = replace(STACK.attention, kind=kind)
     encoder = replace(STACK, block=block, attention=attention, position="sinusoidal")
-    model = build_classifier(ModelConfig(encoder=encoder), source=V, classes=C, pool=pool).eval()
+    model = build_classifier(ModelConfig(encoder=encoder, pool=pool), source=V, classes=C).eval()
     x, layout = tokens(B, S), Layout.padded(SOURCE)
     scores = model(x, layout=layout)
     flat = layout.as_packed()
@@ -192,4 +194,20 @@ def test_a_missing_part_is_asked_for_by_name():
     with pytest.raises(GlassformerError, match=r"needs a decoder; set model\.decoder"):
         build_transformer(ModelConfig(encoder=STACK), vocabulary=V)
     with pytest.raises(GlassformerError, match="unknown pool 'middle'; the choices are mean, max"):
-        build_classifier(ModelConfig(encoder=STACK), source=V, classes=C, pool="middle")
+        build_classifier(ModelConfig(encoder=STACK, pool="middle"), source=V, classes=C)
+    with pytest.raises(GlassformerError, match="a frontend of tokens needs their number; pass it"):
+        build_classifier(ModelConfig(encoder=STACK), classes=C)
+
+
+@pytest.mark.parametrize("kind", FRONTEND_NAMES)
+def test_every_frontend_is_built_from_settings(kind):
+    frontend = FrontendConfig(kind=kind, bins=13, factor=4, channels=3, patch=4, height=8, width=12)
+    config = ModelConfig(frontend=frontend, encoder=STACK, decoder=STACK)
+    model = build_transformer(config, vocabulary=V)
+    layout, samples = Layout.full(B, S), torch.randn(B, S, 13)
+    if kind == "tokens":
+        samples = tokens(B, S)
+    if kind == "patches":
+        layout, samples = Layout.full(B, 1), torch.randn(B, 3, 8, 12)
+    scores = model(samples, tokens(B, T), source=layout, target=Layout.full(B, T))
+    assert scores.shape == (B, T, V)

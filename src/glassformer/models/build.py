@@ -6,7 +6,7 @@ from glassformer.config import ModelConfig, StackConfig, choose
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 from glassformer.models.baselines.bahdanau import BahdanauDecoder
-from glassformer.models.frontends import Frontend, Tokens
+from glassformer.models.frontends import Frontend, MelResNet, Patches, Subsampling, Tokens
 from glassformer.models.initialise import initialise
 from glassformer.models.pooling import POOLS
 from glassformer.models.stacks import Decoder, Encoder
@@ -41,13 +41,13 @@ def build_transformer(
 
     Args:
         vocabulary: Number of tokens it writes in.
-        source: Number of tokens it reads in, by default the same; or a frontend for other samples.
+        source: Number of tokens it reads in, by default the same; or a frontend of one's own.
     """
     reads, writes = needed("encoder", config.encoder), needed("decoder", config.decoder)
     target = Tokens(vocabulary, writes.dim, scale=config.scale)
     frontend: Frontend = target
     if not config.share:
-        frontend = frontend_of(vocabulary if source is None else source, reads, config)
+        frontend = build_frontend(config, reads.dim, vocabulary if source is None else source)
     encoder, decoder = build_encoder(reads), build_decoder(writes, memory_dim=reads.dim)
     return Transformer(frontend, encoder, target, decoder, tie=config.tie)
 
@@ -67,18 +67,33 @@ def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
 
 
 def build_classifier(
-    config: ModelConfig, *, source: int | Frontend, classes: int, pool: str = "mean"
+    config: ModelConfig, *, classes: int, source: int | Frontend | None = None
 ) -> Classifier:
-    """An encoder with one answer for the whole sequence."""
+    """An encoder with one answer for the whole sequence.
+
+    Args:
+        source: Number of tokens it reads in, or a frontend of one's own.
+    """
     reads = needed("encoder", config.encoder)
-    choose("pool", pool, tuple(POOLS))
-    frontend = frontend_of(source, reads, config)
-    return Classifier(frontend, build_encoder(reads), POOLS[pool](reads.dim), classes)
+    frontend = build_frontend(config, reads.dim, source)
+    return Classifier(frontend, build_encoder(reads), POOLS[config.pool](reads.dim), classes)
 
 
-def frontend_of(source: int | Frontend, stack: StackConfig, config: ModelConfig) -> Frontend:
-    """Tokens of so many, or the frontend given."""
-    return Tokens(source, stack.dim, scale=config.scale) if isinstance(source, int) else source
+def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None) -> Frontend:
+    """The frontend given, or the one the settings ask for; tokens need to know how many."""
+    if source is not None and not isinstance(source, int):
+        return source
+    f = config.frontend
+    match f.kind:
+        case "subsampling":
+            return Subsampling(f.bins, dim, factor=f.factor)
+        case "resnet":
+            return MelResNet(f.bins, dim, channels=f.channels, depth=f.factor.bit_length() - 1)
+        case "patches":
+            return Patches(f.channels, dim, size=f.patch, image=(f.height, f.width), first=True)
+    if source is None:
+        raise GlassformerError("a frontend of tokens needs their number; pass it as `source`")
+    return Tokens(source, dim, scale=config.scale)
 
 
 def needed(part: str, stack: StackConfig | None) -> StackConfig:

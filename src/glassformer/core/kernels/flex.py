@@ -18,7 +18,7 @@ from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
-LONG = 4096  # from here on, skipping what is hidden pays for building the block mask
+LONG = 8192  # from here on, skipping what is hidden pays for building the block mask
 REMEMBERED = 16  # block masks
 BLOCK_MASKS: dict[tuple[Any, ...], Any] = {}
 CHEAP = ((None, None), (None, 0))  # bands that the other kernels never lay out

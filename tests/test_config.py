@@ -100,6 +100,14 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
             {"encoder": {}, "decoder": {}, "share": True, "frontend": {"kind": "resnet"}},
             "share = true needs a frontend of tokens, got resnet",
         ),
+        (
+            {"encoder": {"dim": 256}, "decoder": {}, "share": True},
+            "share = true needs one width, got an encoder of 256 and a decoder of 512; make them",
+        ),
+        (
+            {"decoder": {"position": "none", "attention": {"kind": "linear", "qk_norm": True}}},
+            "linear attention has no qk_norm and no dropout of weights; leave them out, or use",
+        ),
         ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
     ],
 )

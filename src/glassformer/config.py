@@ -41,7 +41,10 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionConfig:
-    """How positions look at each other. Widths are `dim / heads` unless given."""
+    """How positions look at each other.
+
+    `key_width` is `dim / heads` unless given, and `value_width` is `key_width`.
+    """
 
     kind: str = "softmax"
     heads: int = 8
@@ -57,6 +60,11 @@ class AttentionConfig:
         choose("attention.kind", self.kind, KIND_NAMES)
         require(self.heads > 0, f"attention.heads must be at least 1, got {self.heads}")
         share("attention.dropout", self.dropout)
+        require(
+            self.kind == "softmax" or not (self.qk_norm or self.dropout),
+            f"{self.kind} attention has no qk_norm and no dropout of weights; "
+            f"leave them out, or use attention.kind = softmax",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +83,10 @@ class FeedForwardConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConvolutionConfig:
-    """The convolutions inside a Conformer, Branchformer or E-Branchformer block."""
+    """The convolutions inside a Conformer, Branchformer or E-Branchformer block, and a TCN's.
+
+    Of a TCN only the width counts; 3 is usual there.
+    """
 
     width: int = 31
     norm: str = "layer"
@@ -136,13 +147,15 @@ class FrontendConfig:
     Args:
         bins: Mel bins of a frame of sound (subsampling, resnet).
         factor: How many frames become one vector, a power of two (subsampling, resnet).
-        channels: Width inside a resnet, or colours of an image (patches).
+        hidden: Width inside (resnet).
+        channels: Colours of an image (patches).
         patch: Side of a square cut from an image of this height and width (patches).
     """
 
     kind: str = "tokens"
     bins: int = 80
     factor: int = 4
+    hidden: int = 256
     channels: int = 3
     patch: int = 16
     height: int = 224
@@ -187,6 +200,12 @@ class ModelConfig:
             f"share = true needs a frontend of tokens, got {self.frontend.kind}",
         )
         choose("pool", self.pool, POOL_NAMES)
+        if self.share and self.encoder is not None and self.decoder is not None:
+            require(
+                self.encoder.dim == self.decoder.dim,
+                f"share = true needs one width, got an encoder of {self.encoder.dim} and a decoder "
+                f"of {self.decoder.dim}; make them equal",
+            )
 
 
 SIZES: dict[str, dict[str, int]] = {
@@ -206,7 +225,7 @@ def stack_of_size(size: str, **settings: Any) -> StackConfig:
 
 
 def encoder_decoder_of_size(size: str, **settings: Any) -> ModelConfig:
-    """An encoder-decoder; `base` is the paper's: 512 wide, 8 heads, 6 + 6 layers, 2048 hidden."""
+    """An encoder-decoder; `base` has the paper's sizes: 512, 8 heads, 6 + 6 layers, 2048."""
     stack = stack_of_size(size, **settings)
     return ModelConfig(encoder=stack, decoder=stack)
 

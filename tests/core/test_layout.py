@@ -300,3 +300,17 @@ def test_lengths_that_make_no_sense_are_refused_in_words(wrong, words):
     with pytest.raises(ValueError) as refusal:  # noqa: PT011, the words are compared below
         wrong()
     assert str(refusal.value) == words
+
+
+def test_rows_to_fill_need_a_budget():
+    with pytest.raises(
+        ValueError, match=r"^rows = 5 needs a budget to fill; give both or neither$"
+    ):
+        Layout.packed([2, 3], rows=5)
+    layout = Layout.packed([2, 3], longest=4, budget=11, rows=6)
+    assert layout.lengths.tolist() == [2, 3, 4, 2, 0, 0]
+    assert layout.real.sum() == 5
+    with pytest.raises(
+        ValueError, match=r"^2 rows and 2 to fill the budget make 4, but only 3 are"
+    ):
+        Layout.packed([2, 3], longest=4, budget=11, rows=3)

@@ -195,13 +195,17 @@ def test_a_missing_part_is_asked_for_by_name():
         build_transformer(ModelConfig(encoder=STACK), vocabulary=V)
     with pytest.raises(GlassformerError, match="unknown pool 'middle'; the choices are mean, max"):
         build_classifier(ModelConfig(encoder=STACK, pool="middle"), source=V, classes=C)
+    with pytest.raises(GlassformerError, match="a conformer block looks ahead and cannot decode"):
+        build_language_model(ModelConfig(decoder=replace(STACK, block="conformer")), vocabulary=V)
+    with pytest.raises(GlassformerError, match="share = true reads with the decoder's embedding"):
+        build_transformer(encoder_decoder(share=True), vocabulary=V, source=3)
     with pytest.raises(GlassformerError, match="a frontend of tokens needs their number; pass it"):
         build_classifier(ModelConfig(encoder=STACK), classes=C)
 
 
 @pytest.mark.parametrize("kind", FRONTEND_NAMES)
 def test_every_frontend_is_built_from_settings(kind):
-    frontend = FrontendConfig(kind=kind, bins=13, factor=4, channels=3, patch=4, height=8, width=12)
+    frontend = FrontendConfig(kind=kind, bins=13, factor=4, hidden=5, patch=4, height=8, width=12)
     config = ModelConfig(frontend=frontend, encoder=STACK, decoder=STACK)
     model = build_transformer(config, vocabulary=V)
     layout, samples = Layout.full(B, S), torch.randn(B, S, 13)

@@ -4,7 +4,7 @@
 
 `attend` computes it with the best kernel for the call; `kernels/plain.py` is the one to read.
 `MultiHeadAttention` is the module: projections around `attend`, with mask, position, cache and
-layout as arguments of the call. It is the only operation that moves information between positions.
+layout as arguments of the call.
 """
 
 import math
@@ -109,7 +109,7 @@ class MultiHeadAttention(nn.Module):
         bias: Whether the projections add a bias.
         project: Whether heads are mixed by an output projection; without it they lie side by side.
         qk_norm: Whether queries and keys are normalised (RMSNorm) before they are compared.
-        dropout: Share of the weights dropped in training. Fast kernels have none, so 0 is fastest.
+        dropout: Share of the weights dropped in training. The fastest kernels have none.
         memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
@@ -287,6 +287,7 @@ def fitting_layout(name: str, x: Vectors, layout: Layout | None) -> Layout:
 
 
 def check_heads(dim: int, shape: Heads, groups: int) -> None:
+    """Refuse widths and groups that do not divide."""
     if shape.key_width is None and dim % shape.count:
         raise ValueError(
             f"dim must be a multiple of heads: {dim} is not one of {shape.count}; "

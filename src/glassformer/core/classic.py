@@ -14,8 +14,6 @@ All of them answer a query with a weighted average of values, and differ only in
 Nadaraya and Watson, 1964; Bahdanau et al., 2014; Vaswani et al., 2017. To add one, write its score
 and hand it to `masked_softmax`, which knows about padding. What runs in the models is
 `glassformer.core.attention`.
-
-Letters beyond the alphabet of the project: W is the width of a value.
 """
 
 import math

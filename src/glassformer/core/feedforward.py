@@ -4,7 +4,8 @@
     swiglu                         W2 (silu(W1 x) * W3 x)        Shazeer, 2020
     convolution                    relu, written as 1x1 convolutions: the same maths
 
-To add one, write a module from vectors to vectors and list it in FEEDFORWARDS.
+To add one, write a module from vectors to vectors and list it in FEEDFORWARDS and in
+`config.FEEDFORWARD_NAMES`.
 """
 
 from collections.abc import Callable

@@ -83,7 +83,7 @@ class Layout:
         rows: int | None = None,
         device: torch.device | str | None = None,
     ) -> "Layout":
-        """Rows of these lengths, end to end.
+        """Rows of these lengths, end to end. Lengths on a GPU are waited for.
 
         Args:
             budget: Fill up to this many tokens with filler rows of at most `longest` tokens,
@@ -226,6 +226,8 @@ def _checked(lengths: Lengths, longest: int | None) -> tuple[Int[Tensor, " B"], 
 def _fillers(lengths: list[int], longest: int, budget: int | None, rows: int | None) -> list[int]:
     """Lengths of the filler rows that bring `lengths` up to the budget, and to so many rows."""
     if budget is None:
+        if rows is not None:
+            raise ValueError(f"rows = {rows} needs a budget to fill; give both or neither")
         return []
     spare = budget - sum(lengths)
     if spare < 0:

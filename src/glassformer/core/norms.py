@@ -2,7 +2,7 @@
 
 `layer` and `rms` look at each vector alone. `batch` looks across the batch, and only at real
 tokens: padding has no say in its statistics. To add one, write a module called as norm(x, layout)
-and list it in NORMS.
+and list it in NORMS and in `config.NORM_NAMES`.
 """
 
 import torch

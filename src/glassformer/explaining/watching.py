@@ -1,4 +1,4 @@
-"""Watching: what every attention of a model looked at, whatever kernel runs.
+"""Watching: what every softmax attention of a model looked at, whatever kernel runs.
 
 The model itself is left alone: a twin that shares its weights does the watching.
 
@@ -25,7 +25,7 @@ Maps = dict[str, Float[Tensor, "B H T S"]]
 
 @contextmanager
 def watching(model: Model) -> Iterator[tuple[Model, Maps]]:
-    """A twin of the model, and the weights of its attentions by name as it runs."""
+    """A twin of the model, and the weights of its softmax attentions, from its latest pass."""
     twin, maps = twin_of(model), Maps()
     hooks = [
         layer.register_forward_pre_hook(_recorder(maps, name), with_kwargs=True)

@@ -1,8 +1,10 @@
-"""From a configuration to a model, with its weights set for its order and depth."""
+"""From a configuration to a model; stacks of attention begin with weights set for their depth."""
+
+from typing import cast
 
 from torch import nn
 
-from glassformer.config import ModelConfig, StackConfig, choose
+from glassformer.config import ModelConfig, StackConfig, choose, require
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 from glassformer.models.baselines.bahdanau import BahdanauDecoder
@@ -29,6 +31,10 @@ def build_decoder(
     if config.kind != "attention":
         choose("decoder kind", config.kind, tuple(BASELINE_DECODERS))
         return BASELINE_DECODERS[config.kind](config, memory_dim=memory_dim)
+    require(
+        config.block == "transformer",
+        f"a {config.block} block looks ahead and cannot decode; use block = transformer there",
+    )
     decoder = Decoder(config, memory_dim=memory_dim)
     initialise(decoder, config.depth)
     return decoder
@@ -44,6 +50,10 @@ def build_transformer(
         source: Number of tokens it reads in, by default the same; or a frontend of one's own.
     """
     reads, writes = needed("encoder", config.encoder), needed("decoder", config.decoder)
+    require(
+        not config.share or source is None,
+        "share = true reads with the decoder's embedding, but a source was given; leave out one",
+    )
     target = Tokens(vocabulary, writes.dim, scale=config.scale)
     frontend: Frontend = target
     if not config.share:
@@ -56,7 +66,7 @@ def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageMod
     """A decoder alone."""
     writes = needed("decoder", config.decoder)
     tokens = Tokens(vocabulary, writes.dim, scale=config.scale)
-    return LanguageModel(tokens, build_decoder(writes), tie=config.tie)
+    return LanguageModel(tokens, cast(Decoder, build_decoder(writes)), tie=config.tie)
 
 
 def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
@@ -88,7 +98,7 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
         case "subsampling":
             return Subsampling(f.bins, dim, factor=f.factor)
         case "resnet":
-            return MelResNet(f.bins, dim, channels=f.channels, depth=f.factor.bit_length() - 1)
+            return MelResNet(f.bins, dim, channels=f.hidden, depth=f.factor.bit_length() - 1)
         case "patches":
             return Patches(f.channels, dim, size=f.patch, image=(f.height, f.width), first=True)
     if source is None:

@@ -3,6 +3,7 @@
 A multiplication and the addition that follows it count as two. Only matrix products and
 convolutions count; norms, curves and softmax are small beside them. Attention counts every query
 with every key of its row, as kernels that do not skip do; a causal kernel does about half of that.
+Frontends and pooling are left out; lengths are those after the frontend.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from glassformer.models.transformer import Classifier, LanguageModel, MaskedMode
 
 @dataclass(frozen=True)
 class Batch:
-    """How much goes through a model: `rows` sequences of `length` tokens, after `source` ones."""
+    """How much goes through a model: `rows` sequences of `length` tokens, each beside `source`."""
 
     rows: int
     length: int
@@ -26,7 +27,7 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """Those of the sequences, without the source."""
         return self.rows * self.length
 
     @property

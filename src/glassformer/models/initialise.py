@@ -1,14 +1,14 @@
 """Initialisation: weights that let a stack of any order and this depth train from the first step.
 
     every matrix    Xavier uniform: variance kept forwards and backwards
-    LAST            what a sublayer adds last shrinks by 1/sqrt(2 depth), so that a block begins
+    LAST            the projections named there shrink by 1/sqrt(2 depth), so that a block begins
                     close to doing nothing and the residual stream does not grow with depth
     biases          zero
 
 The rule is the same before, after and on both sides: 6 + 6 layers in `post` order learn with it as
 they do in `pre`, and much more slowly or not at all with the others that were tried (docs/log.md).
-`post` still wants a warm-up. Convolutions, norms, embeddings and position tables begin as their own
-modules say.
+`post` still wants a warm-up. Convolutions (feed-forward nets written as such, too), norms,
+embeddings and position tables begin as their own modules say.
 """
 
 import math

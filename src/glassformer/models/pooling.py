@@ -1,11 +1,12 @@
 """Pooling: one vector for a sequence, from its real tokens only. Padding has no say.
 
-    mean        the average                       seed of all sequence classifiers
+    mean        the average                       the usual choice of classifiers
     max         the largest of each channel
     first       the first token's vector          trained to sum the rest up
     attention   an average with learned weights
 
-An empty row gives zeros. To add one, write a module called as pool(x, layout) and list it.
+An empty row gives zeros. To add one, write a module called as pool(x, layout) and list it here and
+in `config.POOL_NAMES`.
 """
 
 import torch

@@ -76,7 +76,6 @@ class Decoder(nn.Module):
             memory: What `keep` returned.
             caches: One a block; the tokens of `x` stand after those they hold.
         """
-        inside = layout
         if caches is None:
             x, inside = packed_inside(x, layout)
         else:

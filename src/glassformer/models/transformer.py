@@ -5,7 +5,8 @@
     Classifier      an encoder and one answer for the whole sequence
     MaskedModel     an encoder and an answer for every position          Devlin et al., 2018
 
-Each takes padded tokens (B, T) or packed ones (N,) with their Layout.
+Tokens come padded (B, T) or packed (N,), other samples as their frontend takes them, each with its
+Layout.
 """
 
 from collections.abc import Sequence
@@ -78,9 +79,7 @@ class Transformer(nn.Module):
 class LanguageModel(nn.Module):
     """Continues a text: scores of each next token."""
 
-    def __init__(
-        self, tokens: Tokens, decoder: Decoder | BahdanauDecoder, *, tie: bool = True
-    ) -> None:
+    def __init__(self, tokens: Tokens, decoder: Decoder, *, tie: bool = True) -> None:
         super().__init__()
         self.tokens, self.decoder = tokens, decoder
         self.unembed = None if tie else nn.Linear(tokens.dim, tokens.vocabulary, bias=False)

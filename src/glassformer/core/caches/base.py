@@ -1,4 +1,4 @@
-"""What every cache is: the keys and values of one layer so far, passed in by whoever decodes."""
+"""What every cache is: what a layer keeps of the tokens so far, passed in by whoever decodes."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from glassformer.core.shapes import ByHead, Keys, NewKeys, NewValues, Values
 
 
 class Cache(ABC):
-    """One layer's keys and values. No module hides one, and rows may have different lengths."""
+    """Keys and values, or for some kinds a state. No module hides one; rows may differ."""
 
     @abstractmethod
     def place(self, layout: Layout) -> Layout:

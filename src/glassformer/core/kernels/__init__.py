@@ -30,12 +30,8 @@ KERNELS: dict[str, Kernel] = {
     "flex": FLEX,
 }
 
-PREFERENCE = (
-    "packed",
-    "flex",
-    "fused",
-    "plain",
-)  # the first that suits and can, when none is forced
+# When none is forced: the first that suits and can.
+PREFERENCE = ("packed", "flex", "fused", "plain")
 
 
 def choose(
@@ -57,7 +53,6 @@ def _forced(name: str, q: Queries, k: Keys, v: Values, call: Call, weights: bool
     why = KERNELS[name].missing(q, k, v, call, weights)
     if why is not None:
         others = [n for n, o in KERNELS.items() if o.missing(q, k, v, call, weights) is None]
-        raise ValueError(
-            f"the {name} kernel cannot {why} on {q.device.type}; use auto or {' or '.join(others)}"
-        )
+        advice = f"use auto or {' or '.join(others)}" if others else "move it to cpu, cuda or mps"
+        raise ValueError(f"the {name} kernel cannot {why} on {q.device.type}; {advice}")
     return KERNELS[name]

@@ -99,7 +99,7 @@ class Kernel:
         """Why it cannot take this call; None when it can."""
         declared = self.supports.get(q.device.type)
         if declared is None:
-            return f"run on {q.device.type}"
+            return "run"
         return declared.missing(q, k, v, call, weights)
 
 

@@ -1,7 +1,7 @@
 """flex: masks and biases compiled into one kernel, so that no T x S table is ever laid out.
 
 PyTorch's flex_attention takes a rule for what may be seen and a rule for what a score gains;
-`Mask.sees` and a `DistanceBias` are those rules. On CUDA it is compiled; elsewhere it runs
+`Mask.rule` and a `DistanceBias` are those rules. On CUDA it is compiled; elsewhere it runs
 uncompiled, which is correct and slow.
 """
 

@@ -7,7 +7,8 @@
 
 n is the length. To decode a token, softmax looks at the n keys in its cache; linear at a state of
 one size; linformer cannot. Each is a module called like MultiHeadAttention, and refuses by name the
-masks, positions and caches it cannot take. To add one, write a file here and list it in KINDS.
+masks, positions and caches it cannot take. To add one, write a file here and list it in KINDS and
+in `config.KIND_NAMES`.
 """
 
 from torch import nn

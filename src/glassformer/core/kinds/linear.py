@@ -1,6 +1,6 @@
 """linear: attention whose weights are products of features, so that keys can be summed up first.
 
-    answer[t] = φ(q[t]) · Σ φ(k[s]) v[s]ᵀ / φ(q[t]) · Σ φ(k[s])        φ(x) = elu(x) + 1
+    answer[t] = (φ(q[t]) · Σ φ(k[s]) v[s]ᵀ) / (φ(q[t]) · Σ φ(k[s]))        φ(x) = elu(x) + 1
 
 The sums run over the keys a query may see. For `everything` one pair of sums serves all queries;
 for `causal` they grow with the query, chunk by chunk, and are all that decoding must remember.

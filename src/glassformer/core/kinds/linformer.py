@@ -117,7 +117,7 @@ class Linformer(nn.Module):
         return self.to_out(merge_heads(attend(q, kept.k, kept.v, call)))
 
     def new_cache(self) -> Cache:
-        """None: a summary has no left and right to decode along."""
+        """Refused: a summary has no left and right to decode along."""
         raise ValueError("linformer attention cannot decode; use kind = softmax or linear")
 
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:

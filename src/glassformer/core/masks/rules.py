@@ -15,7 +15,7 @@ class Everything(Mask):
         return None, None
 
     def sees(self, row: Index, q: Index, k: Index) -> Any:
-        return (q >= 0) & (k >= 0)
+        return (q >= 0) & (k >= 0)  # always; written so that it broadcasts over both
 
     def __repr__(self) -> str:
         return "everything"

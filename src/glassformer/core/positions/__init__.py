@@ -1,8 +1,8 @@
 """Positions: order enters by the input, by the queries and keys, or by the scores.
 
-To add a scheme, write one class that opens one door and one line in POSITIONS; the tests and the
-configuration find it there. Tables are shared by all layers when one object is passed to all of
-them, and separate when each has its own.
+To add a scheme, write one class that opens one door (Transformer-XL needs two) and one line in
+POSITIONS, where the tests find it, and in `config.POSITION_NAMES`. Tables are shared by all layers
+when one object is passed to all of them, and separate when each has its own.
 """
 
 from typing import Any

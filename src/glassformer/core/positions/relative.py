@@ -28,7 +28,7 @@ class T5(Position):
     Near ones have a bucket each, further ones share ever wider ones.
 
     Args:
-        buckets: How many; half of them for each direction.
+        buckets: How many; with `both_ways`, half of them for each direction.
         max_distance: From here on, all distances share the last bucket.
         both_ways: False where keys never lie ahead (a causal model), so that all look back.
     """

@@ -93,7 +93,7 @@ class BahdanauDecoder(nn.Module):
         mask: Mask = causal,
         caches: Sequence[RecurrentCache] | None = None,
     ) -> Vectors:
-        """Vectors after the last step.
+        """A vector for each token of `x`.
 
         Args:
             memory: What `keep` returned.

@@ -1,4 +1,7 @@
-"""Blocks, by the name a configuration uses. To add one, write a `Block` and list it in BLOCKS."""
+"""Blocks, by the name a configuration uses.
+
+To add one, write a `Block` and list it in BLOCKS and in `config.BLOCK_NAMES`.
+"""
 
 from glassformer.models.blocks.base import Block
 from glassformer.models.blocks.branchformer import BranchformerBlock

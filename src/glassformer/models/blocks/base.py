@@ -30,7 +30,7 @@ class Block(nn.Module, ABC):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
-        """One step of understanding."""
+        """The vectors after this block, in the layout they came in."""
 
     def new_cache(self) -> Cache:
         """What this block needs to go on from left to right."""

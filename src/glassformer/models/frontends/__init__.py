@@ -1,12 +1,13 @@
 """Frontends: from what a batch holds to vectors, and where those stand.
 
     tokens        a vector for every word                                 Tokens
-    subsampling   mel features, a quarter as many after two convolutions  Subsampling
+    subsampling   mel features, by default a quarter as many vectors      Subsampling
     resnet        mel features through a small residual network           MelResNet
     patches       an image cut into squares                               Patches
 
 One's own (lips, signs, sensors) is any module that is called like these and knows its width. It
-goes into a model as it is; to give it a name as well, list it in FRONTENDS.
+goes into a model as it is; to give it a name as well, list it in FRONTENDS and in
+`config.FRONTEND_NAMES`, and build it in `models.build.build_frontend`.
 
 >>> import torch
 >>> from torch import nn

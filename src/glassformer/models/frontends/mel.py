@@ -95,7 +95,9 @@ class MelResNet(nn.Module):
 class HalvingStage(nn.Module):
     """Half as many vectors: two convolutions, and a shortcut past them.
 
-    relu(norm(refine(relu(norm(halve(x))))) + shortcut(x))
+        relu(norm(refine(relu(norm(halve(x))))) + shortcut(x))
+
+    Padding is silenced before each convolution.
     """
 
     def __init__(self, channels: int, norm: str) -> None:

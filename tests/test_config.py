@@ -88,6 +88,11 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
         ({"decoder": 3}, "decoder must be StackConfig, got 3"),
         ({"decoder": {"position": "rotery"}}, "unknown position 'rotery'; did you mean 'rotary'"),
         ({"decoder": {"depth": 0}}, "depth must be at least 1, got 0"),
+        (
+            {"decoder": {"feedforward": {"hidden": -3}}},
+            "feedforward.hidden must be at least 1, got -3",
+        ),
+        ({"decoder": {}, "frontend": {"patch": 0}}, "frontend.patch must be at least 1, got 0"),
         ({"decoder": {"dropout": 1.5}}, r"dropout must lie in \[0, 1\), got 1.5"),
         ({"decoder": {"convolution": {"width": 4}}}, "convolution.width must be odd, .* got 4"),
         (

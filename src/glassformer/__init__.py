@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         stack_of_size as stack_of_size,
     )
     from glassformer.core.attention import (
-        Heads as Heads,
         MultiHeadAttention as MultiHeadAttention,
         attend as attend,
         weigh as weigh,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         Memory as Memory,
         PagePool as PagePool,
     )
+    from glassformer.core.heads import Heads as Heads
     from glassformer.core.kernels import KERNELS as KERNELS
     from glassformer.core.layout import Layout as Layout, pack as pack, pad as pad
     from glassformer.core.masks import (
@@ -61,8 +61,9 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "encoder_decoder_of_size",
         "stack_of_size",
     ),
-    "glassformer.core.attention": ("Heads", "MultiHeadAttention", "attend", "weigh"),
+    "glassformer.core.attention": ("MultiHeadAttention", "attend", "weigh"),
     "glassformer.core.caches": ("Cache", "FixedCache", "GrowingCache", "Memory", "PagePool"),
+    "glassformer.core.heads": ("Heads",),
     "glassformer.core.kernels": ("KERNELS",),
     "glassformer.core.layout": ("Layout", "pack", "pad"),
     "glassformer.core.masks": (

@@ -58,7 +58,8 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         choose("attention.kind", self.kind, KIND_NAMES)
-        require(self.heads > 0, f"attention.heads must be at least 1, got {self.heads}")
+        for name in ("heads", "groups", "key_width", "value_width", "summary"):
+            positive(f"attention.{name}", getattr(self, name))
         share("attention.dropout", self.dropout)
         require(
             self.kind == "softmax" or not (self.qk_norm or self.dropout),
@@ -78,6 +79,7 @@ class FeedForwardConfig:
 
     def __post_init__(self) -> None:
         choose("feedforward.kind", self.kind, FEEDFORWARD_NAMES)
+        positive("feedforward.hidden", self.hidden)
         share("feedforward.dropout", self.dropout)
 
 
@@ -123,13 +125,13 @@ class StackConfig:
         choose("order", self.order, ORDER_NAMES)
         choose("norm", self.norm, NORM_NAMES)
         choose("position", self.position, POSITION_NAMES)
-        require(self.dim > 0, f"dim must be at least 1, got {self.dim}")
-        require(self.depth > 0, f"depth must be at least 1, got {self.depth}")
+        for name in ("dim", "depth", "max_length"):
+            positive(name, getattr(self, name))
         share("dropout", self.dropout)
         share("depth_dropout", self.depth_dropout)
         fine = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)
         require(
-            self.position in fine,
+            self.kind != "attention" or self.position in fine,
             f"{self.attention.kind} attention cannot apply {self.position} positions; "
             f"choose from {', '.join(fine)}, or attention.kind = softmax",
         )
@@ -163,6 +165,8 @@ class FrontendConfig:
 
     def __post_init__(self) -> None:
         choose("frontend.kind", self.kind, FRONTEND_NAMES)
+        for name in ("bins", "hidden", "channels", "patch", "height", "width"):
+            positive(f"frontend.{name}", getattr(self, name))
         power = self.factor > 1 and self.factor & (self.factor - 1) == 0
         require(power, f"frontend.factor must be 2, 4, 8 ...; got {self.factor}")
 
@@ -265,6 +269,11 @@ def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
 def share(name: str, value: float) -> None:
     """Refuse a share that leaves nothing over."""
     require(0 <= value < 1, f"{name} must lie in [0, 1), got {value}")
+
+
+def positive(name: str, value: int | None) -> None:
+    """Refuse a number under 1; None is a default and fine."""
+    require(value is None or value > 0, f"{name} must be at least 1, got {value}")
 
 
 def require(condition: bool, complaint: str) -> None:

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from glassformer.core.attention import MultiHeadAttention, attend, describe
-from glassformer.core.caches import GrowingCache
+from glassformer.core.caches import FixedCache, GrowingCache, PagePool
+from glassformer.core.heads import Heads
 from glassformer.core.kernels import KERNELS, packed
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal
@@ -103,3 +104,75 @@ def test_cross_attention_drops_nothing_out_of_training():
     flat = Layout.full(2, 5).as_packed()
     packed_answer = layer(pack(x, flat), memory, layout=flat)
     torch.testing.assert_close(packed_answer, pack(layer(x, memory), flat))
+
+
+# What a cache held before
+
+
+NAN = float("nan")
+SIZES = {"heads": H, "key_width": 4, "value_width": 4}
+
+
+@torch.no_grad()
+def test_nothing_of_a_page_s_last_owner_is_left_not_even_nan():
+    layer, pool = MultiHeadAttention(D, H), PagePool(pages=2, page_size=4, layers=1, **SIZES)
+    a = pool.open()
+    layout, [cache] = pool.extend([a], [4])
+    layer(torch.full((1, 4, D), NAN), mask=causal, layout=layout, cache=cache)
+    pool.close(a)
+    layout, [cache] = pool.extend([pool.open(), pool.open()], [2, 4])
+    x = torch.randn(2, 4, D)
+    x[0, 2:] = NAN  # padding, which goes to the spare page
+    said = layer(x, mask=causal, layout=layout, cache=cache)
+    torch.testing.assert_close(said[0, :2], layer(x[:1, :2], mask=causal)[0])
+
+
+@torch.no_grad()
+def test_a_cleared_cache_holds_not_even_nan():
+    layer, cache = MultiHeadAttention(D, H), FixedCache(2, 5, **SIZES)
+    layer(torch.full((2, 3, D), NAN), mask=causal, cache=cache)
+    cache.clear()
+    x = torch.randn(2, 2, D)
+    torch.testing.assert_close(layer(x, mask=causal, cache=cache), layer(x, mask=causal))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("sizes", [{"dtype": torch.float64}, {"heads": 1}], ids=str)
+def test_a_cache_made_for_other_keys_is_refused_and_left_as_it_was(sizes):
+    layer, cache = MultiHeadAttention(D, H), FixedCache(2, 5, **(SIZES | sizes))
+    with pytest.raises(
+        ValueError, match=r"^the cache has room for heads .* make it with the layer's"
+    ):
+        layer(torch.randn(2, 3, D), mask=causal, cache=cache)
+    assert cache.lengths.tolist() == [0, 0]
+
+
+# Arguments that would do nothing
+
+
+def test_arguments_that_would_do_nothing_are_refused():
+    layer, x = MultiHeadAttention(D, H), torch.randn(2, 5, D)
+    layout, position = Layout.full(2, 5), make_position("rotary", D, H, 8)
+    with pytest.raises(ValueError, match=r"^a memory_layout belongs to a memory that is a tensor"):
+        layer(x, memory_layout=layout)
+    with pytest.raises(ValueError, match=r"^a memory_layout belongs to a memory that is a tensor"):
+        layer(x, layer.keep(x), memory_layout=layout)
+    with pytest.raises(ValueError, match=r"^cross-attention takes no position and no cache"):
+        layer.weights(x, x, position=position)
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+def test_a_tensor_is_no_mask():
+    layer, x = MultiHeadAttention(D, H), torch.randn(2, 5, D)
+    with pytest.raises(
+        ValueError, match=r"^a mask is a rule such as causal or window\(3\), got a Tensor"
+    ):
+        layer(x, mask=torch.ones(5, 5).bool())
+
+
+@pytest.mark.parametrize("heads", [0, Heads(3, 0), Heads(3, key_width=-1)], ids=str)
+def test_sizes_under_one_are_refused(heads):
+    with pytest.raises(
+        ValueError, match=r"^dim, heads, groups and widths must be at least 1, got 12"
+    ):
+        MultiHeadAttention(D, heads)

@@ -18,6 +18,7 @@ from glassformer.config import (
     StackConfig,
 )
 from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.caches import GrowingCache
 from glassformer.core.layout import Layout, pack
 from glassformer.errors import GlassformerError
 from glassformer.models.build import (
@@ -100,6 +101,21 @@ def test_an_empty_row_pools_to_zeros():
         pooled = pool(24)(torch.randn(2, 3, 24), layout)
         assert pooled[1].eq(0).all()
         assert pooled[0].ne(0).any()
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_every_pool_works_in_half_precision(pool):
+    model = build_classifier(ModelConfig(encoder=STACK, pool=pool), source=V, classes=C)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model(tokens(B, S), layout=Layout.padded(SOURCE)).isfinite().all()
+
+
+@torch.no_grad()
+def test_every_block_needs_a_cache_of_its_own():
+    model = build_language_model(ModelConfig(decoder=STACK), vocabulary=V)
+    for caches, found in (([], 0), ([GrowingCache()] * 2, 1), ([GrowingCache()], 1)):
+        with pytest.raises(ValueError, match=f"2 blocks need a cache each, got {found}; call new_"):
+            model(tokens(B, T), layout=Layout.full(B, T), caches=caches)
 
 
 def test_tied_and_shared_weights_are_one():
@@ -197,6 +213,12 @@ def test_a_missing_part_is_asked_for_by_name():
         build_classifier(ModelConfig(encoder=STACK, pool="middle"), source=V, classes=C)
     with pytest.raises(GlassformerError, match="a conformer block looks ahead and cannot decode"):
         build_language_model(ModelConfig(decoder=replace(STACK, block="conformer")), vocabulary=V)
+    linformer = replace(STACK, attention=replace(STACK.attention, kind="linformer"))
+    with pytest.raises(GlassformerError, match="linformer attention has no left and right"):
+        build_language_model(ModelConfig(decoder=linformer), vocabulary=V)
+    sound = FrontendConfig(kind="subsampling")
+    with pytest.raises(GlassformerError, match=r"reads tokens; frontend\.kind = subsampling"):
+        build_masked_model(ModelConfig(encoder=STACK, frontend=sound), vocabulary=V)
     with pytest.raises(GlassformerError, match="share = true reads with the decoder's embedding"):
         build_transformer(encoder_decoder(share=True), vocabulary=V, source=3)
     with pytest.raises(GlassformerError, match="a frontend of tokens needs their number; pass it"):

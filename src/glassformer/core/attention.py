@@ -8,19 +8,21 @@ layout as arguments of the call.
 """
 
 import math
-from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.bias import DistanceBias
 from glassformer.core.caches import Cache, GrowingCache, Memory
+from glassformer.core.dropout import checked_share
+from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels import Call, choose
 from glassformer.core.kernels.forms import padded_call, run
 from glassformer.core.kernels.plain import attention_weights
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import Position
+from glassformer.core.refusals import check, fitting_layout, full_layout, refuse_idle
 from glassformer.core.shapes import (
     Answers,
     Keys,
@@ -79,24 +81,6 @@ def describe(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
-    """How many heads there are and how wide.
-
-    Args:
-        count: Number of query heads (H).
-        groups: Number of key and value heads (G), each shared by `count / groups` query heads:
-            `count` is multi-head, 1 is multi-query, anything between is grouped-query attention.
-        key_width: Width of one query or key (K); `dim / count` unless told otherwise.
-        value_width: Width of one value (W); the key's unless told otherwise.
-    """
-
-    count: int
-    groups: int | None = None
-    key_width: int | None = None
-    value_width: int | None = None
-
-
 class MultiHeadAttention(nn.Module):
     """Attention in several subspaces at once. Vaswani et al., 2017.
 
@@ -126,11 +110,11 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         shape = heads if isinstance(heads, Heads) else Heads(heads)
-        self.heads, self.groups = shape.count, shape.groups or shape.count
+        self.heads, self.groups = shape.count, shape.count if shape.groups is None else shape.groups
         check_heads(dim, shape, self.groups)
         self.key_width = shape.key_width or dim // self.heads
         self.value_width = shape.value_width or self.key_width
-        self.dropout = dropout
+        self.dropout = checked_share(dropout)
         self.kernel = "auto"
         source = dim if memory_dim is None else memory_dim
         self.to_q = nn.Linear(dim, self.heads * self.key_width, bias=bias)
@@ -158,14 +142,10 @@ class MultiHeadAttention(nn.Module):
             memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
         """
         layout = fitting_layout("x", x, layout)
+        refuse_idle(memory, memory_layout, position, cache)
         if memory is None:
             q, k, v, call = self._look_at_itself(x, mask, position, cache, layout)
         else:
-            if position is not None or cache is not None:
-                raise ValueError(
-                    "cross-attention takes no position and no cache; "
-                    "to compute the memory's keys once, pass what `keep` returns"
-                )
             q, k, v, call = self._look_at_memory(x, memory, mask, layout, memory_layout)
         answer = merge_heads(attend(q, k, v, call, kernel=self.kernel))
         return answer if self.to_out is None else self.to_out(answer)
@@ -182,6 +162,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B H T S"]:
         """What each query of `x` would take from each key, whatever kernel runs otherwise."""
         layout = fitting_layout("x", x, layout)
+        refuse_idle(memory, memory_layout, position, None)
         if memory is None:
             return weigh(*self._look_at_itself(x, mask, position, None, layout))
         return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
@@ -244,57 +225,3 @@ class MultiHeadAttention(nn.Module):
     def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
         k, v = split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
         return k if self.k_norm is None else self.k_norm(k), v
-
-
-def full_layout(x: Tensor, steps: int = 1) -> Layout:
-    """The layout of padded vectors whose rows are all full."""
-    return Layout.full(x.shape[0], x.shape[steps], x.device)
-
-
-def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
-    """Refuse vectors that do not fit together, with both numbers."""
-    call.mask.check_rows(call.queries.rows)
-    if q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; "
-            f"choose a number of key heads that divides {q.shape[1]}"
-        )
-    if call.queries.rows != call.keys.rows:
-        raise ValueError(
-            f"queries come in {call.queries.rows} rows, keys in {call.keys.rows}; "
-            f"give every row of queries its row of keys"
-        )
-
-
-def fitting_layout(name: str, x: Vectors, layout: Layout | None) -> Layout:
-    """The layout, refused when it describes tokens of another shape."""
-    if layout is None:
-        if x.ndim == 2:
-            raise ValueError(
-                f"{name} is packed, {tuple(x.shape)}; pass the layout that says whose is what"
-            )
-        return full_layout(x)
-    if layout.row_of is not None:
-        described: tuple[int, ...] = (len(layout.row_of),)
-    else:
-        described = (layout.rows, layout.longest)
-    if described != tuple(x.shape[:-1]):
-        raise ValueError(
-            f"{name} holds {tuple(x.shape[:-1])} tokens, but its layout describes {described}; "
-            f"make the layout from this batch"
-        )
-    return layout
-
-
-def check_heads(dim: int, shape: Heads, groups: int) -> None:
-    """Refuse widths and groups that do not divide."""
-    if shape.key_width is None and dim % shape.count:
-        raise ValueError(
-            f"dim must be a multiple of heads: {dim} is not one of {shape.count}; "
-            f"change either, or give the heads a key_width"
-        )
-    if groups < 1 or shape.count % groups:
-        raise ValueError(
-            f"heads must be a multiple of groups: {shape.count} is not one of {groups}; "
-            f"change either"
-        )

@@ -22,7 +22,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from glassformer.core.attention import Heads, MultiHeadAttention
+from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.heads import Heads
 
 
 def basic_self_attention(x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:

@@ -7,8 +7,9 @@ A batch of sequences of different lengths can travel in two forms:
 
 A `Layout` describes either. It is made once, with the batch, and passed along by keyword; every
 part that looks along a sequence (attention, convolutions, pooling) reads lengths and positions from
-it. `pad` and `pack` go from one form to the other. The integers in it are known without asking the
-device, so choosing a fast path never waits for a GPU.
+it. `pad` and `pack` go from one form to the other. Padding may hold any finite numbers: nothing
+looks at them, but NaN would spread. The integers in it are known without asking the device, so
+choosing a fast path never waits for a GPU.
 """
 
 from collections.abc import Sequence

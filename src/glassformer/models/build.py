@@ -32,6 +32,10 @@ def build_decoder(
         choose("decoder kind", config.kind, tuple(BASELINE_DECODERS))
         return BASELINE_DECODERS[config.kind](config, memory_dim=memory_dim)
     require(
+        config.attention.kind != "linformer",
+        "linformer attention has no left and right, and cannot decode; use softmax or linear there",
+    )
+    require(
         config.block == "transformer",
         f"a {config.block} block looks ahead and cannot decode; use block = transformer there",
     )
@@ -64,6 +68,7 @@ def build_transformer(
 
 def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageModel:
     """A decoder alone."""
+    refuse_other_frontend(config)
     writes = needed("decoder", config.decoder)
     tokens = Tokens(vocabulary, writes.dim, scale=config.scale)
     return LanguageModel(tokens, cast(Decoder, build_decoder(writes)), tie=config.tie)
@@ -71,6 +76,7 @@ def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageMod
 
 def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
     """An encoder alone that fills gaps."""
+    refuse_other_frontend(config)
     reads = needed("encoder", config.encoder)
     tokens = Tokens(vocabulary, reads.dim, scale=config.scale)
     return MaskedModel(tokens, build_encoder(reads), tie=config.tie)
@@ -104,6 +110,12 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
     if source is None:
         raise GlassformerError("a frontend of tokens needs their number; pass it as `source`")
     return Tokens(source, dim, scale=config.scale)
+
+
+def refuse_other_frontend(config: ModelConfig) -> None:
+    """A model of tokens reads tokens."""
+    kind = config.frontend.kind
+    require(kind == "tokens", f"this model reads tokens; frontend.kind = {kind} would do nothing")
 
 
 def needed(part: str, stack: StackConfig | None) -> StackConfig:

@@ -61,8 +61,9 @@ class AttentionPool(nn.Module):
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
         x, real = in_rows(x, layout)
-        scores = self.to_score(x).masked_fill(~real, torch.finfo(x.dtype).min)
-        return (scores.softmax(1).masked_fill(~real, 0.0) * x).sum(1)
+        scores = self.to_score(x).float().masked_fill(~real, torch.finfo(torch.float32).min)
+        weights = scores.softmax(1).masked_fill(~real, 0.0).to(x.dtype)
+        return (weights * x).sum(1)
 
 
 def in_rows(x: Vectors, layout: Layout) -> tuple[Float[Tensor, "B T D"], Bool[Tensor, "B T 1"]]:

@@ -79,7 +79,7 @@ class Decoder(nn.Module):
         if caches is None:
             x, inside = packed_inside(x, layout)
         else:
-            inside = caches[0].place(layout)
+            inside = self._places(caches).place(layout)
         x = self.dropout(self.position.embed(x, inside))
         for number, block in enumerate(self.blocks):
             x = block(
@@ -92,6 +92,15 @@ class Decoder(nn.Module):
             )
         x = x if self.norm is None else self.norm(x, inside)
         return pad(x, inside) if inside.is_packed and not layout.is_packed else x
+
+    def _places(self, caches: Sequence[Cache]) -> Cache:
+        """The cache that says where new tokens stand, once there is one for each block."""
+        if len({id(cache) for cache in caches}) != len(self.blocks):
+            raise ValueError(
+                f"{len(self.blocks)} blocks need a cache each, got "
+                f"{len({id(cache) for cache in caches})}; call new_caches()"
+            )
+        return caches[0]
 
     def keep(self, memory: MemoryVectors, layout: Layout) -> list[Memory]:
         """What each block needs of the memory, computed once."""

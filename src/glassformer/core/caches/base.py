@@ -78,6 +78,15 @@ def refuse_other_batch(rows: int, layout: Layout) -> None:
         )
 
 
+def refuse_other_kind(room: Float[Tensor, "..."], new: Float[Tensor, "..."]) -> None:
+    """Keys or values of another type or shape than there is room for."""
+    if new.shape[1:] != room.shape[-2:] or new.dtype != room.dtype:
+        raise ValueError(
+            f"the cache has room for heads {tuple(room.shape[-2:])} of {room.dtype}, but got "
+            f"{tuple(new.shape[1:])} of {new.dtype}; make it with the layer's sizes and type"
+        )
+
+
 def refuse_gradient(name: str, k: Tensor, v: Tensor) -> None:
     """Writing in place would silently cut the gradient off."""
     if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):

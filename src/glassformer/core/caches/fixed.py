@@ -14,6 +14,7 @@ from glassformer.core.caches.base import (
     lengths_after,
     refuse_gradient,
     refuse_other_batch,
+    refuse_other_kind,
     set_aside,
 )
 from glassformer.core.layout import Layout
@@ -56,9 +57,11 @@ class FixedCache(Cache):
         position = set_aside(position, layout, spare=self.capacity)
         lengths = lengths_after(layout)
         self._refuse_overflow(lengths)
-        self.lengths.copy_(lengths)
+        refuse_other_kind(self._k, by_token(k))
+        refuse_other_kind(self._v, by_token(v))
         self._k[row, position] = by_token(k)
         self._v[row, position] = by_token(v)
+        self.lengths.copy_(lengths)
         keys = Layout(
             rows=layout.rows,
             longest=self.capacity,
@@ -72,7 +75,8 @@ class FixedCache(Cache):
 
     def clear(self) -> None:
         """Forget everything, keeping the room."""
-        self.lengths.zero_()
+        for tensor in (self.lengths, self._k, self._v):
+            tensor.zero_()
 
     def _refuse_overflow(self, lengths: Int[Tensor, " B"]) -> None:
         """On a GPU the check runs there, so that no step waits for it."""

@@ -25,6 +25,7 @@ from glassformer.core.caches.base import (
     by_token,
     refuse_gradient,
     refuse_other_batch,
+    refuse_other_kind,
     set_aside,
 )
 from glassformer.core.layout import Layout
@@ -172,6 +173,7 @@ class PagePool:
     def _take(self) -> int:
         page = self._free.pop()
         self._owners[page] = 1
+        self.k[:, page], self.v[:, page] = 0, 0  # nothing of its last owner, NaN least of all
         return page
 
     def _release(self, page: int) -> None:
@@ -205,8 +207,11 @@ class PagedCache(Cache):
         refuse_gradient("a paged cache", k, v)
         page, slot = self._slots(layout)
         k_pages, v_pages = self._pool.k[self._layer], self._pool.v[self._layer]
+        refuse_other_kind(k_pages, by_token(k))
+        refuse_other_kind(v_pages, by_token(v))
         k_pages[page, slot] = by_token(k)
         v_pages[page, slot] = by_token(v)
+        k_pages[-1], v_pages[-1] = 0, 0  # the spare page is read as padding, so it stays clean
         return self._gathered(k_pages), self._gathered(v_pages), self._keys
 
     def _slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:

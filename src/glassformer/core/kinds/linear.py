@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.core.attention import Heads, check, check_heads, describe, fitting_layout
+from glassformer.core.attention import describe
 from glassformer.core.caches.base import (
     Cache,
     Memory,
@@ -23,11 +23,13 @@ from glassformer.core.caches.base import (
     placed_after,
     refuse_other_batch,
 )
+from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of, turns
+from glassformer.core.refusals import check, fitting_layout
 from glassformer.core.shapes import (
     Answers,
     ByHead,

@@ -17,12 +17,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.core.attention import Heads, attend, check_heads, describe, fitting_layout
+from glassformer.core.attention import attend, describe
 from glassformer.core.caches.base import Cache, Memory
+from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels.forms import padded
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of
+from glassformer.core.refusals import fitting_layout
 from glassformer.core.shapes import (
     Keys,
     MemoryVectors,

@@ -5,9 +5,10 @@ from abc import ABC, abstractmethod
 from torch import nn
 
 from glassformer.config import StackConfig
-from glassformer.core.attention import Heads, MultiHeadAttention
+from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.feedforward import FEEDFORWARDS
+from glassformer.core.heads import Heads
 from glassformer.core.kinds import KINDS
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask

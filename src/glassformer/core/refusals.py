@@ -1,0 +1,73 @@
+"""What attention refuses, in words: what was wrong, both numbers, and what to do."""
+
+from torch import Tensor
+
+from glassformer.core.caches import Cache, Memory
+from glassformer.core.kernels import Call
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask
+from glassformer.core.positions import Position
+from glassformer.core.shapes import Keys, MemoryVectors, Queries, Values, Vectors
+
+
+def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
+    """Refuse vectors that do not fit together, with both numbers."""
+    if not isinstance(call.mask, Mask):
+        raise ValueError(
+            f"a mask is a rule such as causal or window(3), got a {type(call.mask).__name__}"
+        )
+    call.mask.check_rows(call.queries.rows)
+    if q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; "
+            f"choose a number of key heads that divides {q.shape[1]}"
+        )
+    if call.queries.rows != call.keys.rows:
+        raise ValueError(
+            f"queries come in {call.queries.rows} rows, keys in {call.keys.rows}; "
+            f"give every row of queries its row of keys"
+        )
+
+
+def refuse_idle(
+    memory: MemoryVectors | Memory | None,
+    memory_layout: Layout | None,
+    position: Position | None,
+    cache: Cache | None,
+) -> None:
+    """Refuse arguments that would do nothing."""
+    if memory is not None and (position is not None or cache is not None):
+        raise ValueError(
+            "cross-attention takes no position and no cache; "
+            "to compute the memory's keys once, pass what `keep` returns"
+        )
+    if memory_layout is not None and (memory is None or isinstance(memory, Memory)):
+        raise ValueError(
+            "a memory_layout belongs to a memory that is a tensor; "
+            "leave it out, or pass it to `keep`"
+        )
+
+
+def fitting_layout(name: str, x: Vectors, layout: Layout | None) -> Layout:
+    """The layout, refused when it describes tokens of another shape."""
+    if layout is None:
+        if x.ndim == 2:
+            raise ValueError(
+                f"{name} is packed, {tuple(x.shape)}; pass the layout that says whose is what"
+            )
+        return full_layout(x)
+    if layout.row_of is not None:
+        described: tuple[int, ...] = (len(layout.row_of),)
+    else:
+        described = (layout.rows, layout.longest)
+    if described != tuple(x.shape[:-1]):
+        raise ValueError(
+            f"{name} holds {tuple(x.shape[:-1])} tokens, but its layout describes {described}; "
+            f"make the layout from this batch"
+        )
+    return layout
+
+
+def full_layout(x: Tensor, steps: int = 1) -> Layout:
+    """The layout of padded vectors whose rows are all full."""
+    return Layout.full(x.shape[0], x.shape[steps], x.device)

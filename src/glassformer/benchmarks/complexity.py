@@ -44,7 +44,7 @@ FITTED = 3  # the longest lengths, where the highest power shows
 
 WINDOW_ON_CPU = (
     "window: on a CPU the mask is laid out as a table, so time and memory still grow with n²; "
-    "on CUDA, from length 1024 on, what is hidden is skipped"
+    "on CUDA, from length 8192 on, what is hidden is skipped"
 )
 
 

@@ -191,7 +191,7 @@ def test_a_decoder_without_its_memory_and_a_memory_without_its_decoder_are_refus
 @pytest.mark.parametrize("order", ORDERS)
 def test_six_and_six_layers_train_in_every_order(order):
     """They learn to copy, from chance to nearly none wrong; every order has the same settings."""
-    steps, vocabulary, length = 600, 7, 5
+    steps, vocabulary, length = 800, 7, 5
     stack = replace(CONFIG, dim=32, depth=6, order=order, position="learned")
     stack = replace(stack, attention=AttentionConfig(heads=4))
     model = build_transformer(ModelConfig(encoder=stack, decoder=stack), vocabulary=vocabulary)

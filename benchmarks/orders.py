@@ -22,7 +22,7 @@ def learn(order: str, size: str, steps: int, device: str, rate: float) -> list[f
     """The loss along the way, twenty values."""
     torch.manual_seed(0)
     config = encoder_decoder_of_size(
-        size, order=order, depth=6, position="learned", max_length=LENGTH, dropout=0.0
+        size, order=order, depth=6, position="learned", max_length=2 * LENGTH, dropout=0.0
     )
     model = build_transformer(config, vocabulary=START + 1).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98))

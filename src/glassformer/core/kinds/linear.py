@@ -29,7 +29,7 @@ from glassformer.core.kernels.forms import packed_up, padded_call
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of, turns
-from glassformer.core.refusals import check, fitting_layout
+from glassformer.core.refusals import check, fitting_layout, refuse_idle
 from glassformer.core.shapes import (
     Answers,
     ByHead,
@@ -135,11 +135,12 @@ class LinearAttention(nn.Module):
         """
         layout = fitting_layout("x", x, layout)
         _refuse_mask(mask)
+        refuse_idle(memory, memory_layout, position, cache)
         q = split_heads(self.to_q(x), self.heads)
         if memory is None:
             answer = self._look_at_itself(q, x, mask, position, cache, layout)
         else:
-            _refuse_across(mask, position, cache)
+            _refuse_across(mask)
             kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
             call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
             answer, _ = attend_linearly(q, kept.k, kept.v, call)
@@ -260,12 +261,7 @@ def _refuse_position(position: Position | None) -> None:
     )
 
 
-def _refuse_across(mask: Mask, position: Position | None, cache: Cache | None) -> None:
-    if position is not None or cache is not None:
-        raise ValueError(
-            "cross-attention takes no position and no cache; "
-            "to compute the memory's keys once, pass what `keep` returns"
-        )
+def _refuse_across(mask: Mask) -> None:
     if mask.band != everything.band:
         raise ValueError(
             f"linear attention cannot apply {mask} to a memory; use everything, or kind = softmax"

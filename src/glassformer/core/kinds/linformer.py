@@ -24,7 +24,7 @@ from glassformer.core.kernels.forms import padded
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of
-from glassformer.core.refusals import fitting_layout
+from glassformer.core.refusals import fitting_layout, refuse_idle
 from glassformer.core.shapes import (
     Keys,
     MemoryVectors,
@@ -102,6 +102,7 @@ class Linformer(nn.Module):
         """
         layout = fitting_layout("x", x, layout)
         _refuse(mask, position, cache)
+        refuse_idle(memory, memory_layout, position, cache)
         q = split_heads(self.to_q(x), self.heads)
         if memory is None:
             k, v = self._keys_and_values(x)
@@ -109,11 +110,6 @@ class Linformer(nn.Module):
                 q, k = position.turn(q, k, layout)
             kept = self._summed_up(k, v, layout)
         else:
-            if position is not None:
-                raise ValueError(
-                    "cross-attention takes no position and no cache; "
-                    "to sum the memory up once, pass what `keep` returns"
-                )
             kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
         call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
         return self.to_out(merge_heads(attend(q, kept.k, kept.v, call)))

@@ -78,8 +78,8 @@ def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
     """An encoder alone that fills gaps."""
     refuse_other_frontend(config)
     reads = needed("encoder", config.encoder)
-    tokens = Tokens(vocabulary, reads.dim, scale=config.scale)
-    return MaskedModel(tokens, build_encoder(reads), tie=config.tie)
+    frontend = Tokens(vocabulary, reads.dim, scale=config.scale)
+    return MaskedModel(frontend, build_encoder(reads), tie=config.tie)
 
 
 def build_classifier(

@@ -49,7 +49,7 @@ def forward_flops(model: nn.Module, batch: Batch) -> int:
     if isinstance(model, LanguageModel):
         return forward_flops(model.decoder, batch) + _scores(model.tokens, batch.tokens)
     if isinstance(model, MaskedModel):
-        return forward_flops(model.encoder, batch) + _scores(model.tokens, batch.tokens)
+        return forward_flops(model.encoder, batch) + _scores(model.frontend, batch.tokens)
     if isinstance(model, Classifier):
         return forward_flops(model.encoder, batch) + 2 * batch.rows * model.to_class.weight.numel()
     if isinstance(model, Encoder | Decoder):

@@ -6,10 +6,11 @@
     MaskedModel     an encoder and an answer for every position          Devlin et al., 2018
 
 Tokens come padded (B, T) or packed (N,), other samples as their frontend takes them, each with its
-Layout.
+Layout. Each takes `noise`, called with the vectors of its frontend and their layout, which returns
+the vectors to go on with: how training asks what a small change of the input would do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxtyping import Float, Int
@@ -25,6 +26,7 @@ from glassformer.models.stacks import Decoder
 
 TokenIds = Int[Tensor, "B T"] | Int[Tensor, " N"]
 Scores = Float[Tensor, "B T V"] | Float[Tensor, "N V"]
+Noise = Callable[[Vectors, Layout], Vectors]
 
 
 class Transformer(nn.Module):
@@ -53,14 +55,22 @@ class Transformer(nn.Module):
         self.unembed = None if tie else nn.Linear(target.dim, target.vocabulary, bias=False)
 
     def forward(
-        self, samples: Tensor, tokens: TokenIds, *, source: Layout, target: Layout
+        self,
+        samples: Tensor,
+        tokens: TokenIds,
+        *,
+        source: Layout,
+        target: Layout,
+        noise: Noise | None = None,
     ) -> Scores:
         """Scores of each next token, given the true ones before it (teacher forcing)."""
-        return self.decode(tokens, target, self.encode(samples, source))
+        return self.decode(tokens, target, self.encode(samples, source, noise=noise))
 
-    def encode(self, samples: Tensor, layout: Layout) -> Sequence[Any]:
+    def encode(
+        self, samples: Tensor, layout: Layout, *, noise: Noise | None = None
+    ) -> Sequence[Any]:
         """What the decoder looks at, computed once for all its steps."""
-        x, layout = self.frontend(samples, layout)
+        x, layout = entered(self.frontend, samples, layout, noise)
         return self.decoder.keep(self.encoder(x, layout=layout), layout)
 
     def decode(
@@ -91,8 +101,9 @@ class LanguageModel(nn.Module):
         layout: Layout,
         mask: Mask = causal,
         caches: Sequence[Cache] | None = None,
+        noise: Noise | None = None,
     ) -> Scores:
-        x, layout = self.tokens(tokens, layout)
+        x, layout = entered(self.tokens, tokens, layout, noise)
         x = self.decoder(x, layout=layout, mask=mask, caches=caches)
         return scored(x, self.tokens, self.unembed)
 
@@ -100,14 +111,29 @@ class LanguageModel(nn.Module):
 class MaskedModel(nn.Module):
     """Fills gaps: scores of the token at each position, both sides seen."""
 
-    def __init__(self, tokens: Tokens, encoder: nn.Module, *, tie: bool = True) -> None:
+    def __init__(self, frontend: Tokens, encoder: nn.Module, *, tie: bool = True) -> None:
         super().__init__()
-        self.tokens, self.encoder = tokens, encoder
-        self.unembed = None if tie else nn.Linear(tokens.dim, tokens.vocabulary, bias=False)
+        self.frontend, self.encoder = frontend, encoder
+        self.unembed = None if tie else nn.Linear(frontend.dim, frontend.vocabulary, bias=False)
 
-    def forward(self, tokens: TokenIds, *, layout: Layout) -> Scores:
-        x, layout = self.tokens(tokens, layout)
-        return scored(self.encoder(x, layout=layout), self.tokens, self.unembed)
+    def forward(
+        self,
+        tokens: TokenIds,
+        *,
+        layout: Layout,
+        asked: Int[Tensor, " asked"] | None = None,
+        noise: Noise | None = None,
+    ) -> Scores | Float[Tensor, "asked V"]:
+        """Scores of every token, or only of those at the places asked for.
+
+        Args:
+            asked: Places in the batch laid out as one line, so that only gaps are scored.
+        """
+        x, layout = entered(self.frontend, tokens, layout, noise)
+        x = self.encoder(x, layout=layout)
+        if asked is not None:
+            x = x.reshape(-1, x.shape[-1])[asked]  # (asked, D)
+        return scored(x, self.frontend, self.unembed)
 
 
 class Classifier(nn.Module):
@@ -121,10 +147,23 @@ class Classifier(nn.Module):
         self.to_class = nn.Linear(frontend.dim, classes)
 
     def forward(
-        self, samples: Tensor, *, layout: Layout, mask: Mask = everything
+        self,
+        samples: Tensor,
+        *,
+        layout: Layout,
+        mask: Mask = everything,
+        noise: Noise | None = None,
     ) -> Float[Tensor, "B C"]:
-        x, layout = self.frontend(samples, layout)
+        x, layout = entered(self.frontend, samples, layout, noise)
         return self.to_class(self.pool(self.encoder(x, layout=layout, mask=mask), layout))
+
+
+def entered(
+    frontend: Frontend, samples: Tensor, layout: Layout, noise: Noise | None
+) -> tuple[Vectors, Layout]:
+    """Vectors of the frontend, with the noise asked for."""
+    x, layout = frontend(samples, layout)
+    return (x if noise is None else noise(x, layout)), layout
 
 
 def scored(x: Vectors, tokens: Tokens, unembed: nn.Linear | None) -> Scores:

@@ -1,17 +1,13 @@
-"""Configuration: frozen records, nested, checked once when they are made.
+"""The shape of a model: frozen records, nested, checked once when they are made.
 
-To vary one, use `dataclasses.replace`; to read one from TOML, `read`. The lists of names are
-literal, so that a command line can show them without importing torch; a test holds them equal to
-the dicts they stand for.
+The lists of names are literal, so that a command line can show them without importing torch; a test
+holds them equal to the dicts they stand for.
 """
 
-import tomllib
-import types
-from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from typing import Any
 
-from glassformer.errors import GlassformerError, unknown
+from glassformer.config.checks import choose, positive, require, share
 
 KIND_NAMES = ("softmax", "linear", "linformer")
 POSITION_NAMES = (
@@ -35,8 +31,6 @@ BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
 FRONTEND_NAMES = ("tokens", "subsampling", "resnet", "patches")
 POOL_NAMES = ("mean", "max", "first", "attention")
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -232,65 +226,3 @@ def encoder_decoder_of_size(size: str, **settings: Any) -> ModelConfig:
     """An encoder-decoder; `base` has the paper's sizes: 512, 8 heads, 6 + 6 layers, 2048."""
     stack = stack_of_size(size, **settings)
     return ModelConfig(encoder=stack, decoder=stack)
-
-
-def read(kind: type[Record], path: Path) -> Record:
-    """A record from a TOML file."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise GlassformerError(
-            f"{path}: cannot be read ({error.strerror}); check the path"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GlassformerError(f"{path}: not valid TOML ({error}); mend that line") from None
-    return build(kind, values)
-
-
-def build(kind: type[Record], values: dict[str, Any], where: str = "") -> Record:
-    """A record from plain values, refusing keys that are not fields and values of a wrong type."""
-    hints = get_type_hints(kind)
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    made = {}
-    for key, value in values.items():
-        if key not in known:
-            raise GlassformerError(
-                unknown("setting", where + key, [where + name for name in known])
-            )
-        made[key] = _fitting(hints[key], value, where + key)
-    return kind(**made)
-
-
-def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse a name that is not on the list."""
-    require(value in choices, unknown(name, value, choices))
-
-
-def share(name: str, value: float) -> None:
-    """Refuse a share that leaves nothing over."""
-    require(0 <= value < 1, f"{name} must lie in [0, 1), got {value}")
-
-
-def positive(name: str, value: int | None) -> None:
-    """Refuse a number under 1; None is a default and fine."""
-    require(value is None or value > 0, f"{name} must be at least 1, got {value}")
-
-
-def require(condition: bool, complaint: str) -> None:
-    """Refuse in words."""
-    if not condition:
-        raise GlassformerError(complaint)
-
-
-def _fitting(hint: Any, value: Any, where: str) -> Any:
-    """The value as the field wants it: records from tables, numbers as they are."""
-    wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    for kind in wanted:
-        if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
-            return build(kind, value, where + ".")
-        if kind is float and type(value) is int:
-            return float(value)
-        if type(value) is kind:
-            return value
-    names = " or ".join(kind.__name__ for kind in wanted if kind is not type(None))
-    raise GlassformerError(f"{where} must be {names}, got {value!r}")

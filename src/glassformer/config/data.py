@@ -1,0 +1,73 @@
+"""Where samples come from, which part they belong to, and how they become batches."""
+
+from dataclasses import dataclass, field
+
+from glassformer.config.checks import choose, positive, require, share
+
+TOKENIZER_NAMES = ("auto", "bytes", "characters", "words", "bpe", "unigram")
+FORM_NAMES = ("auto", "packed", "padded")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenizerConfig:
+    """How text falls into tokens; `auto` looks at the training texts and writes down its choice.
+
+    `dropout` leaves out that share of the merges of BPE at random while training.
+    """
+
+    kind: str = "auto"
+    vocabulary: int = 20000
+    lowercase: bool | None = None
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        choose("data.tokenizer.kind", self.kind, TOKENIZER_NAMES)
+        positive("data.tokenizer.vocabulary", self.vocabulary)
+        share("data.tokenizer.dropout", self.dropout)
+        require(
+            not self.dropout or self.kind == "bpe",
+            f"data.tokenizer.dropout leaves out merges of BPE, but the kind is {self.kind}; "
+            f"set data.tokenizer.kind=bpe",
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """Files, columns, splits and batches.
+
+    Args:
+        files, valid, test: Paths or names of the catalog; parts not given are held out of `files`.
+        columns: Which column plays which role, where it is not to be guessed.
+        group: Rows that agree in this column fall into one part.
+        valid_share, test_share: How much is held out when no such part is given.
+        token_dropout: Share of the tokens hidden at random while training.
+        batch_tokens: Tokens in one batch, padding included.
+        form: Whether batches travel packed or padded.
+        workers: Threads that prepare batches ahead.
+    """
+
+    files: tuple[str, ...] = ()
+    valid: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    columns: dict[str, str] = field(default_factory=dict)
+    group: str | None = None
+    encoding: str | None = None
+    valid_share: float = 0.1
+    test_share: float = 0.1
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    token_dropout: float = 0.0
+    batch_tokens: int = 8192
+    form: str = "auto"
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("valid_share", "test_share", "token_dropout"):
+            share(f"data.{name}", getattr(self, name))
+        require(
+            self.valid_share + self.test_share < 1,
+            f"data.valid_share and data.test_share leave nothing to train on: "
+            f"{self.valid_share} + {self.test_share}; lower them",
+        )
+        positive("data.batch_tokens", self.batch_tokens)
+        positive("data.workers", self.workers)
+        choose("data.form", self.form, FORM_NAMES)

@@ -1,0 +1,64 @@
+"""Everything a run was asked to do: the whole of its config.toml."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from glassformer.config.checks import require
+from glassformer.config.data import DataConfig
+from glassformer.config.model import ModelConfig
+from glassformer.config.training import MachineConfig, TrainConfig
+from glassformer.config.values import build, plain, read_values, to_toml
+from glassformer.errors import GlassformerError
+
+JOB_NAMES = ("classify", "pretrain")
+FORMAT = 1  # of a run folder; raised when an older program could not read it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """A job, and how it is done.
+
+    Args:
+        origin: The run whose parts it began with.
+        version: Of the program that wrote it.
+        task: The job's own settings, a record that its Task names.
+    """
+
+    job: str
+    task: Any
+    model: ModelConfig
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    machine: MachineConfig = field(default_factory=MachineConfig)
+    seed: int = 0
+    origin: str | None = None
+    format: int = FORMAT
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, f"seed must be 0 or more, got {self.seed}")
+
+    def to_toml(self) -> str:
+        """As the text of a TOML file."""
+        return to_toml(plain(self))
+
+
+def config_of(values: Mapping[str, Any], settings: type) -> Config:
+    """A configuration from plain values, the job's own settings among them."""
+    others = {key: value for key, value in values.items() if key != "task"}
+    return build(Config, others | {"task": build(settings, values.get("task", {}), "task.")})
+
+
+def read_config_values(path: Path) -> dict[str, Any]:
+    """What the config.toml of a run says, if this version can read it."""
+    values = read_values(path)
+    if not isinstance(values.get("format"), int) or "job" not in values:
+        raise GlassformerError(f"{path}: not the configuration of a run; name a run folder")
+    if values["format"] > FORMAT:
+        raise GlassformerError(
+            f"{path}: written by glassformer {values.get('version')} in format "
+            f"{values['format']}, this version reads up to {FORMAT}; upgrade glassformer"
+        )
+    return values

@@ -1,0 +1,159 @@
+"""How a model learns, and on what machine."""
+
+from dataclasses import dataclass, field
+
+from glassformer.config.checks import choose, positive, require, share
+
+OPTIMISER_NAMES = ("adamw", "muon")
+SCHEDULE_NAMES = ("cosine", "linear", "inverse-root", "constant")
+DEVICE_NAMES = ("auto", "cpu", "cuda", "mps")
+PRECISION_NAMES = ("auto", "fp32", "bf16")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptimiserConfig:
+    """How gradients become steps.
+
+    Args:
+        kind: AdamW for all weights, or Muon for the matrices inside blocks and AdamW for the rest.
+        rate: The highest learning rate, reached after the warm-up.
+        schedule: How the rate falls after the warm-up.
+        warmup: Share of the steps in which the rate rises from zero.
+        floor: Share of the highest rate at which `cosine` and `linear` end.
+    """
+
+    kind: str = "adamw"
+    rate: float = 1e-3
+    weight_decay: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.98
+    schedule: str = "cosine"
+    warmup: float = 0.1
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        choose("train.optimiser.kind", self.kind, OPTIMISER_NAMES)
+        choose("train.optimiser.schedule", self.schedule, SCHEDULE_NAMES)
+        require(
+            self.rate > 0, f"train.optimiser.rate must be above 0, got {self.rate}; 1e-3 is usual"
+        )
+        require(
+            self.weight_decay >= 0,
+            f"train.optimiser.weight_decay must be 0 or more, got {self.weight_decay}",
+        )
+        for name in ("beta1", "beta2", "warmup", "floor"):
+            share(f"train.optimiser.{name}", getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VirtualAdversaryConfig:
+    """Virtual adversarial training. Miyato et al., 2016.
+
+    Args:
+        weight: Weight of its loss; 0 leaves it out.
+        distance: Length of the noise, relative to the vectors it is added to.
+        probe: Length of the probe that finds the worst direction, relative as well.
+    """
+
+    weight: float = 0.0
+    distance: float = 0.3
+    probe: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("distance", "probe"):
+            value = getattr(self, name)
+            require(value > 0, f"train.regularise.vat.{name} must be above 0, got {value}")
+        require(
+            self.weight >= 0, f"train.regularise.vat.weight must be 0 or more, got {self.weight}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegulariserConfig:
+    """What holds a model back from learning by heart, whatever the job.
+
+    `r_drop` weighs the divergence of two passes with different dropout. Liang et al., 2021.
+    """
+
+    r_drop: float = 0.0
+    vat: VirtualAdversaryConfig = field(default_factory=VirtualAdversaryConfig)
+
+    def __post_init__(self) -> None:
+        require(self.r_drop >= 0, f"train.regularise.r_drop must be 0 or more, got {self.r_drop}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig:
+    """How long, how carefully, and what is kept.
+
+    Args:
+        steps, epochs, time: How long; one of them. `time` in seconds becomes steps when it starts.
+        accumulate: Batches to one step.
+        clip: Longest gradient; 0 does not clip.
+        ema: Decay of an exponential average of the weights, used instead of the last ones.
+        average: Use the mean of this many best checkpoints.
+        save_every, validate_every, log_every: Steps between; None chooses by the length of the run.
+        patience: Stop after so many validations without a better score.
+        keep: How many of the best checkpoints stay.
+        freeze: Parameters whose names begin so do not learn.
+    """
+
+    steps: int | None = None
+    epochs: float | None = None
+    time: float | None = None
+    accumulate: int = 1
+    clip: float = 1.0
+    ema: float = 0.0
+    average: int = 1
+    save_every: int | None = None
+    validate_every: int | None = None
+    log_every: int = 10
+    patience: int | None = None
+    keep: int = 1
+    freeze: tuple[str, ...] = ()
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    regularise: RegulariserConfig = field(default_factory=RegulariserConfig)
+
+    def __post_init__(self) -> None:
+        for name in (
+            "steps",
+            "accumulate",
+            "average",
+            "save_every",
+            "validate_every",
+            "log_every",
+            "patience",
+            "keep",
+        ):
+            positive(f"train.{name}", getattr(self, name))
+        for name in ("epochs", "time"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"train.{name} must be above 0, got {value}")
+        require(self.clip >= 0, f"train.clip must be 0 or more, got {self.clip}")
+        share("train.ema", self.ema)
+        require(
+            not self.ema or self.average == 1,
+            "train.ema and train.average are two ways to average; use one of them",
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MachineConfig:
+    """What the machine is asked for. `auto` takes the best there is.
+
+    Args:
+        compile: Whether the model is compiled; None does where it pays.
+        deterministic: Whether a GPU must give the same bits every time; a CPU does anyway.
+        threads: Threads of one process; None chooses by the size of the model.
+    """
+
+    device: str = "auto"
+    precision: str = "auto"
+    compile: bool | None = None
+    deterministic: bool = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        choose("machine.device", self.device, DEVICE_NAMES)
+        choose("machine.precision", self.precision, PRECISION_NAMES)
+        positive("machine.threads", self.threads)

@@ -1,0 +1,160 @@
+"""Records from plain values and back: TOML files, and settings typed on a command line.
+
+Values travel as nested dicts until they are complete; then `build` makes records of them and
+refuses what does not fit, with the whole name of the setting.
+"""
+
+import json
+import tomllib
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from glassformer.errors import GlassformerError, unknown
+
+Record = TypeVar("Record")
+Values = dict[str, Any]
+
+
+def read(kind: type[Record], path: Path) -> Record:
+    """A record from a TOML file."""
+    return build(kind, read_values(path))
+
+
+def read_values(path: Path) -> Values:
+    """What a TOML file says."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise GlassformerError(
+            f"{path}: cannot be read ({error.strerror}); check the path"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise GlassformerError(f"{path}: not valid TOML ({error}); mend that line") from None
+
+
+def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:
+    """A record from plain values, refusing keys that are not fields and values of a wrong type."""
+    hints = get_type_hints(kind)
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    made = {}
+    for key, value in values.items():
+        if key not in known:
+            raise GlassformerError(
+                unknown("setting", where + key, [where + name for name in known])
+            )
+        made[key] = _fitting(hints[key], value, where + key)
+    return kind(**made)
+
+
+def plain(record: Any) -> Values:
+    """A record as nested dicts, without the settings that are None: TOML has no word for it."""
+    values = ((f.name, getattr(record, f.name)) for f in fields(record))
+    return {
+        name: plain(value) if is_dataclass(value) else value
+        for name, value in values
+        if value is not None
+    }
+
+
+def to_toml(values: Mapping[str, Any], table: str = "") -> str:
+    """Nested dicts as TOML: single values first, then each table under its own heading.
+
+    >>> print(to_toml({"seed": 1, "train": {"rate": 0.1, "freeze": ["encoder"]}}))
+    seed = 1
+    <BLANKLINE>
+    [train]
+    rate = 0.1
+    freeze = ["encoder"]
+    <BLANKLINE>
+    """
+    lines = [
+        f"{_key(key)} = {_value(v)}" for key, v in values.items() if not isinstance(v, Mapping)
+    ]
+    parts = ["\n".join([*([f"[{table}]"] if table and lines else []), *lines])] if lines else []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            parts.append(to_toml(value, f"{table}.{_key(key)}" if table else _key(key)).rstrip())
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
+    """The settings below, with those above in their place; tables are merged."""
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = (
+            laid_over(old, value)
+            if isinstance(old, Mapping) and isinstance(value, Mapping)
+            else value
+        )
+    return merged
+
+
+def parse_setting(text: str) -> Values:
+    """One `key=value` of a command line, as nested dicts.
+
+    >>> parse_setting("model.encoder.depth=2")
+    {'model': {'encoder': {'depth': 2}}}
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not all(part.strip() for part in key.split(".")):
+        raise GlassformerError(
+            f"--set {text!r} is not key=value; write for example --set train.clip=0.5"
+        )
+    nested: Any = _typed(value.strip())
+    for part in reversed(key.strip().split(".")):
+        nested = {part: nested}
+    return nested
+
+
+def _typed(text: str) -> Any:
+    """A value as TOML reads it; a bare word is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text
+
+
+def _key(key: str) -> str:
+    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if bare else _value(key)
+
+
+def _value(value: Any) -> str:
+    """One value as TOML writes it. JSON's text, numbers and lists are TOML's too."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _fitting(hint: Any, value: Any, where: str) -> Any:
+    """The value as the field wants it: records from tables, tuples from lists, numbers as is."""
+    wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if hint is Any:
+        return value
+    for kind in wanted:
+        if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
+            return build(kind, value, where + ".")
+        if get_origin(kind) is tuple and isinstance(value, list | tuple):
+            return tuple(_fitting(get_args(kind)[0], item, where) for item in value)
+        if get_origin(kind) is dict and isinstance(value, dict):
+            inside = get_args(kind)[1]
+            return {key: _fitting(inside, item, f"{where}.{key}") for key, item in value.items()}
+        if kind is float and type(value) is int:
+            return float(value)
+        if type(value) is kind:
+            return value
+    names = " or ".join(_called(kind) for kind in wanted if kind is not type(None))
+    raise GlassformerError(f"{where} must be {names}, got {value!r}")
+
+
+def _called(kind: Any) -> str:
+    """What a person calls a type."""
+    if get_origin(kind) is tuple:
+        return f"a list of {_called(get_args(kind)[0])}"
+    return "a table" if get_origin(kind) is dict else kind.__name__

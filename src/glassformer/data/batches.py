@@ -1,0 +1,79 @@
+"""Batches: which rows go together, and the dice for what is random in them.
+
+Rows of about one length go together, as many as a budget of tokens holds. What is in batch n, and
+all that is random in it, follows from (seed, epoch, row) alone: any number of workers and processes
+gives the same, and training goes on from any batch at once.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Int
+
+Lengths = Int[np.ndarray, " rows"]
+Rows = Int[np.ndarray, " chosen"]
+Job = TypeVar("Job")
+Made = TypeVar("Made")
+
+POOL = 64  # batches sorted by length together: enough for tight rows, few enough to stay mixed
+SALTS = {"order": 1, "row": 2}
+
+
+def epoch_batches(
+    lengths: Lengths, budget: int, *, padded: bool, seed: int, epoch: int
+) -> list[Rows]:
+    """The rows of each batch of an epoch, in a random order of rows of about one length."""
+    dice = np.random.default_rng([SALTS["order"], seed, epoch])
+    order = dice.permutation(len(lengths))
+    pool = max(1, round(POOL * budget / max(1.0, float(lengths.mean()))))
+    batches = [
+        batch
+        for start in range(0, len(order), pool)
+        for batch in _cut(_sorted(order[start : start + pool], lengths), lengths, budget, padded)
+    ]
+    return [batches[n] for n in dice.permutation(len(batches))]
+
+
+def ordered_batches(lengths: Lengths, budget: int, *, padded: bool) -> list[Rows]:
+    """Every row once, from short to long: for evaluation, where order does not matter."""
+    return _cut(_sorted(np.arange(len(lengths)), lengths), lengths, budget, padded)
+
+
+def row_dice(seed: int, epoch: int, row: int) -> np.random.Generator:
+    """The dice for everything random about one row in one epoch."""
+    return np.random.default_rng([SALTS["row"], seed, epoch, row])
+
+
+def ahead(make: Callable[[Job], Made], jobs: Iterable[Job], workers: int) -> Iterator[Made]:
+    """What `make` makes of each job, in order, prepared by threads while the caller works."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="batches")
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for job in jobs:
+            waiting.append(pool.submit(make, job))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _sorted(rows: Rows, lengths: Lengths) -> Rows:
+    return rows[np.argsort(lengths[rows], kind="stable")]
+
+
+def _cut(rows: Rows, lengths: Lengths, budget: int, padded: bool) -> list[Rows]:
+    """Consecutive rows, as many as the budget holds; a row longer than it stands alone."""
+    batches, start, tokens = [], 0, 0
+    for at, length in enumerate(lengths[rows].tolist()):
+        tokens = (at - start + 1) * length if padded else tokens + length
+        if tokens > budget and at > start:
+            batches.append(rows[start:at])
+            start, tokens = at, length
+    if len(rows):
+        batches.append(rows[start:])
+    return batches

@@ -1,0 +1,170 @@
+"""Rows of different lengths in one memory-mapped file, so that data may be larger than memory.
+
+A `Ragged` lies in two files: `<stem>.values.npy` holds all rows end to end, `<stem>.ends.npy` says
+where each one ends. Both are plain numpy files, which hold numbers and cannot run code. `Texts` is
+the same for strings.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+from glassformer.errors import GlassformerError
+
+
+class Ragged:
+    """Rows of numbers; `ragged[i]` is a read-only view of row `i`, not a copy.
+
+    Args:
+        stem: The path the names of both files start with.
+        values: All rows, end to end.
+        ends: Where each row ends in `values`.
+    """
+
+    def __init__(self, stem: Path, values: NDArray[Any], ends: NDArray[np.int64]) -> None:
+        self.stem, self.values, self.ends = stem, values, ends
+
+    @classmethod
+    def write(
+        cls, stem: str | Path, rows: Iterable[NDArray[Any]], dtype: DTypeLike = np.int32
+    ) -> "Ragged":
+        """Store the rows one by one; the files appear under their names when all are written."""
+        stem = Path(stem)
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        values, ends = _files(stem)
+        half_values, half_ends = (path.with_name(path.name + ".part") for path in (values, ends))
+        try:
+            with half_values.open("wb") as file:
+                found = _write_rows(file, rows, np.dtype(dtype))
+            with half_ends.open("wb") as file:
+                npy.write_array(file, found, allow_pickle=False)
+            ends.unlink(missing_ok=True)  # new values never lie beside old ends
+            half_values.replace(values)
+            half_ends.replace(ends)
+        finally:
+            half_values.unlink(missing_ok=True)
+            half_ends.unlink(missing_ok=True)
+        return cls.open(stem)
+
+    @classmethod
+    def open(cls, stem: str | Path) -> "Ragged":
+        """What `write` stored, mapped rather than read."""
+        values, ends = (_map(path) for path in _files(Path(stem)))
+        last = int(ends[-1]) if len(ends) else 0
+        if ends.dtype != np.int64 or last != len(values):
+            raise GlassformerError(
+                f"{stem}: its two files do not belong together (rows end at {last}, "
+                f"but there are {len(values)} values); write it again"
+            )
+        return cls(Path(stem), values, ends)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """How long each row is."""
+        return np.diff(self.ends, prepend=0)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        row = row % len(self)
+        start = self.ends[row - 1] if row else 0
+        return self.values[start : self.ends[row]]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (self[row] for row in range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process maps the same files instead of being sent what is in them."""
+        return Ragged.open, (self.stem,)
+
+
+class Texts:
+    """Strings in a `Ragged` of UTF-8 bytes. What is no valid Unicode comes back as it was."""
+
+    def __init__(self, rows: Ragged) -> None:
+        self.rows = rows
+
+    @classmethod
+    def write(cls, stem: str | Path, texts: Iterable[str]) -> "Texts":
+        encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+        rows = (np.frombuffer(line, dtype=np.uint8) for line in encoded)
+        return cls(Ragged.write(stem, rows, np.uint8))
+
+    @classmethod
+    def open(cls, stem: str | Path) -> "Texts":
+        rows = Ragged.open(stem)
+        if rows.values.dtype != np.uint8:
+            raise GlassformerError(
+                f"{stem}: holds {rows.values.dtype} numbers where bytes of text were expected; "
+                f"open it as a Ragged"
+            )
+        return cls(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> str:
+        return self.rows[row].tobytes().decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[row] for row in range(len(self)))
+
+
+def _files(stem: Path) -> tuple[Path, Path]:
+    return stem.with_name(stem.name + ".values.npy"), stem.with_name(stem.name + ".ends.npy")
+
+
+def _write_rows(
+    file: BinaryIO, rows: Iterable[NDArray[Any]], dtype: np.dtype[Any]
+) -> NDArray[np.int64]:
+    """Stream the rows after a header that learns their number at the end; where each row ends."""
+    _write_header(file, 0, dtype)
+    lengths: list[int] = []
+    for number, row in enumerate(rows):
+        file.write(_as_stored(row, dtype, number).data)
+        lengths.append(len(row))
+    ends = np.cumsum(np.array(lengths, dtype=np.int64))
+    file.seek(0)
+    _write_header(file, int(ends[-1]) if lengths else 0, dtype)
+    return ends
+
+
+def _write_header(file: BinaryIO, length: int, dtype: np.dtype[Any]) -> None:
+    # numpy leaves room in the header for the first axis to grow, so any length takes equal space.
+    shape = {"shape": (length,), "fortran_order": False, "descr": npy.dtype_to_descr(dtype)}
+    npy.write_array_header_1_0(file, shape)
+
+
+def _as_stored(row: NDArray[Any], dtype: np.dtype[Any], number: int) -> NDArray[Any]:
+    if row.ndim != 1:
+        raise ValueError(f"row {number} has shape {row.shape}; a row has one axis")
+    stored = np.ascontiguousarray(row, dtype=dtype)
+    if row.dtype != dtype and not np.array_equal(stored, row):
+        raise ValueError(f"row {number} has values that do not fit {dtype}; choose a wider dtype")
+    return stored
+
+
+def _map(path: Path) -> NDArray[Any]:
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise GlassformerError(
+            f"{path}: cannot be read ({error.strerror or error}); check the path"
+        ) from None
+    except (ValueError, EOFError) as error:
+        reason = str(error).splitlines()[0]
+        raise GlassformerError(
+            f"{path}: not a whole numpy file ({reason}); it was cut short or is something else, "
+            f"write it again"
+        ) from None
+    if not isinstance(mapped, np.ndarray) or mapped.ndim != 1:
+        raise GlassformerError(f"{path}: not one row of numbers after another; write it again")
+    return mapped.view(np.ndarray)  # slices of a memmap cost more than those of an array

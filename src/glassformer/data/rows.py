@@ -1,0 +1,108 @@
+"""A row of raw data: text by column, and where it stands in its file.
+
+Every format gives the same rows. A value is text; what a file holds as numbers becomes text as a
+person would write it, and a list of plain values stays a list (the labels of one text).
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glassformer.errors import GlassformerError
+
+LONGEST_FIELD = 1_000_000  # characters in one field of a table; a longer one is a broken file
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sample as its file gives it. `number` counts data rows from 1, without the header.
+
+    A column that this row lacks is empty: `row["text"]` is then "".
+    """
+
+    values: Mapping[str, Any]
+    file: str
+    number: int
+
+    def __getitem__(self, column: str) -> Any:
+        return self.values.get(column, "")
+
+    @property
+    def where(self) -> str:
+        """For messages.
+
+        >>> Row({"text": "fine"}, "reviews.csv", 17).where
+        'reviews.csv row 17'
+        """
+        return f"{self.file} row {self.number}"
+
+
+def row_of(values: Mapping[Any, Any], file: str, number: int) -> Row:
+    """A row of what a file holds, made text; a field too long to be meant is refused."""
+    row = Row({as_text(name): as_value(value) for name, value in values.items()}, file, number)
+    for column, value in row.values.items():
+        if len(value) > LONGEST_FIELD and isinstance(value, str):
+            raise GlassformerError(
+                f"{row.where}, column {column!r}: {len(value):,} characters in one field, the most "
+                f"is {LONGEST_FIELD:,}; cut it into several rows, or give each text a file of its "
+                f"own in a folder"
+            )
+    return row
+
+
+def as_value(value: Any) -> str | list[str]:
+    """What a column holds: text, or a list of texts where the file has a list of plain values."""
+    if isinstance(value, list | tuple) and not any(
+        isinstance(item, list | tuple | dict) for item in value
+    ):
+        return [as_text(item) for item in value]
+    return as_text(value)
+
+
+def as_text(value: Any) -> str:
+    """A value as a person would write it.
+
+    Nothing, not-a-number and bytes that are no UTF-8 are empty; half a surrogate pair, which JSON
+    can spell but no file can hold, becomes the replacement character.
+
+    >>> [as_text(value) for value in (3, 3.0, 2.5, True, None, math.nan, {"a": [1]})]
+    ['3', '3', '2.5', 'true', '', '', '{"a": [1]}']
+    """
+    match value:
+        case str():
+            return value if value.isascii() else _whole_characters(value)
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _number(value)
+        case bytes():
+            return _decoded(value)
+        case dict() | list() | tuple():
+            return _whole_characters(json.dumps(value, ensure_ascii=False, default=as_text))
+    return str(value)
+
+
+def _whole_characters(text: str) -> str:
+    """The text without the halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return ""

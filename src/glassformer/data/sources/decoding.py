@@ -1,0 +1,178 @@
+"""From bytes to text: line by line, or a whole file as one document.
+
+UTF-8 unless told otherwise; a byte order mark says better than anybody what follows it. A file that
+does not decode is read once more, slowly, to name the line and the byte and to guess the encoding.
+"""
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from glassformer.data.rows import LONGEST_FIELD
+from glassformer.data.sources.files import BUFFER, opened, reason
+from glassformer.errors import GlassformerError
+
+LONGEST_LINE = 16 * LONGEST_FIELD  # characters
+LONGEST_DOCUMENT = 500 * LONGEST_FIELD
+
+# The longer marks first: UTF-32's begins like UTF-16's.
+MARKS: dict[bytes, str] = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iterator[str]:
+    r"""The lines of a file, each with its end, never more of it in memory than one.
+
+    A line longer than LONGEST_LINE comes cut off there, for the caller to refuse.
+
+    Args:
+        newline: What ends a line: "\n", or "" for any of \n, \r and \r\n.
+    """
+    number = 0
+    with opened(path) as stream:
+        codec = codec_of(path, stream.peek(), encoding)
+        try:
+            with io.TextIOWrapper(stream, encoding=codec, newline=newline) as text:
+                while line := text.readline(LONGEST_LINE + 1):
+                    number += 1
+                    if "\0" in line:
+                        raise _binary(path, number)
+                    yield line
+        except UnicodeError as error:
+            raise undecodable(path, codec, error) from None
+    if not number:
+        raise GlassformerError(f"{path}: the file is empty; give one with at least one row")
+
+
+def document(path: Path, encoding: str | None = None) -> str:
+    """The whole of a file as one text; an empty file is an empty text."""
+    with opened(path) as stream:
+        codec = codec_of(path, stream.peek(), encoding)
+        try:
+            with io.TextIOWrapper(stream, encoding=codec) as decoded:
+                text = decoded.read(LONGEST_DOCUMENT + 1)
+        except UnicodeError as error:
+            raise undecodable(path, codec, error) from None
+    if "\0" in text:
+        raise _binary(path, 1 + text.count("\n", 0, text.index("\0")))
+    if len(text) > LONGEST_DOCUMENT:
+        raise GlassformerError(
+            f"{path}: longer than {LONGEST_DOCUMENT:,} characters, too long for one document; "
+            f"cut it into several files"
+        )
+    return text
+
+
+def check_codec(encoding: str) -> None:
+    """Refuse a name that is no encoding of text."""
+    try:
+        b"".decode(encoding)
+        codecs.getincrementaldecoder(encoding)
+    except (LookupError, ValueError):
+        raise GlassformerError(
+            f"data.encoding: {encoding!r} is no text encoding Python knows; "
+            f"use a name such as utf-8, utf-16, cp1252 or gb18030"
+        ) from None
+
+
+def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
+    """How to decode the file: by its mark, as told, or as UTF-8; zero bytes are in no UTF-8."""
+    for mark, codec in MARKS.items():
+        if head.startswith(mark):
+            return codec
+    if encoding is not None:
+        return encoding
+    if b"\0" in head:
+        zeros = [head[parity::2].count(0) / len(head) for parity in (0, 1)]
+        if max(zeros) > 0.3 and min(zeros) < 0.05:
+            likely = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+            raise GlassformerError(
+                f"{path}: every other byte is zero, which looks like {likely} without its mark; "
+                f"try --set data.encoding={likely}"
+            )
+        raise _binary(path, 1 + head.count(b"\n", 0, head.index(b"\0")))
+    return "utf-8"
+
+
+def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError:
+    """The words for a file that does not decode: the first bad line and byte, and a guess."""
+    name = "UTF-8" if codec in ("utf-8", "utf-8-sig") else codec
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
+    number, offset, plain = 1, 0, True
+    with opened(path) as stream:
+        while True:
+            chunk = stream.read(BUFFER)
+            offset += len(chunk)
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as found:
+                rest = found.object[found.start :]  # from the first bad byte on
+                before = decoder.decode(chunk[: max(0, len(chunk) - len(rest))])
+                number += before.count("\n")
+                at = f"byte 0x{rest[0]:02x} at position {offset - len(rest)}"
+                mixed = not (plain and before.isascii())
+                return GlassformerError(
+                    f"{path} line {number}: not valid {name} ({at}); {_advice(name, rest, mixed)}"
+                )
+            except UnicodeError as found:
+                error = found
+                break
+            number += text.count("\n")
+            plain = plain and text.isascii()
+            if not chunk:
+                break
+    return GlassformerError(
+        f"{path}: cannot be read as {codec} ({reason(error)}); try another data.encoding"
+    )
+
+
+def _advice(name: str, rest: bytes, mixed: bool) -> str:
+    """What to do about bytes that do not decode."""
+    guess = guess_encoding(rest)
+    if guess is None:
+        return "it looks like a binary file; give a file of text or a table"
+    if name != "UTF-8":
+        return "try another data.encoding, or leave it out for UTF-8"
+    if mixed:
+        return (
+            f"the lines before are UTF-8 and this one looks like {guess}, so the file mixes "
+            f"encodings; save all of it as UTF-8"
+        )
+    return f"it looks like {guess}: try --set data.encoding={guess}"
+
+
+def guess_encoding(sample: bytes) -> str | None:
+    """Which old encoding some bytes look like, by the runs of bytes above 127; None for binary.
+
+    Western text has such bytes one by one; Cyrillic words are runs of the last 32; Chinese comes in
+    pairs that decode to common characters.
+
+    >>> guess_encoding("déjà vu".encode("cp1252")), guess_encoding("文本分类".encode("gbk"))
+    ('cp1252', 'gb18030')
+    """
+    if len(re.findall(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]", sample)) > len(sample) / 20:
+        return None
+    runs = re.findall(rb"[\x80-\xff]+", sample)
+    high = b"".join(runs)
+    mean = len(high) / max(1, len(runs))
+    if mean >= 3 and sum(byte >= 0xE0 for byte in high) > 0.7 * len(high):
+        return "cp1251"
+    characters = high.decode("gb18030", "ignore")
+    common = sum("\u4e00" <= character <= "\u9fff" for character in characters)
+    if mean >= 2 and common > 0.7 * len(high) / 2:
+        return "gb18030"
+    return "cp1252"
+
+
+def _binary(path: Path, line: int) -> GlassformerError:
+    return GlassformerError(
+        f"{path} line {line}: a zero byte, so this is a binary file and not text; "
+        f"give a file of text or a table"
+    )

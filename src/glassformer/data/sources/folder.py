@@ -1,0 +1,92 @@
+"""Folders: one subfolder a label; or tables, one after the other; or files that are a text each."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from glassformer.data.rows import Row
+from glassformer.data.sources.decoding import document
+from glassformer.data.sources.files import kind_of, names_in
+from glassformer.data.sources.formats import is_table, reader_of
+from glassformer.data.sources.json_lines import read_json_lines
+from glassformer.errors import GlassformerError
+
+
+def read_folder(folder: Path, encoding: str | None) -> Iterator[Row]:
+    """The rows of a folder. Where it holds folders they are the labels, and loose files are not."""
+    folders, files = _contents(folder)
+    if folders:
+        return _read_labels(folders, encoding)
+    tables = [file for file in files if is_table(file)]
+    if not tables:
+        return _read_documents(files, encoding)
+    if len(tables) == len(files):
+        return _read_tables(tables, encoding)
+    other = next(file for file in files if not is_table(file))
+    raise GlassformerError(
+        f"{folder}: tables such as {tables[0].name} lie beside other files such as {other.name}; "
+        f"name the tables themselves, or keep one kind in the folder"
+    )
+
+
+def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The folders and the files in a folder, each in order; hidden ones are left out.
+
+    It looks one level deep, so that a link back up cannot lead in a circle. A pipe or a link to
+    nothing is refused: nobody should find out later that part of the data was not read.
+    """
+    found: dict[str, list[Path]] = {"folder": [], "file": []}
+    for name in names_in(folder):
+        found[kind_of(folder / name)].append(folder / name)
+    if not any(found.values()):
+        raise GlassformerError(
+            f"{folder}: the folder is empty; put a table, text files, or a folder for every label "
+            f"into it"
+        )
+    return found["folder"], found["file"]
+
+
+def _read_labels(folders: list[Path], encoding: str | None) -> Iterator[Row]:
+    """The texts in every label's folder, label by label."""
+    for folder in folders:
+        label = _label(folder)
+        inner, files = _contents(folder)
+        tables = [file for file in files if is_table(file)]
+        if inner or tables:
+            raise GlassformerError(
+                f"{folder}: taken for the texts of label {label!r}, but it holds "
+                f"{(inner + tables)[0].name}; give this folder itself, or leave only texts in it"
+            )
+        for row in _read_documents(files, encoding):
+            yield Row({**row.values, "label": label}, row.file, row.number)
+
+
+def _read_documents(files: list[Path], encoding: str | None) -> Iterator[Row]:
+    """One row a file."""
+    for file in files:
+        yield Row({"text": document(file, encoding)}, str(file), 1)
+
+
+def _read_tables(files: list[Path], encoding: str | None) -> Iterator[Row]:
+    """The rows of several tables with the same columns. (An object of JSON may leave some out.)"""
+    columns: list[str] | None = None
+    for file in files:
+        reader = reader_of(file)
+        for row in reader(file, encoding):
+            if columns is None:
+                columns = list(row.values)
+            if row.number == 1 and reader is not read_json_lines and set(columns) != {*row.values}:
+                raise GlassformerError(
+                    f"{file}: has columns {', '.join(row.values)} where {files[0].name} has "
+                    f"{', '.join(columns)}; tables in one folder must share their columns"
+                )
+            yield row
+
+
+def _label(folder: Path) -> str:
+    """The folder's name, which must be text."""
+    if any("\ud800" <= character <= "\udfff" for character in folder.name):
+        raise GlassformerError(
+            f"{folder.parent}: the folder name {folder.name!r} is not UTF-8 and cannot be a "
+            f"label; rename it"
+        )
+    return folder.name

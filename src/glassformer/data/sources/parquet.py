@@ -1,0 +1,64 @@
+"""Parquet, through pyarrow, batch by batch."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glassformer.data.rows import Row, row_of
+from glassformer.data.sources.files import packing_of, reason
+from glassformer.errors import GlassformerError
+
+BATCH = 256  # rows
+
+
+def read_parquet(path: Path, encoding: str | None) -> Iterator[Row]:
+    """The rows of a Parquet file, which says itself how its text is encoded."""
+    if packing := packing_of(path):
+        raise GlassformerError(
+            f"{path}: Parquet inside {packing} cannot be streamed; unpack it, "
+            f"Parquet is packed as it is"
+        )
+    for number, values in enumerate(_records(path), start=1):
+        yield row_of(values, str(path), number)
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """Every row as Python values. Whatever pyarrow raises, the file is at fault."""
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow import parquet
+    except ImportError:
+        raise GlassformerError(
+            f"{path}: Parquet needs pyarrow, which is not installed; "
+            f"pip install 'glassformer[tables]'"
+        ) from None
+    try:
+        with path.open("rb") as stream, parquet.ParquetFile(stream) as file:
+            names = file.schema_arrow.names
+            _refuse_twins(path, names)
+            for batch in file.iter_batches(batch_size=BATCH):
+                columns = [_plain(pyarrow, column).to_pylist() for column in batch.columns]
+                for cells in zip(*columns, strict=True):
+                    yield dict(zip(names, cells, strict=True))
+    except GlassformerError:
+        raise
+    except PermissionError as error:
+        raise GlassformerError(
+            f"{path}: cannot be read ({reason(error)}); check who may read it"
+        ) from None
+    except Exception as error:  # a dozen kinds, from OSError to OverflowError
+        raise GlassformerError(
+            f"{path}: not a whole Parquet file ({reason(error)[:200]}); write or fetch it again"
+        ) from None
+
+
+def _refuse_twins(path: Path, names: list[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise GlassformerError(f"{path}: two columns are named {name!r}; rename one of them")
+
+
+def _plain(pyarrow: Any, column: Any) -> Any:
+    """Dates and times as text: Python's own cannot hold all of Arrow's."""
+    return column.cast(pyarrow.string()) if pyarrow.types.is_temporal(column.type) else column

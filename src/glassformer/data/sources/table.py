@@ -1,0 +1,217 @@
+"""Tables as text: CSV and its kin, read strictly, so that a broken row is found where it breaks.
+
+Three things are found out from the head of the file. The *delimiter* is the one of , ; tab | that
+cuts the most rows to the width of the first (.tsv and .tab: always tab). *Quotes* count, except in
+a tab-separated file whose head never needs them, since such files often hold bare quotes. The first
+row is a *header* unless it looks like data:
+
+    - one of its cells comes again below in the same column: data
+    - otherwise, a cell is a name we know ("text", "label", "id", "first_name"): header
+    - otherwise, a cell is a number, or longer than 60 characters, or there is one column only: data
+    - otherwise: header
+
+Without a header the columns are named "1", "2" and so on; so is a column whose header is empty.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from glassformer.data.columns import is_known_name
+from glassformer.data.rows import LONGEST_FIELD, Row
+from glassformer.data.sources.decoding import LONGEST_LINE, lines
+from glassformer.data.sources.files import suffix_of
+from glassformer.errors import GlassformerError
+
+HEAD = 1 << 16  # characters to find things out from
+LONGEST_NAME = 60
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+
+
+def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
+    """The rows of a table, each as wide as the first."""
+    # The limit belongs to the process, so it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    stream = lines(path, encoding)
+    head = list(_head(stream))
+    sample = "".join(head)[:HEAD]
+    delimiter = "\t" if suffix_of(path) in (".tsv", ".tab") else _delimiter(sample)
+    quoting = csv.QUOTE_MINIMAL if _has_quotes(sample, delimiter) else csv.QUOTE_NONE
+    first, *others = _cells(sample, delimiter, quoting) or [[]]
+    header = has_header(first, others)
+    cells = _StrictReader(path, chain(head, stream), delimiter, quoting, header)
+    columns: list[str] = []
+    for row in cells:
+        if not columns:
+            columns = _names(path, row) if header else [str(n + 1) for n in range(len(row))]
+            cells.columns = columns
+            if header:
+                continue
+        cells.check_width()
+        yield Row(dict(zip(columns, row, strict=True)), str(path), cells.number)
+    if header and cells.number == 0:
+        raise GlassformerError(
+            f"{path}: a header ({', '.join(columns)}) and no rows below it; "
+            f"give a table with at least one row"
+        )
+
+
+def has_header(first: list[str], others: list[list[str]]) -> bool:
+    """Whether the first row names the columns; the rule is in this file's docstring."""
+    below = [row for row in others if row != first]  # files joined end to end repeat their header
+    for column, cell in enumerate(first):
+        if cell and any(column < len(row) and row[column] == cell for row in below):
+            return False
+    if any(is_known_name(cell) for cell in first):
+        return True
+    if any(_is_number(cell) or len(cell) > LONGEST_NAME for cell in first):
+        return False
+    return len(first) > 1
+
+
+class _StrictReader:
+    """The rows of a table as lists of cells; keeps the text of the row it is in, for messages."""
+
+    def __init__(
+        self, path: Path, stream: Iterator[str], delimiter: str, quoting: int, header: bool
+    ) -> None:
+        self.path, self.stream, self.delimiter, self.quoting = path, stream, delimiter, quoting
+        self.columns: list[str] = []
+        self.number = -1 if header else 0  # of the row it is in
+        self.line = 0  # the last one read
+        self.text: list[str] = []  # lines of the row it is in
+        self.size = 0  # characters in them
+        self.row: list[str] = []
+
+    def __iter__(self) -> Iterator[list[str]]:
+        reader = csv.reader(
+            self._feed(),
+            delimiter=self.delimiter,
+            quoting=self.quoting,  # type: ignore[arg-type]
+            strict=True,
+        )
+        while True:
+            self.text.clear()
+            self.size = 0
+            try:
+                self.row = next(reader, [])
+            except csv.Error as error:
+                self.number += 1
+                raise self._broken(error) from None
+            if self.row:
+                self.number += 1
+                if self.size > LONGEST_FIELD and max(map(len, self.row)) > LONGEST_FIELD:
+                    raise self._broken(csv.Error())
+                yield self.row
+            elif not self.text:
+                return
+
+    def check_width(self) -> None:
+        """Refuse a row with more or fewer cells than there are columns."""
+        found, wanted = len(self.row), len(self.columns)
+        if found != wanted:
+            name = DELIMITERS[self.delimiter]
+            remedy = f"quote a cell that holds a {name}" if found > wanted else "fill in what lacks"
+            raise GlassformerError(
+                f"{self.where}: {found} {'cell' if found == 1 else 'cells'} where the table has "
+                f"{wanted} columns ({', '.join(self.columns)}); {remedy}"
+            )
+
+    @property
+    def where(self) -> str:
+        started = self.line - len(self.text) + 1
+        row = f"row {self.number}" if self.number else "the header"
+        return f"{self.path} {row} (line {started})"
+
+    def _feed(self) -> Iterator[str]:
+        for line in self.stream:
+            self.line += 1
+            self.text.append(line)
+            self.size += len(line)
+            if self.size > LONGEST_LINE:
+                raise csv.Error(f"longer than {LONGEST_LINE:,} characters")
+            yield line
+
+    def _broken(self, error: csv.Error) -> GlassformerError:
+        column = _long_field("".join(self.text), self.delimiter, self.quoting)
+        if column is not None:
+            name = self.columns[column] if column < len(self.columns) else str(column + 1)
+            return GlassformerError(
+                f"{self.where}, column {name!r}: more than {LONGEST_FIELD:,} characters in one "
+                f'field; look for a quote (") that is opened there and never closed'
+            )
+        return GlassformerError(
+            f"{self.where}: the row cannot be read up to line {self.line} ({error}); close every "
+            f'quote that opens a cell, and write a quote inside one twice ("")'
+        )
+
+
+def _head(stream: Iterator[str]) -> Iterator[str]:
+    size = 0
+    for line in stream:
+        yield line
+        size += len(line)
+        if size > HEAD:
+            return
+
+
+def _cells(sample: str, delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> list[list[str]]:
+    """The whole rows in a sample, read leniently."""
+    rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quoting=quoting)  # type: ignore[arg-type]
+    found = [row for row in rows if row]
+    return found[:-1] if len(sample) == HEAD and len(found) > 1 else found
+
+
+def _delimiter(sample: str) -> str:
+    """The one that cuts the most rows to the width of the first; of equals, the wider."""
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        widths = [len(row) for row in _cells(sample, delimiter)] or [1]
+        return (widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0, widths[0])
+
+    return max(DELIMITERS, key=fit)
+
+
+def _has_quotes(sample: str, delimiter: str) -> bool:
+    """Whether quotes hold cells together: in tab-separated text, only if the head shows it.
+
+    Writers quote every cell, or those that hold a quote (and double it), a tab or a line end; the
+    last two, read without quotes, leave rows of different widths.
+    """
+    if delimiter != "\t":
+        return True
+    bare = _cells(sample, delimiter, csv.QUOTE_NONE) or [[]]
+    opened = [cell for row in bare for cell in row if cell.startswith('"')]
+    if len({len(row) for row in bare}) > 1:
+        return bool(opened)
+    return all(cell in opened for cell in bare[0]) or any('""' in cell[1:-1] for cell in opened)
+
+
+def _names(path: Path, header: list[str]) -> list[str]:
+    names = [cell.strip() or str(n + 1) for n, cell in enumerate(header)]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise GlassformerError(
+                f"{path}: two columns are named {name!r} in the header ({', '.join(names)}); "
+                f"rename one of them"
+            )
+    return names
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(r"\s*[-+]?\d+([.,:/-]\d+)*%?\s*", cell) is not None
+
+
+def _long_field(text: str, delimiter: str, quoting: int) -> int | None:
+    """Which field of a row, counted from 0, is too long, if one is."""
+    end = re.escape(delimiter)
+    bare = rf"[^{end}\r\n]*"
+    quoted = rf'"[^"]*(?:""[^"]*)*"?{bare}|' if quoting != csv.QUOTE_NONE else ""
+    for column, match in enumerate(re.finditer(rf"({quoted}{bare})(?:{end}|\Z)", text)):
+        if len(match[1]) > LONGEST_FIELD:
+            return column
+    return None

@@ -1,0 +1,198 @@
+"""Words, BPE and unigram pieces, learned and looked up by the `tokenizers` library.
+
+BPE (Sennrich et al., 2016) and unigram (Kudo, 2018) work on the bytes of UTF-8, written with 256
+visible characters as GPT-2 does, so that any text comes back exactly, white space included. Texts
+are first cut where a word ends; no piece reaches over a cut.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer as Library, models, pre_tokenizers, trainers
+
+from glassformer.data.text.coders import EVERY_BYTE, SPECIAL_TOKENS, SPECIALS, Coder, room_for
+
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{UNSPACED}]]+"
+WORD = rf"[{UNSPACED}]\p{{M}}*|{LETTERS}(?:['’]{LETTERS})*|[^\s\p{{L}}\p{{M}}\p{{N}}]"
+# A blank goes with what follows it. An apostrophe between letters stays in the word.
+CUT = (
+    r" ?[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+"
+    r"|\s+(?!\S)|\s+"
+)
+LEAST_COUNT = 2  # what was seen once is as good as unknown, and keeps <unknown> in practice
+BYTES_AS_CHARACTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
+SCORE_DIGITS = 3
+
+
+class FromLibrary(Coder):
+    """Tokens the library learns and looks up; what differs is how they are learned."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.tokens = SPECIAL_TOKENS + [self.bytes_of(name) for name in _names(library)]
+
+    @staticmethod
+    @abstractmethod
+    def bytes_of(name: str) -> bytes:
+        """What a token stands for, from the library's name of it."""
+
+    @classmethod
+    def from_plain(cls, value: Any) -> "Coder":
+        return cls(Library.from_str(json.dumps(value)))
+
+    def plain(self) -> Any:
+        return json.loads(self.library.to_str())
+
+    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        encodings = self.library.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+
+
+class Words(FromLibrary):
+    """Whole words and single signs; what was rare in training is unknown. White space is lost."""
+
+    @staticmethod
+    def bytes_of(name: str) -> bytes:
+        return name.encode()
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
+        room_for(len(SPECIALS) + 1, vocabulary, "words")
+        library = Library(models.WordLevel(unk_token=SPECIALS[0]))
+        library.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
+        trainer = trainers.WordLevelTrainer(
+            vocab_size=vocabulary,
+            min_frequency=LEAST_COUNT,
+            show_progress=False,
+            special_tokens=list(SPECIALS),
+        )
+        library.train_from_iterator(texts, trainer)
+        return cls(_without_specials(library))
+
+    def decode(self, ids: list[int]) -> str:
+        return b" ".join([self.tokens[token] for token in ids if self.tokens[token]]).decode()
+
+
+class Bpe(FromLibrary):
+    """The most frequent pairs, merged again and again, from single bytes up. Nothing is lost."""
+
+    @staticmethod
+    def bytes_of(name: str) -> bytes:
+        return bytes(BYTE_OF[character] for character in name)
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
+        room_for(EVERY_BYTE, vocabulary, "bpe tokens")
+        library = _on_bytes(models.BPE())
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            min_frequency=LEAST_COUNT,
+            show_progress=False,
+            special_tokens=list(SPECIALS),
+            initial_alphabet=BYTES_AS_CHARACTERS,
+        )
+        library.train_from_iterator(texts, trainer)
+        return cls(_without_specials(library))
+
+    def cut(self, text: str) -> list[str]:
+        """The words no merge reaches out of, their bytes written as `symbols` are."""
+        return [word for word, _ in self.library.pre_tokenizer.pre_tokenize_str(text)]
+
+    def symbols(self) -> dict[str, int]:
+        """The token of each single byte."""
+        numbers = self.library.get_vocab()
+        return {name: numbers[name] for name in BYTES_AS_CHARACTERS}
+
+    def merges(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Two tokens that may become one -> the turn of this merge, and the token it makes."""
+        numbers = self.library.get_vocab()
+        pairs = self.plain()["model"]["merges"]
+        return {
+            (numbers[left], numbers[right]): (turn, numbers[left + right])
+            for turn, (left, right) in enumerate(pairs)
+        }
+
+
+class Unigram(FromLibrary):
+    """Pieces that make the texts most likely, each with its probability. Nothing is lost."""
+
+    @staticmethod
+    def bytes_of(name: str) -> bytes:
+        return bytes(BYTE_OF[character] for character in name)
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
+        room_for(EVERY_BYTE, vocabulary, "unigram tokens")
+        library = _on_bytes(models.Unigram())
+        trainer = trainers.UnigramTrainer(
+            vocab_size=vocabulary,
+            show_progress=False,
+            special_tokens=list(SPECIALS),
+            initial_alphabet=BYTES_AS_CHARACTERS,
+            unk_token=SPECIALS[0],
+        )
+        library.train_from_iterator(texts, trainer)
+        learned = dict(json.loads(library.to_str())["model"]["vocab"][len(SPECIALS) :])
+        return cls(_on_bytes(models.Unigram(_settled(learned, vocabulary), unk_id=0)))
+
+
+def _settled(learned: dict[str, float], vocabulary: int) -> list[tuple[str, float]]:
+    """The same pieces and scores whenever the same texts were learned.
+
+    The library adds up in an order that changes from run to run, gives single bytes it has no score
+    for one a little above the lowest, in random order, and may return more pieces than asked for.
+    """
+    lowest = min(learned.values())
+    scores = {
+        piece: lowest if len(piece) == 1 and score < lowest + 0.03 else score
+        for piece, score in learned.items()
+    }
+    scores = {piece: round(score, SCORE_DIGITS) for piece, score in scores.items()}
+    ranked = sorted(scores, key=lambda piece: (len(piece) > 1, -scores[piece], piece))
+    kept = sorted(ranked[: vocabulary - len(SPECIALS)], key=lambda piece: (-scores[piece], piece))
+    specials = [(name, round(lowest, SCORE_DIGITS)) for name in SPECIALS]
+    return specials + [(piece, scores[piece]) for piece in kept]
+
+
+def _on_bytes(model: models.Model) -> Library:
+    library = Library(model)
+    library.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(CUT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    return library
+
+
+def _without_specials(trained: Library) -> Library:
+    """The same, but no longer on the look-out for the names of specials in a text."""
+    library = Library(trained.model)
+    library.pre_tokenizer = trained.pre_tokenizer
+    return library
+
+
+def _names(library: Library) -> list[str]:
+    """The library's names of the tokens after the specials, in the order of their numbers."""
+    numbers = library.get_vocab()
+    names = sorted(numbers, key=numbers.__getitem__)
+    if sorted(numbers.values()) != list(range(len(numbers))) or names[:4] != list(SPECIALS):
+        raise ValueError(f"its vocabulary does not start with {', '.join(SPECIALS)}")
+    return names[len(SPECIALS) :]
+
+
+def _byte_of_each_character() -> dict[str, int]:
+    """GPT-2's alphabet: a visible character stands for its own byte, the others follow U+0100."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(byte): byte for byte in visible} | {
+        chr(256 + place): byte for place, byte in enumerate(hidden)
+    }
+
+
+BYTE_OF = _byte_of_each_character()

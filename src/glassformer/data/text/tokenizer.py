@@ -1,0 +1,172 @@
+"""Text to token numbers and back, for every kind of tokens, with all that is needed in one file."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from glassformer.data.text.coders import SPECIALS, Bytes, Characters, Coder
+from glassformer.data.text.subwords import Bpe, Unigram, Words
+from glassformer.data.text.words import edges, number_words
+from glassformer.errors import GlassformerError, unknown
+
+FORMAT = "glassformer tokenizer 1"
+
+
+class Tokenizer:
+    """Makes numbers of texts. The specials come first and are never made from a text.
+
+    >>> tokenizer = Tokenizer.train("characters", ["what a film"], vocabulary=100)
+    >>> [ids] = tokenizer.encode(["a film"])
+    >>> tokenizer.pieces(ids), tokenizer.decode(ids), tokenizer.word_of(ids).tolist()
+    (['a', ' ', 'f', 'i', 'l', 'm'], 'a film', [0, 1, 1, 1, 1, 1])
+    >>> tokenizer.size
+    13
+
+    Args:
+        kind: One of `TOKENIZERS`.
+        coder: What was learned.
+        lowercase: Whether texts are put into lower case first.
+    """
+
+    unknown, mask, start, end = range(len(SPECIALS))
+
+    def __init__(self, kind: str, coder: Coder, *, lowercase: bool = False) -> None:
+        self.kind, self.coder, self.lowercase = kind, coder, lowercase
+
+    @classmethod
+    def train(
+        cls, kind: str, texts: Iterable[str], *, vocabulary: int, lowercase: bool = False
+    ) -> "Tokenizer":
+        """Learn at most `vocabulary` tokens, specials counted, in one pass over the texts.
+
+        The same texts give the same tokenizer, on any number of threads.
+        """
+        coder = _coder_of(kind)
+        cleaned = (_clean(coder, text, lowercase) for text in texts)
+        return cls(kind, coder.train(_something(cleaned), vocabulary), lowercase=lowercase)
+
+    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """The token numbers of each text, without specials."""
+        if isinstance(texts, str):
+            raise ValueError("encode takes a list of texts, got one text; put it into a list")
+        return self.coder.encode([self.clean(text) for text in texts])
+
+    def clean(self, text: str) -> str:
+        """The text as the tokens tell it: in lower case, or free of lone surrogates."""
+        return _clean(type(self.coder), text, self.lowercase)
+
+    def decode(self, ids: ArrayLike) -> str:
+        """The text of these tokens. Specials are left out, but an unknown shows as U+FFFD.
+
+        Words come back with one blank between them; all other kinds give back what they were given.
+        """
+        return self.coder.decode(self._checked(ids).tolist())
+
+    def pieces(self, ids: ArrayLike) -> list[str]:
+        r"""What each token stands for, to be shown: specials by name, part of a letter as \xe4."""
+        return [self._readable[token] for token in self._checked(ids).tolist()]
+
+    def word_of(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """The number of the word each token belongs to, counted from 0; a special is a word."""
+        tokens = self._checked(ids)
+        if self.kind == "words":
+            return np.arange(len(tokens))
+        first, last = self._edges[:, tokens]
+        return number_words(first, last)
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are, specials counted."""
+        return len(self.coder.tokens)
+
+    def to_json(self) -> str:
+        """All there is to know, as text."""
+        facts = {"format": FORMAT, "kind": self.kind, "lowercase": self.lowercase}
+        return json.dumps(facts | {"coder": self.coder.plain()}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Tokenizer":
+        """What `to_json` wrote."""
+        facts = json.loads(text)
+        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+            raise ValueError(f"it does not call itself {FORMAT!r}")
+        coder = _coder_of(facts["kind"]).from_plain(facts["coder"])
+        return cls(facts["kind"], coder, lowercase=bool(facts["lowercase"]))
+
+    def save(self, path: str | Path) -> None:
+        """Write it to one file, which appears when it is whole."""
+        path = Path(path)
+        half = path.with_name(path.name + ".part")
+        half.write_text(self.to_json(), encoding="utf-8")
+        half.replace(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """What `save` wrote."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise GlassformerError(
+                f"{path}: cannot be read ({error.strerror}); check the path"
+            ) from None
+        except Exception as error:  # the library raises plain Exception for a file it cannot read
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise GlassformerError(
+                f"{path}: not a tokenizer of Glassformer ({reason}); "
+                f"take the tokenizer.json of a run folder"
+            ) from None
+
+    @cached_property
+    def _readable(self) -> list[str]:
+        others = self.coder.tokens[len(SPECIALS) :]
+        return [*SPECIALS, *(token.decode("utf-8", "backslashreplace") for token in others)]
+
+    @cached_property
+    def _edges(self) -> NDArray[np.int8]:
+        unknown_letter = b"x"  # an unknown character is most likely a rare letter
+        return edges([unknown_letter, *self.coder.tokens[1:]])
+
+    def _checked(self, ids: ArrayLike) -> NDArray[np.int64]:
+        tokens = np.asarray(ids, dtype=np.int64)
+        if tokens.ndim != 1 or (len(tokens) and not 0 <= tokens.min() <= tokens.max() < self.size):
+            raise ValueError(f"expected a row of numbers from 0 to {self.size - 1}, got {ids!r}")
+        return tokens
+
+
+def _coder_of(kind: str) -> type[Coder]:
+    if kind not in TOKENIZERS:
+        raise GlassformerError(unknown("tokenizer", kind, TOKENIZERS))
+    return TOKENIZERS[kind]
+
+
+def _clean(coder: type[Coder], text: str, lowercase: bool) -> str:
+    text = coder.whole(text)
+    return text.lower() if lowercase else text
+
+
+def _something(texts: Iterable[str]) -> Iterator[str]:
+    """The same texts, refused if there is nothing but white space in them."""
+    seen: list[str] = []
+    rest = iter(texts)
+    for text in rest:
+        if text.strip():
+            return chain(seen, [text], rest)
+        seen.append(text)
+    raise GlassformerError(
+        f"no text to learn a tokenizer from: found {len(seen)} texts, all of them empty; "
+        f"check which column holds the text"
+    )
+
+
+TOKENIZERS: dict[str, type[Coder]] = {
+    "bytes": Bytes,
+    "characters": Characters,
+    "words": Words,
+    "bpe": Bpe,
+    "unigram": Unigram,
+}

@@ -1,0 +1,127 @@
+"""Texts as counts of their n-grams, by scikit-learn, which the `baseline` extra brings.
+
+N-grams are hashed into a fixed number of columns, so that neither a dictionary of millions of
+strings nor the size of the texts decides how much memory it takes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from glassformer.errors import GlassformerError
+
+BUCKETS = 2**22
+MOST_COLUMNS = 2**21
+MANY_ROWS = 1000  # from here on, an n-gram of a single row is left out
+SHORT, UNSPACED = 60, 12  # mean characters of a text, and of what stands between two spaces
+MOST_CHARACTERS = 5_000_000  # of all texts together, for n-grams of characters to be quick
+WORDS = r"(?u)\w+|[!?]"
+
+Matrix = Any  # a scipy CSR matrix, (N, F)
+
+
+@dataclass(frozen=True, slots=True)
+class Analyser:
+    """What is counted: runs of 1 to `longest` words or characters."""
+
+    unit: str
+    longest: int
+
+    def __str__(self) -> str:
+        return f"{self.unit} 1-{self.longest}-grams"
+
+
+def analysers_for(texts: Sequence[str]) -> list[Analyser]:
+    """Those worth trying on such texts, the likeliest first.
+
+    Short texts (names) and texts without spaces say more by their characters.
+    """
+    characters = sum(map(len, texts))
+    words = sum(len(text.split()) for text in texts)
+    if characters > UNSPACED * words:
+        long = characters > MOST_CHARACTERS
+        return [Analyser("character", 3 if long else 5), Analyser("word", 2)]
+    if characters <= SHORT * len(texts):
+        return [Analyser("character", 5), Analyser("word", 2)]
+    by_words = [Analyser("word", 2), Analyser("word", 3)]
+    return by_words if characters > MOST_CHARACTERS else [*by_words, Analyser("character", 5)]
+
+
+class NgramCounts:
+    """The n-grams that occur in the training texts, and their counts in any texts.
+
+    Args:
+        columns: The most n-grams to keep; those of the most rows stay.
+    """
+
+    def __init__(
+        self, analyser: Analyser, texts: Sequence[str], columns: int = MOST_COLUMNS
+    ) -> None:
+        self.analyser = analyser
+        self.hashing = hashing_of(analyser)
+        counts = self.hashed(texts)
+        rows_with = np.bincount(counts.indices, minlength=BUCKETS)
+        kept = np.flatnonzero(rows_with >= (2 if len(texts) >= MANY_ROWS else 1))
+        if len(kept) > columns:
+            most = np.argsort(-rows_with[kept], kind="stable")[:columns]
+            kept = np.sort(kept[most])
+        self.columns = kept
+        self.training = counts[:, kept]
+        # Smoothed as in scikit-learn: as if one more text held everything once.
+        self.idf = np.log((1 + len(texts)) / (1 + rows_with[kept])) + 1
+
+    def __call__(self, texts: Sequence[str]) -> Matrix:
+        return self.hashed(texts)[:, self.columns]
+
+    def hashed(self, texts: Sequence[str]) -> Matrix:
+        """Counts of all n-grams, one column a bucket."""
+        if self.analyser.unit == "character":  # where a text begins and ends is worth knowing
+            texts = [f" {text} " for text in texts]
+        if not len(texts):
+            return self.hashing.transform([""])[:0]  # scikit-learn wants a text at least
+        return self.hashing.transform(texts)
+
+
+def weighted(counts: Matrix, idf: Float[np.ndarray, " F"] | None = None) -> Matrix:
+    """1 + log(count), times idf where given, and every row of length 1."""
+    weights = scaled_columns(counts, np.ones(counts.shape[1]) if idf is None else idf)
+    weights.data *= (1 + np.log(counts.data)) / counts.data
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    weights.data /= np.sqrt(np.bincount(rows, weights.data**2))[rows]
+    return weights
+
+
+def scaled_columns(matrix: Matrix, factors: Float[np.ndarray, " F"]) -> Matrix:
+    """The matrix with each column multiplied by its factor; shares all but the values."""
+    data = matrix.data * factors[matrix.indices]
+    return type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def hashing_of(analyser: Analyser) -> Any:
+    """scikit-learn's own: it needs no fitting."""
+    by_words = analyser.unit == "word"
+    return learn("feature_extraction.text").HashingVectorizer(
+        analyzer="word" if by_words else "char",
+        token_pattern=WORDS if by_words else None,
+        lowercase=by_words,
+        ngram_range=(1, analyser.longest),
+        n_features=BUCKETS,
+        alternate_sign=False,
+        norm=None,
+    )
+
+
+def learn(part: str) -> ModuleType:
+    """A part of scikit-learn, or a word on how to get it."""
+    try:
+        return import_module(f"sklearn.{part}")
+    except ImportError:
+        raise GlassformerError(
+            "the baseline needs scikit-learn, which is not installed; "
+            'pip install "glassformer[baseline]"'
+        ) from None

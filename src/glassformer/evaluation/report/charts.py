@@ -1,0 +1,177 @@
+"""Pictures as inline SVG. Colours come from the page's style, so they follow light and dark."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from glassformer.evaluation.report.markup import escaped
+from glassformer.metrics import Bin, Score
+
+WIDTH, HEIGHT = 640, 260
+LEFT, RIGHT, TOP, BOTTOM = 56, 24, 12, 34
+SIDE = 320  # of the square reliability diagram
+MOST_POINTS = 500
+FEW_POINTS = 30  # drawn with a dot each
+COLOURS = 6  # the page's style has as many
+
+Number = int | float
+Point = tuple[Number, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From values to places."""
+
+    low: Number
+    high: Number
+    start: Number
+    end: Number
+
+    def __call__(self, value: Number) -> str:
+        share = (value - self.low) / (self.high - self.low)
+        return f"{self.start + share * (self.end - self.start):.1f}"
+
+
+def line_chart(curves: Mapping[str, Sequence[Point]], title: str, across: str = "step") -> str:
+    """Values against steps, a line a curve. Points that are no numbers leave a gap."""
+    finite = [point for points in curves.values() for point in points if is_finite(point)]
+    if not finite:
+        return ""
+    steps, values = zip(*finite, strict=True)
+    first = 0 if 0 <= min(steps) <= max(steps) / 2 else min(steps)  # charts then share a scale
+    x = Scale(*spread(first, max(steps)), LEFT, WIDTH - RIGHT)
+    y_low, y_high = padded(min(values), max(values))
+    y = Scale(y_low, y_high, HEIGHT - BOTTOM, TOP)
+    parts = [*y_axis(y, WIDTH), *x_axis(x, HEIGHT, across)]
+    for index, points in enumerate(curves.values()):
+        parts += curve(thinned(points), x, y, f"hue-{index % COLOURS}")
+    return svg(WIDTH, HEIGHT, title, parts)
+
+
+def curve(points: Sequence[Point], x: Scale, y: Scale, hue: str) -> Iterator[str]:
+    """One line, in pieces where there are gaps; a piece of a single point is a dot."""
+    dotted = len(points) <= FEW_POINTS
+    for piece in pieces(points):
+        places = [(x(step), y(value)) for step, value in piece]
+        if len(places) > 1:
+            joined = " ".join(f"{a},{b}" for a, b in places)
+            yield f'<polyline class="line {hue}" points="{joined}"/>'
+        if dotted or len(places) == 1:
+            for a, b in places:
+                yield f'<circle class="dot {hue}" cx="{a}" cy="{b}" r="2.6"/>'
+
+
+def reliability_diagram(bins: Sequence[Bin]) -> str:
+    """How often answers were right against how sure they were; on the diagonal both agree."""
+    x = Scale(0, 1, LEFT, SIDE - RIGHT)
+    y = Scale(0, 1, SIDE - BOTTOM, TOP)
+    most = max((entry.count for entry in bins), default=1)
+    parts = [
+        *y_axis(y, SIDE),
+        *x_axis(x, SIDE, "how sure it was"),
+        f'<line class="guide" x1="{x(0)}" y1="{y(0)}" x2="{x(1)}" y2="{y(1)}"/>',
+    ]
+    for entry in bins:
+        a, b = x(entry.confidence), y(entry.accuracy)
+        radius = 2.5 + 6 * math.sqrt(entry.count / most)  # the area tells how many answers
+        hint = f"sure {entry.confidence:.2f}, right {entry.accuracy:.2f}, {entry.count:,} answers"
+        parts += [
+            f'<line class="gap hue-1" x1="{a}" y1="{y(entry.confidence)}" x2="{a}" y2="{b}"/>',
+            f'<circle class="spot hue-0" cx="{a}" cy="{b}" r="{radius:.1f}">'
+            f"<title>{hint}</title></circle>",
+        ]
+    return svg(SIDE, SIDE, "How often it was right, by how sure it was", parts)
+
+
+def whiskers(score: Score, low: Number, high: Number, hue: str) -> str:
+    """A score as a dot and its interval as a line, between two ends that its neighbours share."""
+    if not all(map(math.isfinite, (score.value, score.low, score.high))):
+        return ""
+    place = Scale(low, high, 4, 96)
+    left, dot, right = place(score.low), place(score.value), place(score.high)
+    parts = [
+        '<line class="track" x1="2%" y1="10" x2="98%" y2="10"/>',
+        f'<line class="whisker {hue}" x1="{left}%" y1="10" x2="{right}%" y2="10"/>',
+        f'<line class="whisker {hue}" x1="{left}%" y1="6" x2="{left}%" y2="14"/>',
+        f'<line class="whisker {hue}" x1="{right}%" y1="6" x2="{right}%" y2="14"/>',
+        f'<circle class="dot {hue}" cx="{dot}%" cy="10" r="4"/>',
+    ]
+    label = f'role="img" aria-label="{escaped(score)}"'
+    return f'<svg class="whiskers" height="20" {label}>{"".join(parts)}</svg>'
+
+
+def svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
+    """A picture that grows and shrinks with its column."""
+    head = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escaped(title)}">'
+    return "\n".join([head, *parts, "</svg>"])
+
+
+def y_axis(y: Scale, width: int) -> Iterator[str]:
+    """Quiet lines across, each with its number."""
+    for tick, text in ticks(y.low, y.high, 5):
+        yield (
+            f'<line class="grid" x1="{LEFT}" y1="{y(tick)}" x2="{width - RIGHT}" y2="{y(tick)}"/>'
+        )
+        yield f'<text class="tick end" x="{LEFT - 8}" y="{y(tick)}" dy="0.32em">{text}</text>'
+
+
+def x_axis(x: Scale, height: int, name: str) -> Iterator[str]:
+    """Numbers below, and what they count."""
+    floor = height - BOTTOM
+    yield f'<line class="axis" x1="{x.start}" y1="{floor}" x2="{x.end}" y2="{floor}"/>'
+    for tick, text in ticks(x.low, x.high, 6):
+        yield f'<text class="tick middle" x="{x(tick)}" y="{floor + 15}">{text}</text>'
+    middle = (x.start + x.end) / 2
+    yield f'<text class="tick middle" x="{middle}" y="{height - 4}">{escaped(name)}</text>'
+
+
+def ticks(low: Number, high: Number, wanted: int) -> list[tuple[Number, str]]:
+    """Round numbers between two ends, and how they are written.
+
+    >>> [text for _, text in ticks(0, 1, 5)]
+    ['0.0', '0.2', '0.4', '0.6', '0.8', '1.0']
+    """
+    rough = (high - low) / wanted
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    places = [n * step for n in range(first, last + 1)]
+    large = max(abs(low), abs(high)) >= 1e7
+    return [(place, f"{place:.2g}" if large else f"{place:,.{digits}f}") for place in places]
+
+
+def spread(low: Number, high: Number) -> tuple[Number, Number]:
+    """Two ends that differ, also where the values do not."""
+    return (low, high) if high - low > 1e-9 * max(1, abs(high)) else (low - 0.5, high + 0.5)
+
+
+def padded(low: Number, high: Number) -> tuple[Number, Number]:
+    """The ends with a little room around them."""
+    low, high = spread(low, high)
+    room = (high - low) * 0.05
+    return low - room, high + room
+
+
+def pieces(points: Sequence[Point]) -> Iterator[list[Point]]:
+    """The points between the gaps."""
+    piece: list[Point] = []
+    for point in points:
+        if is_finite(point):
+            piece.append(point)
+        elif piece:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
+
+
+def thinned(points: Sequence[Point]) -> Sequence[Point]:
+    """No more points than the eye can tell apart; the last one stays."""
+    stride = max(1, math.ceil(len(points) / MOST_POINTS))
+    return points if stride == 1 else [*points[:-1:stride], points[-1]]
+
+
+def is_finite(point: Point) -> bool:
+    """Whether it can be drawn."""
+    return math.isfinite(point[0]) and math.isfinite(point[1])

@@ -1,0 +1,132 @@
+"""What a report on a classifier shows besides its scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from glassformer.evaluation.report.markup import named
+from glassformer.evaluation.report.record import HeatMap, Table
+from glassformer.metrics import Bin, Comparison, class_scores, confusion_matrix, reliability
+from glassformer.metrics.classification import THRESHOLD
+
+MISTAKES = 10
+EXCERPT = 240  # characters of a text shown
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """Parts of a report, named as its fields are. Several labels a row make no heat map."""
+
+    tables: list[Table]
+    heat_map: HeatMap | None
+    reliability: list[Bin]
+
+
+def classification_sections(
+    labels: Int[np.ndarray, " N"] | Shaped[np.ndarray, "N C"],
+    probabilities: Float[np.ndarray, "N C"],
+    classes: Sequence[str],
+    texts: Sequence[str],
+) -> Sections:
+    """Scores by class, confusions, reliability, and the mistakes made with most confidence.
+
+    Args:
+        labels: One class a row, or a 0 or 1 for every class (multi-label).
+    """
+    if labels.ndim == 2:
+        return multi_label_sections(labels, probabilities, classes, texts)
+    answers, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    wrong = answers != labels
+    worst = [n for n in np.argsort(-sure, kind="stable") if wrong[n]][:MISTAKES]
+    mistakes = [
+        (excerpt(texts[n]), classes[labels[n]], classes[answers[n]], float(sure[n])) for n in worst
+    ]
+    heat_map = HeatMap(
+        title="Confusions",
+        names=list(classes),
+        counts=confusion_matrix(labels, answers, len(classes)).tolist(),
+    )
+    tables = [class_table(labels, answers, classes), mistake_table(mistakes, int(wrong.sum()))]
+    return Sections(tables, heat_map, reliability(sure, answers == labels))
+
+
+def multi_label_sections(
+    labels: Shaped[np.ndarray, "N C"],
+    probabilities: Float[np.ndarray, "N C"],
+    classes: Sequence[str],
+    texts: Sequence[str],
+) -> Sections:
+    """The same where each label stands by itself: a mistake is a label given or missed."""
+    given, true = probabilities >= THRESHOLD, labels.astype(bool)
+    sure = np.where(given, probabilities, 1 - probabilities)
+    wrong = given != true
+    places = np.argsort(-np.where(wrong, sure, -1), axis=None, kind="stable")
+    rows, columns = np.unravel_index(places[: min(MISTAKES, int(wrong.sum()))], wrong.shape)
+    mistakes = [
+        (
+            excerpt(texts[n]),
+            classes[c] if true[n, c] else f"not {classes[c]}",
+            classes[c] if given[n, c] else f"not {classes[c]}",
+            float(sure[n, c]),
+        )
+        for n, c in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
+    tables = [class_table(labels, given, classes), mistake_table(mistakes, int(wrong.sum()))]
+    return Sections(tables, None, reliability(probabilities.ravel(), true.ravel()))
+
+
+def class_table(
+    labels: Shaped[np.ndarray, "N ..."],
+    answers: Shaped[np.ndarray, "N ..."],
+    classes: Sequence[str],
+) -> Table:
+    """How well each class was found."""
+    found = class_scores(labels, answers, len(classes))
+    return Table(
+        title="By class",
+        header=("class", "precision", "recall", "F1", "rows"),
+        rows=[
+            (name, scores.precision, scores.recall, scores.f1, scores.support)
+            for name, scores in zip(classes, found, strict=True)
+        ],
+    )
+
+
+def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int) -> Table:
+    """What it was most sure of and had wrong: bad labels are often found here."""
+    return Table(
+        title="The most confident mistakes",
+        header=("text", "truth", "answer", "confidence"),
+        rows=mistakes,
+        note=f"{len(mistakes)} of {wrong:,}." if mistakes else "There are none.",
+    )
+
+
+def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: str) -> Table:
+    """Whether one system is really above another, score by score."""
+    return Table(
+        title=f"{first} against {second}",
+        header=("score", "difference", "from", "to", "p", "better", "worse", "same"),
+        rows=[
+            (
+                named(name),
+                f"{found.difference.value:+.3f}",
+                f"{found.difference.low:+.3f}",
+                f"{found.difference.high:+.3f}",
+                f"{found.p_value:.2g}",
+                found.wins,
+                found.losses,
+                found.ties,
+            )
+            for name, found in comparisons.items()
+        ],
+        note="p: how often chance alone would make a difference this large.",
+    )
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text."""
+    text = " ".join(text[: 4 * EXCERPT].split())
+    return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rstrip() + "…"

@@ -1,0 +1,196 @@
+"""The page: a report as one HTML file that fetches nothing and needs no script."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from glassformer.evaluation.report import charts
+from glassformer.evaluation.report.markup import cell, escaped, named, number
+from glassformer.evaluation.report.record import Cell, HeatMap, Report, Table
+from glassformer.evaluation.report.style import STYLE
+from glassformer.metrics import Score
+
+MOST_NAMES = 30  # of a heat map; of more, only the most confused are told
+MOST_PAIRS = 20
+DEEP = 0.55  # from this share on, a heat map's cell is dark
+
+
+def page(report: Report) -> str:
+    """The whole file."""
+    parts = [
+        facts(report.facts),
+        score_table(report.scores),
+        *curve_charts(report.curves),
+        confusions(report.heat_map),
+        reliability(report),
+        *(table_section(table) for table in report.tables),
+        notes(report.notes),
+    ]
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escaped(report.title)}</title>",
+            f"<style>\n{STYLE}\n</style></head>",
+            f"<body><main>\n<h1>{escaped(report.title)}</h1>",
+            *(part for part in parts if part),
+            "</main></body></html>\n",
+        ]
+    )
+
+
+def section(title: str, body: str) -> str:
+    """A part of the page under its name."""
+    return f"<section>\n<h2>{escaped(title)}</h2>\n{body}\n</section>"
+
+
+def facts(pairs: Mapping[str, Cell]) -> str:
+    """What was run."""
+    rows = "\n".join(f"<dt>{escaped(k)}</dt><dd>{fact(v)}</dd>" for k, v in pairs.items())
+    return f"<section><dl>\n{rows}\n</dl></section>" if pairs else ""
+
+
+def fact(value: Cell) -> str:
+    """Numbers as they are: a seed has no thousands."""
+    return "–" if value is None else escaped(value)
+
+
+def score_table(scores: Mapping[str, Mapping[str, Score]]) -> str:
+    """Every score of every system, with its interval drawn; systems on one scale."""
+    names = list(dict.fromkeys(name for of_system in scores.values() for name in of_system))
+    if not names:
+        return ""
+    bodies = "\n".join(score_rows(name, scores) for name in names)
+    note = '<p class="quiet">Dots are scores, lines their 95 % intervals.</p>'
+    return section(
+        "Scores", f'<div class="wide"><table class="scores">{bodies}</table></div>{note}'
+    )
+
+
+def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
+    """One score, a row a system."""
+    having = {system: found[name] for system, found in scores.items() if name in found}
+    ends = [end for s in having.values() for end in (s.low, s.high) if charts.is_finite((0, end))]
+    low, high = charts.padded(min(ends, default=0.0), max(ends, default=1.0))
+    rows = []
+    for index, (system, score) in enumerate(having.items()):
+        hue = f"hue-{list(scores).index(system) % charts.COLOURS}"
+        label = f'<th rowspan="{len(having)}">{escaped(named(name))}</th>' if not index else ""
+        ours = " ours" if system == next(iter(scores)) else ""
+        rows.append(
+            f'<tr>{label}<td class="system{ours}">{escaped(system)}</td>'
+            f'<td class="number{ours}">{number(score.value)}</td>'
+            f'<td class="number quiet">{number(score.low)} – {number(score.high)}</td>'
+            f'<td class="picture">{charts.whiskers(score, low, high, hue)}</td></tr>'
+        )
+    return f"<tbody>{''.join(rows)}</tbody>"
+
+
+def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
+    """A chart for each thing measured: curves whose names end in the same word share one."""
+    by_measure: dict[str, dict[str, Sequence[charts.Point]]] = {}
+    for name, points in curves.items():
+        last = [name, *name.replace("/", " ").split()][-1]
+        by_measure.setdefault(last, {})[name] = points
+    for measure, members in by_measure.items():
+        drawn = charts.line_chart(members, f"{named(measure)} by step")
+        if drawn:
+            keys = "".join(
+                f'<span class="key hue-{n % charts.COLOURS}"><i></i>{escaped(named(name))}</span>'
+                for n, name in enumerate(members)
+            )
+            title = named(measure)[:1].upper() + named(measure)[1:]
+            figure = f"<figure><figcaption>{keys}</figcaption>\n{drawn}</figure>"
+            yield section(title, figure)
+
+
+def confusions(heat_map: HeatMap | None) -> str:
+    """The matrix, or of many names the pairs most confused."""
+    if heat_map is None:
+        return ""
+    if len(heat_map.names) > MOST_NAMES:
+        return table_section(most_confused(heat_map))
+    across = "".join(f'<th scope="col"><span>{escaped(n)}</span></th>' for n in heat_map.names)
+    rows = "\n".join(
+        f'<tr><th scope="row">{escaped(name)}</th>{heat_row(counts)}</tr>'
+        for name, counts in zip(heat_map.names, heat_map.counts, strict=True)
+    )
+    table = f'<table class="heat"><thead><tr><td></td>{across}</tr></thead><tbody>{rows}</tbody>'
+    note = '<p class="quiet">Down: the truth. Across: the answer.</p>'
+    return section(heat_map.title, f'<div class="wide">{table}</table></div>{note}')
+
+
+def heat_row(counts: Sequence[int]) -> str:
+    """The cells of one row, coloured by their share of it."""
+    total = sum(counts) or 1
+    cells = []
+    for count in counts:
+        share = count / total
+        kind = "deep" if share >= DEEP else "some" if count else "none"
+        cells.append(f'<td class="{kind}" style="--share:{share:.3f}">{count:,}</td>')
+    return "".join(cells)
+
+
+def most_confused(heat_map: HeatMap) -> Table:
+    """The cells off the diagonal, largest first."""
+    names = heat_map.names
+    pairs = [
+        (count, row, column)
+        for row, counts in enumerate(heat_map.counts)
+        for column, count in enumerate(counts)
+        if row != column and count
+    ]
+    pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
+    rows = [
+        (names[row], names[column], count, count / sum(heat_map.counts[row]))
+        for count, row, column in pairs[:MOST_PAIRS]
+    ]
+    header = ("truth", "answer", "rows", "share of the truth")
+    return Table(title=f"{heat_map.title}: the most frequent", header=header, rows=rows)
+
+
+def reliability(report: Report) -> str:
+    """Whether confidence is deserved."""
+    if not report.reliability:
+        return ""
+    note = (
+        "On the dashed line, answers are right as often as they are sure. Below it they are too "
+        "sure. Larger spots stand for more answers."
+    )
+    drawn = charts.reliability_diagram(report.reliability)
+    caption = "<figcaption>how often it was right</figcaption>"
+    figure = f'<figure class="square">{caption}{drawn}</figure><p class="quiet">{note}</p>'
+    return section("Calibration", figure)
+
+
+def table_section(table: Table) -> str:
+    """A table under its title; numbers to the right."""
+    numeric = [
+        any(isinstance(row[i], int | float) for row in table.rows)
+        and not any(isinstance(row[i], str) for row in table.rows)
+        for i in range(len(table.header))
+    ]
+    kinds = ["number" if is_numeric else "text" for is_numeric in numeric]
+    head = "".join(
+        f'<th class="{kind}" scope="col">{escaped(name)}</th>'
+        for kind, name in zip(kinds, table.header, strict=True)
+    )
+    rows = "\n".join(
+        "<tr>"
+        + "".join(
+            f'<td class="{kind}">{cell(value)}</td>' for kind, value in zip(kinds, row, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    note = f'<p class="quiet">{escaped(table.note)}</p>' if table.note else ""
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>"
+    return section(table.title, f'<div class="wide">{body}</div>{note}')
+
+
+def notes(sentences: Sequence[str]) -> str:
+    """What else there is to say."""
+    if not sentences:
+        return ""
+    items = "\n".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
+    return section("Notes", f"<ul>\n{items}\n</ul>")

@@ -1,0 +1,84 @@
+"""What a report holds: plain records, the same for every job."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from glassformer.metrics import Bin, Score
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """Rows under a header. Columns of numbers are aligned as such."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeatMap:
+    """How many rows of each name (down) fell to each name (across)."""
+
+    title: str
+    names: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """All that one run found. Everything but the title may be left out.
+
+    Attributes:
+        facts: What was run, on what, and how: name and value, in the order shown.
+        scores: By the system's name, then by the score's; ours first, then what stands beside it.
+        curves: Name to (step, value) pairs. Curves whose names end in the same word share a chart.
+        reliability: How often answers were right, by how sure they were.
+        notes: Sentences: warnings, rows left out, decisions taken.
+    """
+
+    title: str
+    facts: Mapping[str, Cell] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
+    curves: Mapping[str, Sequence[tuple[int | float, int | float]]] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    heat_map: HeatMap | None = None
+    reliability: Sequence[Bin] = ()
+    notes: Sequence[str] = ()
+
+    def as_values(self) -> dict[str, Any]:
+        """Everything as plain values that any JSON reader takes; what is no number is None."""
+        return plain(
+            {
+                "title": self.title,
+                "facts": self.facts,
+                "scores": {
+                    system: {name: score.as_values() for name, score in scores.items()}
+                    for system, scores in self.scores.items()
+                },
+                "curves": self.curves,
+                "tables": [asdict(table) for table in self.tables],
+                "heat_map": asdict(self.heat_map) if self.heat_map else None,
+                "reliability": [asdict(entry) for entry in self.reliability],
+                "notes": self.notes,
+            }
+        )
+
+
+def plain(value: Any) -> Any:
+    """Dicts, lists, strings and finite numbers only: JSON has no NaN, and knows no numpy."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, str) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, Sequence):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

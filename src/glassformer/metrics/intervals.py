@@ -1,0 +1,142 @@
+"""How far a score would move if the data were drawn again: the bootstrap. Efron, 1979.
+
+Scores of this project are functions of sums over rows: accuracy of (right, rows), word error rate
+of (errors, words), F1 of counts by class, BLEU of counts by n-gram order. So a resample is a weight
+for every row, a thousand resamples are one product of matrices, and a group of rows that stay
+together is one row: their sum. A new score brings its sums and needs nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from glassformer.metrics.score import Score
+
+Rows = Shaped[np.ndarray, "N ..."]  # what each row adds to a sum: a number, or several
+Statistic = Callable[..., np.ndarray]  # from sums, each (R, ...), to R scores
+Interval = Callable[[np.ndarray, float, float], tuple[float, float]]
+
+RESAMPLES = 1000
+LEVEL = 0.95
+CELLS = 2**21  # weights held at once, so that memory does not grow with the rows
+
+
+def bootstrap(
+    statistic: Statistic,
+    *arrays: Rows,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+    groups: Shaped[np.ndarray, " N"] | None = None,
+    counts: Int[np.ndarray, " N"] | None = None,
+    interval: Interval | None = None,
+) -> Score:
+    """A score and its interval, from the scores of rows drawn with replacement.
+
+    >>> right, rows = np.array([1, 1, 0, 1]), np.ones(4)
+    >>> print(bootstrap(lambda right, rows: right / rows, right, rows))
+    0.750 [0.250, 1.000]
+
+    Args:
+        statistic: Given the sum of each array over the rows, for R resamples at once, the R scores.
+        arrays: What each row adds to the sums.
+        groups: Rows of one group are drawn together or not at all.
+        counts: How many equal rows each row stands for; one unless given.
+        interval: How the scores of the resamples become an interval: `percentiles` unless given.
+    """
+    table, shapes = table_of(arrays)
+    if groups is not None:
+        if counts is not None:
+            raise ValueError("bootstrap takes groups or counts, got both; leave one out")
+        table = group_sums(table, groups)
+    weights = np.ones(len(table)) if counts is None else counts
+    value = float(statistic(*split_sums(weights[None] @ table, shapes))[0])
+    random = np.random.default_rng(seed)
+    found = [
+        statistic(*split_sums(drawn @ table, shapes))
+        for drawn in draws(len(table), resamples, random, counts)
+    ]
+    values = np.concatenate(found)
+    values = values[np.isfinite(values)]  # a resample may leave nothing to divide by
+    if not len(values):
+        return Score(value, value, value)
+    low, high = (interval or percentiles)(values, value, level)
+    # An interval that leaves out its own value would only puzzle.
+    return Score(value, min(low, value), max(high, value))
+
+
+def percentiles(values: np.ndarray, value: float, level: float) -> tuple[float, float]:
+    """Where the middle `level` of the resampled scores lies."""
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def reflected(values: np.ndarray, value: float, level: float) -> tuple[float, float]:
+    """The same, turned round the value, for a score that chance can only raise, and above 0.
+
+    Resampling adds to such a score what sampling had added already; its percentiles lie too high.
+    """
+    low, high = percentiles(values, value, level)
+    return max(0.0, 2 * value - high), max(0.0, 2 * value - low)
+
+
+def draws(
+    rows: int,
+    resamples: int,
+    random: np.random.Generator,
+    counts: Int[np.ndarray, " N"] | None = None,
+) -> Iterator[Float[np.ndarray, "R N"]]:
+    """How often each resample draws each row, a few resamples at a time."""
+    for size in portions(resamples, rows):
+        if counts is not None:
+            total = counts.sum()
+            yield random.multinomial(total, counts / total, size=size).astype(np.float64)
+        else:
+            picked = random.integers(0, rows, (size, rows)) + rows * np.arange(size)[:, None]
+            drawn = np.bincount(picked.ravel(), minlength=size * rows)
+            yield drawn.reshape(size, rows).astype(np.float64)
+
+
+def portions(resamples: int, rows: int) -> Iterator[int]:
+    """The resamples, in portions small enough to hold."""
+    most = max(1, CELLS // rows)
+    for start in range(0, resamples, most):
+        yield min(most, resamples - start)
+
+
+def table_of(arrays: Sequence[Rows]) -> tuple[Float[np.ndarray, "N K"], list[tuple[int, ...]]]:
+    """The arrays side by side, and the shape that each adds to a sum."""
+    lengths = [len(array) for array in arrays]
+    if len(set(lengths)) != 1 or lengths[0] == 0:
+        raise ValueError(
+            f"scores need arrays of equal length, with at least one row; got lengths {lengths}"
+        )
+    flat = [array.reshape(len(array), -1).astype(np.float64) for array in arrays]
+    return np.concatenate(flat, axis=1), [array.shape[1:] for array in arrays]
+
+
+def split_sums(
+    sums: Float[np.ndarray, "R K"], shapes: Sequence[tuple[int, ...]]
+) -> list[np.ndarray]:
+    """The sums of each array again, with the resamples as the first axis."""
+    widths = [int(np.prod(shape)) for shape in shapes]
+    parts = np.split(sums, np.cumsum(widths)[:-1], axis=1)
+    return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def group_sums(
+    table: Float[np.ndarray, "N K"], groups: Shaped[np.ndarray, " N"]
+) -> Float[np.ndarray, "groups K"]:
+    """One row a group: the sum of its rows."""
+    if len(groups) != len(table):
+        raise ValueError(f"every row needs a group; got {len(groups)} for {len(table)} rows")
+    number = np.unique(groups, return_inverse=True)[1]
+    order = np.argsort(number, kind="stable")
+    starts = np.flatnonzero(np.diff(number[order], prepend=-1))
+    return np.add.reduceat(table[order], starts, axis=0)
+
+
+def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """One sum over another: accuracy of (right, rows), word error rate of (errors, words)."""
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole != 0)

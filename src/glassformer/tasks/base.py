@@ -1,0 +1,96 @@
+"""What a job is, and all that training knows of it.
+
+A Task holds samples in parts (train, valid, test), makes batches of them, and says how wrong and
+how good a model is. R-Drop needs two `forward`s and a `divergence`, virtual adversarial training
+needs `noise`: both live in `training`, once for every job.
+
+A Job (see `tasks.job`) is a Task that begins with raw data and ends with answers.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.models.transformer import Noise
+
+PARTS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A sum over `count` things: gradients are divided once, by the count of all batches of a step.
+
+    So neither accumulation nor the number of processes changes the result.
+    """
+
+    total: Float[Tensor, ""]
+    count: Float[Tensor, ""]
+
+
+class SomeBatch(Protocol):
+    """What training asks of a batch: to move, and to say how many tokens it has."""
+
+    @property
+    def tokens(self) -> int: ...
+
+    def to(self, device: torch.device) -> Self: ...
+
+
+Batch = TypeVar("Batch", bound=SomeBatch)
+Output = TypeVar("Output")
+
+
+class Task(ABC, Generic[Batch, Output]):
+    """One thing worth learning: its data, its model, its loss, its score.
+
+    Attributes:
+        name: The word for it on the command line.
+        goal: The score by which the best model is chosen.
+        higher_is_better: Whether more of it is better.
+    """
+
+    name: ClassVar[str]
+    goal: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
+
+    @abstractmethod
+    def model(self) -> nn.Module:
+        """Which model fits it? With fresh weights."""
+
+    @abstractmethod
+    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
+        """How many tokens does each row of a part have? From an index built once."""
+
+    @abstractmethod
+    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> Batch:
+        """What does it learn from? All that is random follows from the epoch and the rows.
+
+        None for the epoch leaves all randomness out, as for evaluation.
+        """
+
+    @abstractmethod
+    def forward(self, model: nn.Module, batch: Batch, *, noise: Noise | None = None) -> Output:
+        """What does the model say? Through `model(...)` only, so that hooks run."""
+
+    @abstractmethod
+    def loss(self, output: Output, batch: Batch) -> Loss:
+        """How wrong is it?"""
+
+    @abstractmethod
+    def divergence(self, a: Output, b: Output, batch: Batch) -> Loss:
+        """How much do two answers differ? The sum of D(a || b), over what `loss` counts."""
+
+    @abstractmethod
+    def score(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
+        """How good is it on these batches, in the numbers its field uses? `goal` is one of them."""
+
+    @property
+    def padded(self) -> bool:
+        """Whether padding counts towards the size of a batch."""
+        return True

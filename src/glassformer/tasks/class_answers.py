@@ -1,0 +1,107 @@
+"""What a classifier says about many texts, gathered from batches of their pieces."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from glassformer.metrics.calibration import probabilities_of
+from glassformer.metrics.classification import (
+    THRESHOLD,
+    classification_scores,
+    f1_parts,
+    macro_f1,
+    multi_label_f1_parts,
+    multi_label_scores,
+)
+from glassformer.metrics.paired import (
+    Comparison,
+    classification_comparison,
+    multi_label_comparison,
+)
+from glassformer.metrics.score import Score
+
+Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, owners
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ClassAnswers:
+    """Logits of the labels of each text, and its true labels: one (N,), or 0 and 1 (N, C).
+
+    A text read in pieces has the logarithm of the mean of its pieces' probabilities.
+    """
+
+    logits: Float[np.ndarray, "N C"]
+    labels: Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]
+
+    @classmethod
+    def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
+        """All pieces' answers, put together by owner, in the order of the owners."""
+        logits, labels, owners = zip(*pieces, strict=True)
+        said, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(owners).cpu().numpy()
+        truth = torch.cat(labels).cpu().numpy().astype(np.int64)
+        texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
+        if len(texts) < len(owner):
+            voted = _votes(said, np.searchsorted(texts, owner), counts, multi)
+            said = np.where(counts[:, None] == 1, said[first], voted.astype(np.float32))
+        else:
+            said = said[first]
+        return cls(said, truth[first])
+
+    @property
+    def multi(self) -> bool:
+        """Whether a text has any number of labels."""
+        return self.labels.ndim == 2
+
+    def at(self, temperature: float) -> "ClassAnswers":
+        """The same answers, more or less sure."""
+        return replace(self, logits=self.logits / np.float32(temperature))
+
+    def probabilities(self) -> Float[np.ndarray, "N C"]:
+        """One for each label of each text."""
+        return probabilities_of(self.logits, multi_label=self.multi)
+
+    def right(self) -> Shaped[np.ndarray, " N"]:
+        """Which texts have all their labels right."""
+        if self.multi:
+            return ((self.logits >= 0) == self.labels.astype(bool)).all(axis=1)
+        return self.logits.argmax(axis=1) == self.labels
+
+    def accuracy(self) -> float:
+        """The share of texts that are right."""
+        return float(self.right().mean())
+
+    def macro_f1(self) -> float:
+        """The mean of the labels' F1."""
+        if self.multi:
+            parts = multi_label_f1_parts(self.labels, self.probabilities() >= THRESHOLD)
+        else:
+            parts = f1_parts(self.labels, self.logits.argmax(axis=1), self.logits.shape[1])
+        return float(macro_f1(*(part.sum(axis=0, keepdims=True) for part in parts))[0])
+
+    def scores(self) -> dict[str, Score]:
+        """Scores with intervals."""
+        if self.multi:
+            return multi_label_scores(self.labels, self.probabilities())
+        return classification_scores(self.labels, self.probabilities())
+
+    def compared_with(self, other: "ClassAnswers") -> dict[str, Comparison]:
+        """How far these are better than the other's, on the same texts."""
+        compare = multi_label_comparison if self.multi else classification_comparison
+        return compare(self.labels, self.probabilities(), other.probabilities())
+
+
+def _votes(
+    logits: Float[np.ndarray, "P C"],
+    text: Shaped[np.ndarray, " P"],
+    counts: Shaped[np.ndarray, " N"],
+    multi: bool,
+) -> Float[np.ndarray, "N C"]:
+    """Logits whose probabilities are the means of those of each text's pieces."""
+    mean = np.zeros((len(counts), logits.shape[1]))
+    np.add.at(mean, text, probabilities_of(logits, multi_label=multi))
+    mean = np.clip(mean / counts[:, None], 1e-30, 1 - 1e-7 if multi else 1)
+    return np.log(mean) - np.log1p(-mean) if multi else np.log(mean)

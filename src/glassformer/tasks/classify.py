@@ -1,0 +1,255 @@
+"""`classify`: one label, or several, for a text.
+
+An encoder reads the text, a pool over its real tokens makes one vector of it, and a layer scores
+the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TCN.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.config import choose, positive, require, share, stack_of_size
+from glassformer.config.run import Config
+from glassformer.config.values import Values, plain
+from glassformer.data.batches import ordered_batches, row_dice
+from glassformer.data.ragged import Ragged
+from glassformer.data.samples import Samples
+from glassformer.data.text.bpe_dropout import BpeDropout
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.metrics.calibration import fit_temperature, log_loss
+from glassformer.metrics.paired import Comparison
+from glassformer.metrics.score import Score
+from glassformer.models.build import build_classifier
+from glassformer.models.transformer import Classifier, Noise
+from glassformer.tasks.base import Loss
+from glassformer.tasks.class_answers import ClassAnswers
+from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.labels import Labels
+from glassformer.tasks.long_texts import WAYS
+from glassformer.tasks.text import (
+    TextBatch,
+    hidden_at_random,
+    index_texts,
+    learn_tokens,
+    reaching,
+    text_batch,
+)
+
+LONG_NAMES = ("head", "tail", "both", "windows")
+TOGETHER = 256  # texts predicted at a time
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassifyConfig:
+    """Settings of the job.
+
+    Args:
+        max_length: Tokens of a text that are read at once.
+        long: What is read of a longer text.
+        separator: What stands between several labels in one field; sets the job multi-label.
+        multi_label: Whether a text has any number of labels; lists in the data set it, too.
+        class_weights: Whether rare labels count for more, so that all labels count alike.
+        rarest: Labels with fewer rows are refused: they could be learned or checked, not both.
+    """
+
+    max_length: int = 256
+    long: str = "head"
+    separator: str | None = None
+    multi_label: bool | None = None
+    class_weights: bool = False
+    label_smoothing: float = 0.0
+    rarest: int = 2
+
+    def __post_init__(self) -> None:
+        choose("task.long", self.long, LONG_NAMES)
+        positive("task.max_length", self.max_length)
+        positive("task.rarest", self.rarest)
+        share("task.label_smoothing", self.label_smoothing)
+        require(self.max_length > 1, "task.max_length must be at least 2: a start and a token")
+
+
+class Classify(Job[TextBatch, Tensor, ClassAnswers]):
+    """Texts and their labels."""
+
+    name = "classify"
+    goal = "accuracy"
+    settings = ClassifyConfig
+    roles = ("text", "label")
+
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
+        self.config, self.folder, self.task = config, folder, config.task
+        self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
+        self.labels = Labels.load(folder / "labels.json")
+        self.samples = None
+        if data is not None:
+            self.samples = Samples.open(data)
+            self.tokens = Ragged.open(data / "tokens")
+            self.truth = np.load(data / "labels.npy", allow_pickle=False)
+        dropout = config.data.tokenizer.dropout
+        self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
+
+    @staticmethod
+    def defaults(accelerated: bool) -> Values:
+        size, length = ("small", 512) if accelerated else ("tiny", 256)
+        stack = stack_of_size(size, max_length=length, dropout=0.2)
+        return {
+            "model": {"encoder": plain(stack)},
+            "data": {"batch_tokens": 16384 if accelerated else 4096},
+            "train": {"epochs": 8.0, "patience": 5},
+            "task": {"max_length": length},
+        }
+
+    @classmethod
+    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        labels = Labels.learn(samples, config.task)
+        labels.save(folder / "labels.json")
+        if origin is None:
+            tokenizer, settled = learn_tokens(config.data.tokenizer, samples)
+        else:
+            tokenizer, settled = Tokenizer.load(origin / "tokenizer.json"), config.data.tokenizer
+        tokenizer.save(folder / "tokenizer.json")
+        return replace(
+            config,
+            model=reaching(config.model, config.task.max_length),
+            data=replace(config.data, tokenizer=settled),
+            task=replace(config.task, multi_label=labels.multi),
+        )
+
+    def index(self, samples: Samples, data: Path) -> None:
+        index_texts(self.tokenizer, samples, data)
+        truth = [self.labels.number(samples[row]) for row in range(len(samples))]
+        kind = np.uint8 if self.labels.multi else np.int64
+        np.save(data / "labels.npy", np.array(truth, dtype=kind), allow_pickle=False)
+
+    def model(self) -> Classifier:
+        return build_classifier(
+            self.config.model, classes=len(self.labels.names), source=self.tokenizer.size
+        )
+
+    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
+        assert self.samples is not None
+        full = self.tokens.lengths[self.samples.rows(part)] + 1  # with the start
+        longest = self.task.max_length
+        if self.task.long == "windows" and part != "train":
+            pieces = -(-full // (longest - 1))
+            return np.where(full > longest, pieces * longest, full)
+        return np.minimum(full, longest)
+
+    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
+        assert self.samples is not None
+        pieces, owners = [], []
+        numbers = self.samples.rows(part)[rows]
+        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+            found = self._pieces(number, epoch)
+            pieces += found
+            owners += [row] * len(found)
+        ids, layout = text_batch(pieces, packed=self.config.data.form == "packed")
+        truth = self.truth[self.samples.rows(part)[owners]]
+        labels = torch.from_numpy(truth.astype(np.float32 if self.labels.multi else np.int64))
+        return TextBatch(ids, layout, labels, torch.tensor(owners))
+
+    def _pieces(self, number: int, epoch: int | None) -> list[np.ndarray]:
+        """What is read of a sample: every piece, or one of them with what training adds."""
+        if epoch is None:
+            return self._cut(self.tokens[number])
+        dice, data = row_dice(self.config.seed, epoch, number), self.config.data
+        ids = self.tokens[number]
+        if self.bpe_dropout is not None and self.samples is not None:
+            text = self.samples[number]["text"]
+            ids = self.bpe_dropout.encode(text, data.tokenizer.dropout, dice)
+        pieces = self._cut(ids)
+        piece = pieces[dice.integers(len(pieces))]
+        if data.token_dropout:
+            piece = hidden_at_random(piece, data.token_dropout, self.tokenizer.mask, dice)
+        return [piece]
+
+    def _cut(self, ids: np.ndarray) -> list[np.ndarray]:
+        pieces = WAYS[self.task.long](ids, self.task.max_length - 1)
+        return [np.concatenate([[self.tokenizer.start], piece]) for piece in pieces]
+
+    @property
+    def padded(self) -> bool:
+        return self.config.data.form != "packed"
+
+    def forward(
+        self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
+    ) -> Float[Tensor, "B C"]:
+        return model(batch.ids, layout=batch.layout, noise=noise).float()
+
+    def loss(self, output: Float[Tensor, "B C"], batch: TextBatch) -> Loss:
+        smoothing = self.task.label_smoothing
+        if self.labels.multi:
+            target = batch.labels * (1 - smoothing) + smoothing / 2
+            losses = F.binary_cross_entropy_with_logits(output, target, reduction="none").sum(1)
+            return Loss(losses.sum(), _count(losses))
+        losses = F.cross_entropy(output, batch.labels, reduction="none", label_smoothing=smoothing)
+        if not self.task.class_weights:
+            return Loss(losses.sum(), _count(losses))
+        weights = torch.tensor(self.labels.weights, device=output.device)[batch.labels]
+        return Loss((losses * weights).sum(), weights.sum())
+
+    def divergence(
+        self, a: Float[Tensor, "B C"], b: Float[Tensor, "B C"], batch: TextBatch
+    ) -> Loss:
+        if self.labels.multi:
+            yes, no = F.logsigmoid(a), F.logsigmoid(-a)
+            apart = yes.exp() * (yes - F.logsigmoid(b)) + no.exp() * (no - F.logsigmoid(-b))
+        else:
+            log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
+            apart = log_a.exp() * (log_a - log_b)
+        return Loss(apart.sum(), _count(a))
+
+    def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
+        said = ((self.forward(model, batch), batch.labels, batch.owners) for batch in batches)
+        return ClassAnswers.gather(said, multi=self.labels.multi).at(self.labels.temperature)
+
+    def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:
+        found = self.answers(model, batches)
+        return {
+            "accuracy": found.accuracy(),
+            "macro_f1": found.macro_f1(),
+            "loss": log_loss(found.logits, found.labels),
+        }
+
+    def scores(self, answers: ClassAnswers) -> dict[str, Score]:
+        return answers.scores()
+
+    def compare(self, first: ClassAnswers, second: ClassAnswers) -> dict[str, Comparison]:
+        return first.compared_with(second)
+
+    def finish(self, answers: ClassAnswers) -> None:
+        """Calibrate: find the temperature at which the model is as sure as it is right."""
+        warmer = fit_temperature(answers.logits, answers.labels)
+        self.labels = replace(self.labels, temperature=self.labels.temperature * warmer)
+        self.labels.save(self.folder / "labels.json")
+
+    @torch.no_grad()
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        device, rest = next(model.parameters()).device, iter(inputs)
+        while texts := list(islice(rest, TOGETHER)):
+            pieces = [self._cut(ids) for ids in self.tokenizer.encode(texts)]
+            batches = (batch.to(device) for batch in self._unlabelled(pieces))
+            for probabilities in self.answers(model, batches).probabilities():
+                yield self.labels.prediction(probabilities)
+
+    def _unlabelled(self, texts: list[list[np.ndarray]]) -> Iterator[TextBatch]:
+        """Batches of texts in pieces, those of about one length together."""
+        pieces = [piece for text in texts for piece in text]
+        owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        lengths = np.array([len(piece) for piece in pieces])
+        for rows in ordered_batches(lengths, self.config.data.batch_tokens, padded=True):
+            ids, layout = text_batch([pieces[row] for row in rows.tolist()], packed=False)
+            shape = (len(rows), len(self.labels.names)) if self.labels.multi else (len(rows),)
+            labels = torch.zeros(shape, dtype=torch.long)
+            yield TextBatch(ids, layout, labels, torch.from_numpy(owners[rows]))
+
+
+def _count(x: Tensor) -> Float[Tensor, ""]:
+    return torch.tensor(float(len(x)), device=x.device)

@@ -1,0 +1,105 @@
+"""A Job: a Task that begins with a person's raw data and ends with answers they can use.
+
+    learn      what must be known before training: tokens, labels; settings are settled
+    index      samples to numbers, once, in memory-mapped files
+    answers    what a model says about a part, to be scored, compared and calibrated
+    predict    what a model says about new input
+
+To add one, write a file with a Job, and list it in `tasks.JOBS` and `config.JOB_NAMES`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from torch import nn
+
+from glassformer.config.run import Config
+from glassformer.config.values import Values
+from glassformer.data.samples import Samples
+from glassformer.metrics.paired import Comparison
+from glassformer.metrics.score import Score
+from glassformer.tasks.base import Batch, Output, Task
+
+Answers = TypeVar("Answers")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One answer.
+
+    Attributes:
+        text: In words.
+        confidence: How sure the model is, from 0 to 1.
+        details: What the job adds, ready for JSON, such as the probability of every label.
+    """
+
+    text: str
+    confidence: float
+    details: Mapping[str, Any]
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {"prediction": self.text, "confidence": self.confidence, **self.details}
+
+
+class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
+    """A Task over samples in a run folder.
+
+    Attributes:
+        settings: The record of the job's own settings.
+        roles: What a sample must have; a `?` marks what it may lack.
+        samples: The run's samples, where they are still there.
+
+    Args:
+        config: Settled by `learn`.
+        folder: Where `learn` put what was learned.
+        data: Where samples and their index are; None for a job that is only used.
+    """
+
+    settings: ClassVar[type]
+    roles: ClassVar[tuple[str, ...]]
+
+    samples: Samples | None
+
+    @abstractmethod
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def defaults(accelerated: bool) -> Values:
+        """Settings that suit the job, over those of the records; more where there is a GPU."""
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        """Find out what must be known before training, put it into the folder, settle settings.
+
+        Args:
+            origin: Another run to take tokens from.
+        """
+
+    @abstractmethod
+    def index(self, samples: Samples, data: Path) -> None:
+        """Turn samples into numbers, once, and put them beside the samples."""
+
+    @abstractmethod
+    def answers(self, model: nn.Module, batches: Iterable[Batch]) -> Answers:
+        """What the model says about the rows of these batches, in the order of the rows."""
+
+    @abstractmethod
+    def scores(self, answers: Answers) -> dict[str, Score]:
+        """How good the answers are, with intervals."""
+
+    @abstractmethod
+    def compare(self, first: Answers, second: Answers) -> dict[str, Comparison]:
+        """How far the first answers are better than the second, on the same rows."""
+
+    @abstractmethod
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """What does it say? In order, as the inputs come."""
+
+    def finish(self, answers: Answers) -> None:
+        """Take what the validation part teaches about the trained model, such as how sure it is."""

@@ -1,0 +1,36 @@
+"""Gaps to fill: which tokens of a row are hidden, and what stands in their place.
+
+Whole words are chosen, so that a gap cannot be filled from the rest of its word. Of the tokens
+chosen, most are hidden, some replaced by another and some left as they are, since a text in use has
+no gaps. Devlin et al., 2018.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+Ids = Int[np.ndarray, " tokens"]
+
+REPLACED, KEPT = 0.1, 0.1
+
+
+def choose_words(
+    word: Int[np.ndarray, " tokens"], share: float, dice: np.random.Generator
+) -> Bool[np.ndarray, " tokens"]:
+    """The tokens of a share of the words, at least one word; `word` numbers each token's."""
+    words = int(word[-1]) + 1 if len(word) else 0
+    if not words:
+        return np.zeros(0, dtype=bool)
+    chosen = dice.random(words) < share
+    if not chosen.any():
+        chosen[dice.integers(words)] = True
+    return chosen[word]
+
+
+def hide(
+    ids: Ids, chosen: Bool[np.ndarray, " tokens"], mask: int, size: int, dice: np.random.Generator
+) -> Ids:
+    """The row with the chosen tokens hidden, replaced by one of the first `size`, or kept."""
+    fate = dice.random(len(ids))
+    others = dice.integers(mask + 1, size, len(ids))
+    shown = np.where(fate < REPLACED, others, np.where(fate < REPLACED + KEPT, ids, mask))
+    return np.where(chosen, shown, ids)

@@ -1,0 +1,241 @@
+"""`pretrain`: fill gaps in raw text, so that an encoder knows the language before it sees labels.
+
+A masked language model (Devlin et al., 2018). Texts are cut into pieces and travel packed; whole
+words are hidden. `train classify --from RUN` goes on from what it learned.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.config import positive, require, share, stack_of_size
+from glassformer.config.run import Config
+from glassformer.config.values import Values, plain
+from glassformer.data.batches import row_dice
+from glassformer.data.ragged import Ragged
+from glassformer.data.samples import Samples
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
+from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.paired import Comparison, randomisation_test
+from glassformer.metrics.score import Score
+from glassformer.models.build import build_masked_model
+from glassformer.models.transformer import MaskedModel, Noise
+from glassformer.tasks.base import Loss
+from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.masking import choose_words, hide
+from glassformer.tasks.text import TextBatch, index_texts, learn_tokens, reaching, text_batch
+
+GAP = "<mask>"
+STILL = 2**31  # the epoch whose gaps are the same every time, for evaluation
+ALTERNATIVES = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PretrainConfig:
+    """Settings of the job. `masked` is the share of the words that are hidden."""
+
+    max_length: int = 256
+    masked: float = 0.25
+
+    def __post_init__(self) -> None:
+        positive("task.max_length", self.max_length)
+        share("task.masked", self.masked)
+        require(self.masked > 0, "task.masked must be above 0: without gaps nothing is learned")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GapAnswers:
+    """By row: how surprised the model was by what was hidden, how often it was right, of how many.
+
+    Rows are pieces of texts.
+    """
+
+    surprise: Float[np.ndarray, " N"]
+    right: Float[np.ndarray, " N"]
+    gaps: Float[np.ndarray, " N"]
+
+
+class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
+    """Texts with gaps."""
+
+    name = "pretrain"
+    goal = "loss"
+    higher_is_better = False
+    settings = PretrainConfig
+    roles = ("text",)
+
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
+        self.config, self.folder, self.task = config, folder, config.task
+        self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
+        self.samples = None
+        if data is not None:
+            self.samples = Samples.open(data)
+            self.tokens = Ragged.open(data / "tokens")
+        self.pieces = cache(self._pieces)
+
+    @staticmethod
+    def defaults(accelerated: bool) -> Values:
+        size = "small" if accelerated else "tiny"
+        stack = stack_of_size(size, max_length=512, dropout=0.1)
+        return {
+            "model": {"encoder": plain(stack)},
+            "data": {
+                "batch_tokens": 32768 if accelerated else 4096,
+                "valid_share": 0.05,
+                "test_share": 0.0,
+                "tokenizer": {"kind": "bpe", "vocabulary": 16000},
+            },
+            "train": {"epochs": 10.0},
+        }
+
+    @classmethod
+    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        if origin is None:
+            tokenizer, settled = learn_tokens(config.data.tokenizer, samples)
+        else:
+            tokenizer, settled = Tokenizer.load(origin / "tokenizer.json"), config.data.tokenizer
+        tokenizer.save(folder / "tokenizer.json")
+        model = reaching(config.model, config.task.max_length)
+        return replace(config, model=model, data=replace(config.data, tokenizer=settled))
+
+    def index(self, samples: Samples, data: Path) -> None:
+        index_texts(self.tokenizer, samples, data)
+
+    def model(self) -> MaskedModel:
+        return build_masked_model(self.config.model, vocabulary=self.tokenizer.size)
+
+    def _pieces(self, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of every piece of a part: its sample, where it starts there, and its length."""
+        assert self.samples is not None
+        longest = self.task.max_length - 1  # the start is one more
+        samples = self.samples.rows(part)
+        full = self.tokens.lengths[samples]
+        counts = -(-full // longest)
+        owners = np.repeat(samples, counts)
+        first = np.repeat(np.cumsum(counts) - counts, counts)
+        starts = (np.arange(len(owners)) - first) * longest
+        return owners, starts, np.minimum(longest, self.tokens.lengths[owners] - starts)
+
+    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
+        return self.pieces(part)[2] + 1
+
+    @property
+    def padded(self) -> bool:
+        return self.config.data.form == "padded"
+
+    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
+        shown, gaps, truth = [], [], []
+        samples, starts, lengths = self.pieces(part)
+        for row in rows.tolist():
+            start, sample = int(starts[row]), int(samples[row])
+            ids = self.tokens[sample][start : start + int(lengths[row])]
+            dice = row_dice(self.config.seed, STILL if epoch is None else epoch, row)
+            chosen = choose_words(self.tokenizer.word_of(ids), self.task.masked, dice)
+            hidden = hide(ids, chosen, self.tokenizer.mask, self.tokenizer.size, dice)
+            shown.append(np.concatenate([[self.tokenizer.start], hidden]))
+            gaps.append(np.flatnonzero(chosen) + 1)
+            truth.append(ids[chosen])
+        tokens, layout = text_batch(shown, packed=not self.padded)
+        width = layout.longest if self.padded else None
+        firsts = _firsts([len(row) for row in shown], width)
+        asked = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
+        owners = np.repeat(rows, [len(gap) for gap in gaps])
+        labels = torch.from_numpy(np.concatenate(truth).astype(np.int64))
+        return TextBatch(tokens, layout, labels, torch.from_numpy(owners), torch.from_numpy(asked))
+
+    def forward(
+        self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
+    ) -> Float[Tensor, "asked V"]:
+        return model(batch.ids, layout=batch.layout, asked=batch.asked, noise=noise).float()
+
+    def loss(self, output: Float[Tensor, "asked V"], batch: TextBatch) -> Loss:
+        count = torch.tensor(float(len(output)), device=output.device)
+        return Loss(F.cross_entropy(output, batch.labels, reduction="sum"), count)
+
+    def divergence(self, a: Tensor, b: Tensor, batch: TextBatch) -> Loss:
+        log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
+        count = torch.tensor(float(len(a)), device=a.device)
+        return Loss((log_a.exp() * (log_a - log_b)).sum(), count)
+
+    def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
+        sums: dict[int, np.ndarray] = {}
+        for batch in batches:
+            said = self.forward(model, batch)
+            surprise = F.cross_entropy(said, batch.labels, reduction="none")
+            right = said.argmax(-1) == batch.labels
+            table = torch.stack([surprise, right.float(), torch.ones_like(surprise)], dim=1)
+            for owner, row in zip(batch.owners.tolist(), table.cpu().numpy(), strict=True):
+                sums[owner] = sums.get(owner, 0) + row.astype(np.float64)
+        return GapAnswers(*np.array([sums[row] for row in sorted(sums)]).T)
+
+    def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:
+        found = self.answers(model, batches)
+        loss = float(found.surprise.sum() / found.gaps.sum())
+        right = float(found.right.sum() / found.gaps.sum())
+        return {"loss": loss, "perplexity": math.exp(min(loss, 100)), "accuracy": right}
+
+    def scores(self, answers: GapAnswers) -> dict[str, Score]:
+        loss = bootstrap(ratio, answers.surprise, answers.gaps)
+        perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
+        right = bootstrap(ratio, answers.right, answers.gaps)
+        return {"loss": loss, "perplexity": perplexity, "accuracy": right}
+
+    def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:
+        """Losses on the same gaps; below zero, the first is better."""
+        return {
+            "loss": randomisation_test(
+                ratio,
+                (first.surprise, first.gaps),
+                (second.surprise, second.gaps),
+                better=second.surprise - first.surprise,
+            )
+        }
+
+    @torch.no_grad()
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """Fill the gaps of texts that have some, written <mask>."""
+        device = next(model.parameters()).device
+        for text in inputs:
+            if GAP not in text:
+                raise GlassformerError(f"{text[:40]!r} has no gap to fill; write {GAP} for it")
+            between = self.tokenizer.encode(text.split(GAP))
+            ids, gaps = [self.tokenizer.start], []
+            for number, some in enumerate(between):
+                if number:
+                    gaps.append(len(ids))
+                    ids.append(self.tokenizer.mask)
+                ids += some.tolist()
+            [row], layout = text_batch([np.array(ids)], packed=False)
+            batch = TextBatch(row[None], layout, torch.zeros(0), torch.zeros(1, dtype=torch.long))
+            batch = replace(batch, asked=torch.tensor(gaps)).to(device)
+            yield self._filled(text, self.forward(model, batch).softmax(-1).cpu())
+
+    def _filled(self, text: str, chances: Float[Tensor, "asked V"]) -> Prediction:
+        """The text with its gaps filled, and what else might stand in them."""
+        best = chances.topk(min(ALTERNATIVES, chances.shape[1]))
+        fills = [
+            {self.tokenizer.decode([token]): chance for token, chance in zip(*gap, strict=True)}
+            for gap in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+        parts = text.split(GAP)
+        whole = parts[0] + "".join(
+            next(iter(fill)).strip() + part for fill, part in zip(fills, parts[1:], strict=True)
+        )
+        sure = math.prod(max(fill.values()) for fill in fills)
+        return Prediction(whole, sure, {"gaps": fills})
+
+
+def _firsts(lengths: list[int], width: int | None) -> list[int]:
+    """Where each row begins in the batch laid out as one line."""
+    if width is not None:
+        return [number * width for number in range(len(lengths))]
+    return [0, *np.cumsum(lengths)[:-1].tolist()]

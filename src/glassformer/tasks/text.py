@@ -1,0 +1,114 @@
+"""What jobs that read text share: choosing and learning tokens, indexing, and batches of rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from glassformer.config import ModelConfig, TokenizerConfig
+from glassformer.core.layout import Layout
+from glassformer.data.ragged import Ragged
+from glassformer.data.samples import Samples
+from glassformer.data.text.tokenizer import Tokenizer
+
+CHUNK = 512  # texts that are tokenised together
+SHORT = 40  # characters: texts of names rather than of sentences
+
+Ids = Int[np.ndarray, " tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextBatch:
+    """Rows of tokens, and what is known about each.
+
+    Attributes:
+        ids: (B, T) padded or (N,) packed.
+        labels: What is to be said about each row, or at each place asked for.
+        owners: The row of the part that each row is, or is a piece of.
+        asked: Places in the batch that are asked about; None when it is all of it.
+    """
+
+    ids: Int[Tensor, "B T"] | Int[Tensor, " N"]
+    layout: Layout
+    labels: Tensor
+    owners: Int[Tensor, " B"]
+    asked: Int[Tensor, " asked"] | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How many there are, without padding."""
+        assert self.layout.tokens is not None  # made on the CPU, where they are counted
+        return self.layout.tokens
+
+    def to(self, device: torch.device) -> "TextBatch":
+        """The same on another device."""
+        return TextBatch(
+            self.ids.to(device, non_blocking=True),
+            self.layout.to(device),
+            self.labels.to(device, non_blocking=True),
+            self.owners.to(device, non_blocking=True),
+            None if self.asked is None else self.asked.to(device, non_blocking=True),
+        )
+
+
+def text_batch(rows: list[Ids], *, packed: bool) -> tuple[Tensor, Layout]:
+    """Rows of tokens as one tensor, with their layout."""
+    lengths = [len(row) for row in rows]
+    if packed:
+        return torch.from_numpy(np.concatenate(rows).astype(np.int64)), Layout.packed(lengths)
+    ids = np.zeros((len(rows), max(lengths)), dtype=np.int64)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+    return torch.from_numpy(ids), Layout.padded(lengths)
+
+
+def hidden_at_random(ids: Ids, share: float, mask: int, dice: np.random.Generator) -> Ids:
+    """The tokens with a share of them replaced by the mask; the first one stays."""
+    hidden = dice.random(len(ids)) < share
+    hidden[:1] = False
+    return np.where(hidden, mask, ids)
+
+
+def learn_tokens(config: TokenizerConfig, samples: Samples) -> tuple[Tokenizer, TokenizerConfig]:
+    """A tokenizer learned from the training part alone, and its settings settled."""
+    if config.kind == "auto":
+        config = replace(config, kind=kind_for(samples))
+    if config.lowercase is None:
+        config = replace(config, lowercase=config.kind == "words")
+    tokenizer = Tokenizer.train(
+        config.kind,
+        (sample["text"] for sample in samples.of("train")),
+        vocabulary=config.vocabulary,
+        lowercase=bool(config.lowercase),
+    )
+    return tokenizer, replace(config, vocabulary=tokenizer.size)
+
+
+def reaching(model: ModelConfig, longest: int) -> ModelConfig:
+    """The model with positions for so many tokens."""
+    if model.encoder is None or model.encoder.max_length >= longest:
+        return model
+    return replace(model, encoder=replace(model.encoder, max_length=longest))
+
+
+def kind_for(samples: Samples) -> str:
+    """Characters for short texts such as names, words for others."""
+    lengths = [len(sample["text"]) for sample in islice(samples.of("train"), 2000)]
+    return "characters" if np.mean(lengths) <= SHORT else "words"
+
+
+def index_texts(tokenizer: Tokenizer, samples: Samples, data: Path) -> Ragged:
+    """The tokens of every sample, in a memory-mapped file."""
+    return Ragged.write(data / "tokens", token_rows(tokenizer, samples), np.int32)
+
+
+def token_rows(tokenizer: Tokenizer, samples: Samples) -> Iterator[Shaped[np.ndarray, " tokens"]]:
+    """The tokens of every sample, tokenised in chunks."""
+    for start in range(0, len(samples), CHUNK):
+        stop = min(start + CHUNK, len(samples))
+        yield from tokenizer.encode([samples[row]["text"] for row in range(start, stop)])

@@ -1,0 +1,92 @@
+"""Optimisers: from gradients to steps.
+
+    adamw   a rate of its own for every weight                         Loshchilov and Hutter, 2017
+    muon    orthogonal steps for the matrices inside blocks, AdamW for the rest     Jordan, 2024
+
+Weight decay is for matrices alone: it does not pull at biases, norms and embeddings. Muon computes
+in bf16 and pays on a GPU; on most CPUs it is much slower.
+"""
+
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+from torch.optim import AdamW, Muon, Optimizer
+
+from glassformer.config import OptimiserConfig
+
+
+class Optimisers:
+    """One or two optimisers that move together, their rates set for every step."""
+
+    def __init__(self, model: nn.Module, config: OptimiserConfig) -> None:
+        learning = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        self.names: dict[torch.Tensor, str] = {
+            parameter: name for name, parameter in learning.items()
+        }
+        inside, matrices, others = sorted_out(model, learning.values())
+        betas = (config.beta1, config.beta2)
+        self.parts: list[Optimizer] = []
+        if config.kind == "muon" and inside:
+            # Scaled so that its steps are as large as AdamW's and one rate serves both.
+            decay, scaling = config.weight_decay, "match_rms_adamw"
+            self.parts.append(Muon(inside, weight_decay=decay, adjust_lr_fn=scaling))
+        else:
+            matrices = [*inside, *matrices]
+        groups = [
+            {"params": matrices, "weight_decay": config.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+        groups = [group for group in groups if group["params"]]
+        if groups:
+            self.parts.append(AdamW(groups, lr=config.rate, betas=betas, eps=1e-9, fused=True))
+
+    def step(self, rate: float) -> None:
+        """Move the weights at this rate and forget the gradients."""
+        for optimiser in self.parts:
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """All that the optimisers remember, by the name of the weight and of the memory."""
+        return {
+            f"{self.names[parameter]}/{key}": value
+            for optimiser in self.parts
+            for parameter, memory in optimiser.state.items()
+            for key, value in memory.items()
+        }
+
+    def put(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Remember what `tensors` once said."""
+        for optimiser in self.parts:
+            for group in optimiser.param_groups:
+                for parameter in group["params"]:
+                    start = f"{self.names[parameter]}/"
+                    optimiser.state[parameter] = {
+                        name.removeprefix(start): value.to(parameter.device)
+                        for name, value in tensors.items()
+                        if name.startswith(start)
+                    }
+
+
+def sorted_out(
+    model: nn.Module, learning: Iterable[nn.Parameter]
+) -> tuple[list[nn.Parameter], list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices inside blocks, other matrices, and what weight decay spares."""
+    embeddings = {p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+    blocks = {
+        p
+        for name, p in model.named_parameters()
+        if ".blocks." in name or name.startswith("blocks.")
+    }
+    inside, matrices, others = [], [], []
+    for parameter in learning:
+        if parameter.ndim < 2 or parameter in embeddings:
+            others.append(parameter)
+        elif parameter in blocks and parameter.ndim == 2:
+            inside.append(parameter)
+        else:
+            matrices.append(parameter)
+    return inside, matrices, others

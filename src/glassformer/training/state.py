@@ -1,0 +1,136 @@
+"""All that changes while a model learns, and checkpoints of it.
+
+    checkpoints/step-120/   model, optimiser, average (all .safetensors), state.json
+    checkpoints/latest      the name of the newest whole one
+
+A checkpoint is written under a temporary name, synced and renamed, and only then does `latest` name
+it: a process killed at any moment leaves the last good state. Dice need no memory, since everything
+random follows from the seed and the step.
+"""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from torch import nn
+
+from glassformer.config import TrainConfig
+from glassformer.errors import GlassformerError
+from glassformer.training.averages import MovingAverage
+from glassformer.training.optimisers import Optimisers
+from glassformer.training.weights import (
+    Weights,
+    put_weights,
+    read_tensors,
+    sync,
+    weights_of,
+    write_json,
+    write_tensors,
+    write_text,
+)
+
+
+@dataclass
+class Progress:
+    """Where training stands, in plain numbers.
+
+    Attributes:
+        step: Steps done.
+        epoch, batch: Where the next batch is.
+        best: The best validations so far, best first: (score, step).
+        stale: Validations since the best one.
+        stopped: Whether patience ran out.
+        seconds: Time spent learning, over all resumptions.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    best: list[tuple[float, int]] = field(default_factory=list)
+    stale: int = 0
+    stopped: bool = False
+    seconds: float = 0.0
+
+
+class State:
+    """A model that learns: its weights, what the optimisers remember, averages, and progress."""
+
+    def __init__(self, model: nn.Module, config: TrainConfig) -> None:
+        freeze(model, config.freeze)
+        self.model, self.progress = model, Progress()
+        self.optimisers = Optimisers(model, config.optimiser)
+        self.average = MovingAverage(config.ema, weights_of(model)) if config.ema else None
+
+    @property
+    def useful(self) -> Weights | None:
+        """Weights better than the model's own, where there are such."""
+        return None if self.average is None else self.average.weights
+
+    def save(self, folder: Path, keep: int) -> None:
+        """A checkpoint; then forget those that are neither the newest nor among the best."""
+        folder.mkdir(exist_ok=True)
+        name = f"step-{self.progress.step}"
+        temporary = folder / f".{name}.new"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        write_tensors(weights_of(self.model), temporary / "model.safetensors")
+        write_tensors(self.optimisers.tensors(), temporary / "optimiser.safetensors")
+        if self.average is not None:
+            write_tensors(self.average.weights, temporary / "average.safetensors")
+        write_json(asdict(self.progress), temporary / "state.json")
+        sync(temporary)
+        shutil.rmtree(folder / name, ignore_errors=True)
+        temporary.rename(folder / name)
+        sync(folder)
+        write_text(name + "\n", folder / "latest")
+        wanted = {name, *(f"step-{step}" for _, step in self.progress.best[:keep])}
+        for old in folder.glob("step-*"):
+            if old.name not in wanted:
+                shutil.rmtree(old)
+
+    def load(self, folder: Path) -> bool:
+        """Go on from the newest checkpoint; False when there is none yet."""
+        latest = folder / "latest"
+        if not latest.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            return False
+        home = folder / latest.read_text(encoding="utf-8").strip()
+        put_weights(self.model, read_tensors(home / "model.safetensors"), str(home))
+        self.optimisers.put(read_tensors(home / "optimiser.safetensors"))
+        if self.average is not None:
+            averaged = read_tensors(home / "average.safetensors")
+            device = next(self.model.parameters()).device
+            self.average.weights = {name: t.to(device) for name, t in averaged.items()}
+        values = json.loads((home / "state.json").read_text(encoding="utf-8"))
+        values["best"] = [(score, step) for score, step in values["best"]]
+        self.progress = Progress(**values)
+        for later in folder.glob("step-*"):
+            if int(later.name.removeprefix("step-")) > self.progress.step:
+                shutil.rmtree(later)
+        return True
+
+
+def checkpoint_weights(folder: Path, step: int) -> Weights:
+    """The weights a checkpoint would be used with: its average's, where it has one."""
+    home = folder / f"step-{step}"
+    averaged = home / "average.safetensors"
+    return read_tensors(averaged if averaged.exists() else home / "model.safetensors")
+
+
+def freeze(model: nn.Module, starts: tuple[str, ...]) -> None:
+    """Let the parameters whose names begin so learn nothing."""
+    for start in starts:
+        found = [p for name, p in model.named_parameters() if (name + ".").startswith(start + ".")]
+        if not found:
+            parts = sorted({name.split(".")[0] for name, _ in model.named_parameters()})
+            raise GlassformerError(
+                f"train.freeze: no parameter begins with {start!r}; the parts are "
+                f"{', '.join(parts)}"
+            )
+        for parameter in found:
+            parameter.requires_grad_(False)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise GlassformerError(
+            "train.freeze leaves nothing to learn; freeze fewer parts, such as train.freeze=encoder"
+        )

@@ -1,0 +1,95 @@
+"""Weights by name: out of a model, into a model, to disk and back. Shared ones are kept once."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from glassformer.errors import GlassformerError
+
+Weights = dict[str, Tensor]
+
+
+def weights_of(model: nn.Module) -> Weights:
+    """The model's own tensors, not copies; those it uses twice stand under their first name."""
+    seen, found = set(), {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            found[name] = tensor.detach()
+    return found
+
+
+@torch.no_grad()
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) -> None:
+    """Copy weights into a model; every one must fit, and none may be missing."""
+    own = weights_of(model)
+    strange = sorted(set(own) ^ set(weights))
+    if strange:
+        side = "lacks" if strange[0] in own else "has, unlike the model,"
+        raise GlassformerError(f"{origin}: {side} {strange[0]}; it belongs to another model")
+    for name, tensor in own.items():
+        if tensor.shape != weights[name].shape:
+            raise GlassformerError(
+                f"{origin}: {name} has shape {tuple(weights[name].shape)}, the model wants "
+                f"{tuple(tensor.shape)}; it belongs to another model"
+            )
+        tensor.copy_(weights[name])
+
+
+@contextmanager
+def using(model: nn.Module, weights: Mapping[str, Tensor] | None) -> Iterator[None]:
+    """The model with other weights for a while; None leaves it as it is."""
+    if weights is None:
+        yield
+        return
+    before = {name: tensor.clone() for name, tensor in weights_of(model).items()}
+    put_weights(model, weights, "the averaged weights")
+    try:
+        yield
+    finally:
+        put_weights(model, before, "the weights before")
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """A safetensors file, on disk when this returns."""
+    save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, path)
+    sync(path)
+
+
+def read_tensors(path: Path) -> Weights:
+    """What `write_tensors` wrote; a broken file is refused in one line."""
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise GlassformerError(
+            f"{path}: not a whole file of weights ({error}); copy it again, or resume the run"
+        ) from None
+
+
+def write_text(text: str, path: Path) -> None:
+    """A text file that is either the old one or the new one, whatever happens meanwhile."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8")
+    sync(temporary)
+    temporary.replace(path)
+
+
+def write_json(values: object, path: Path) -> None:
+    """JSON, written as `write_text` does."""
+    write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", path)
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

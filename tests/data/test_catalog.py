@@ -1,0 +1,174 @@
+"""Data with a name: what is on board is sound, and what is not says where to put it."""
+
+import builtins
+import collections
+import gzip
+import json
+import os
+import unicodedata
+
+import pytest
+
+from glassformer.data.catalog import CATALOG, open_entry
+from glassformer.data.catalog.languages import NAMES, SECTIONS
+from glassformer.errors import GlassformerError
+
+needs_imdb = pytest.mark.skipif(
+    not os.path.isdir(os.path.join(os.environ.get("GLASSFORMER_DATA", ""), "imdb")),
+    reason="needs $GLASSFORMER_DATA/imdb",
+)
+
+
+@pytest.fixture(scope="module")
+def languages():
+    return list(open_entry("languages").rows())
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_entry_tells_what_it_is(name):
+    entry = open_entry(name)
+    assert entry.name == name
+    assert all((entry.what, entry.licence, entry.source.startswith("https://"), entry.group))
+
+
+def test_an_unknown_name_is_answered_with_a_near_one():
+    with pytest.raises(
+        GlassformerError,
+        match="unknown data set 'langages'; did you mean 'languages'",
+    ):
+        open_entry("langages")
+
+
+def test_languages_have_rows_enough_of_every_label(languages):
+    assert 15_000 < len(languages) < 30_000
+    counts = collections.Counter(row["label"] for row in languages)
+    assert counts.keys() == set(NAMES.values())
+    assert min(counts.values()) > 300
+    assert [row.number for row in languages] == list(range(1, len(languages) + 1))
+    assert all(row.values.keys() == {"text", "label", "split", "concept"} for row in languages)
+
+
+def test_languages_names_every_kind_of_thing(languages):
+    assert {row["concept"].rsplit(" ", 1)[0] for row in languages} == set(SECTIONS)
+
+
+def test_no_name_stands_for_two_languages(languages):
+    names = [unicodedata.normalize("NFC", row["text"]).casefold() for row in languages]
+    assert len(set(names)) == len(names)
+
+
+def test_every_name_is_a_word_and_no_code(languages):
+    for row in languages:
+        assert sum(character.isalpha() for character in row["text"]) >= 3
+        assert not any(character.isdigit() for character in row["text"])
+        assert row["text"].casefold() != row["concept"].rsplit(" ", 1)[1].casefold()
+
+
+def test_languages_are_the_same_every_time(languages):
+    assert list(open_entry("languages").rows()) == languages
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "concept"),
+    [
+        ("Oostenrijk", "Dutch", "territory AT"),
+        ("diciembre", "Spanish", "month 12"),
+        ("kuutiomailit", "Finnish", "unit volume-cubic-mile"),
+        ("walesiska", "Swedish", "language cy"),
+        ("espagnol du Mexique", "French", "language es"),
+    ],
+)
+def test_well_known_names_have_their_language(languages, text, label, concept):
+    [row] = [row for row in languages if row["text"] == text]
+    assert (row["label"], row["concept"]) == (label, concept)
+
+
+def test_a_name_left_in_english_is_no_name_of_another_language(languages):
+    from babel import Locale
+
+    english = {name.casefold() for name in Locale("en").territories.values()}
+    assert not [
+        row for row in languages if row["label"] != "English" and row["text"].casefold() in english
+    ]
+
+
+def test_languages_without_babel_say_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def without_babel(name, *rest):
+        if name == "babel":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_babel)
+    with pytest.raises(GlassformerError, match=r"pip install 'glassformer\[embedded\]'"):
+        next(open_entry("languages").rows())
+
+
+def write_small_imdb(folder, films):
+    """Two reviews in each part, one of each label, as the real files hold them."""
+    folder.mkdir()
+    for part in ("train", "test", "unsup"):
+        rows = [{"id": 0, "text": f"{part} one<br />"}, {"id": 1, "text": f"{part} two"}]
+        if part != "unsup":
+            rows = [row | {"label": label, "id": 0} for row, label in zip(rows, "np", strict=True)]
+        with gzip.open(folder / f"{part}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    with gzip.open(folder / "films.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write("split\tlabel\tid\tfilm\n" + "".join("\t".join(film) + "\n" for film in films))
+
+
+FILMS = [
+    ("train", "n", "0", "tt1"),
+    ("train", "p", "0", "tt2"),
+    ("test", "n", "0", "tt3"),
+    ("test", "p", "0", "tt4"),
+    ("unsup", "unsup", "0", "tt5"),
+    ("unsup", "unsup", "1", "tt6"),
+]
+
+
+def test_each_review_gets_its_film(tmp_path, monkeypatch):
+    write_small_imdb(tmp_path / "imdb", FILMS)
+    monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
+    assert [tuple(row.values.values()) for row in open_entry("imdb").rows()] == [
+        ("train one<br />", "n", "train", "tt1"),
+        ("train two", "p", "train", "tt2"),
+        ("test one<br />", "n", "test", "tt3"),
+        ("test two", "p", "test", "tt4"),
+    ]
+    assert [dict(row.values) for row in open_entry("imdb-unlabelled").rows()] == [
+        {"text": "unsup one<br />", "film": "tt5"},
+        {"text": "unsup two", "film": "tt6"},
+    ]
+
+
+def test_a_review_without_a_film_is_named(tmp_path, monkeypatch):
+    write_small_imdb(tmp_path / "imdb", FILMS[:1])
+    monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
+    with pytest.raises(
+        GlassformerError, match=r"train\.jsonl\.gz row 2: review '0' is not in films"
+    ):
+        list(open_entry("imdb").rows())
+
+
+def test_without_a_data_folder_one_line_says_what_to_do(monkeypatch):
+    monkeypatch.delenv("GLASSFORMER_DATA", raising=False)
+    with pytest.raises(GlassformerError, match="GLASSFORMER_DATA is not set; put its files into"):
+        next(open_entry("imdb").rows())
+
+
+def test_a_missing_file_is_named_with_its_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
+    with pytest.raises(GlassformerError, match=r"imdb.unsup\.jsonl\.gz: not found; put unsup"):
+        next(open_entry("imdb-unlabelled").rows())
+
+
+@needs_imdb
+def test_the_real_imdb_is_whole():
+    rows = list(open_entry("imdb").rows())
+    counts = collections.Counter((row["split"], row["label"]) for row in rows)
+    assert counts == {
+        (split, label): 12_500 for split in ("train", "test") for label in ("neg", "pos")
+    }
+    assert all(row["film"].startswith("tt") for row in rows)

@@ -1,0 +1,172 @@
+"""Which column is the text and which the label."""
+
+import pytest
+
+from glassformer.data.columns import SYNONYMS, find_columns, is_known_name, parse_columns
+from glassformer.data.rows import Row
+from glassformer.errors import GlassformerError
+
+TEXT_AND_LABEL = ["text", "label"]
+
+
+def rows(**columns):
+    """Rows of a file from its columns."""
+    table = zip(*columns.values(), strict=True)
+    return [
+        Row(dict(zip(columns, cells, strict=True)), "reviews.csv", number)
+        for number, cells in enumerate(table, start=1)
+    ]
+
+
+def named(*names):
+    """One row under these names, with nothing in it to guess by."""
+    return [Row(dict.fromkeys(names, "same"), "reviews.csv", 1)]
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "label"),
+    [
+        (("id", "sentiment", "review"), "review", "sentiment"),
+        (("Class Index", "Title", "Description"), "Description", "Class Index"),
+        (("text", "label", "label_text"), "text", "label"),
+        (("tweet_id", "airline_sentiment", "tweet_text"), "tweet_text", "airline_sentiment"),
+        (("starRating", "reviewBody"), "reviewBody", "starRating"),
+        (("标签", "文本"), "文本", "标签"),
+        (("STARS", "TEXT", "TITLE"), "TEXT", "STARS"),
+        (("name", "language"), "name", "language"),
+    ],
+)
+def test_columns_are_known_by_name(names, text, label):
+    assert find_columns(named(*names), TEXT_AND_LABEL, {}) == {"text": text, "label": label}
+
+
+@pytest.mark.parametrize("role", [role for role in SYNONYMS if SYNONYMS[role]])
+def test_every_synonym_is_found(role):
+    for name in SYNONYMS[role]:
+        assert find_columns(named("zzz", name), [role], {}) == {role: name}
+        assert is_known_name(name.title())
+
+
+def test_what_a_person_says_wins():
+    given = {"text": "label", "label": "text"}
+    assert find_columns(named("text", "label"), TEXT_AND_LABEL, given) == given
+
+
+def test_what_is_not_said_is_still_found():
+    found = find_columns(named("review", "text", "label"), TEXT_AND_LABEL, {"text": "review"})
+    assert found == {"text": "review", "label": "label"}
+
+
+def test_without_names_the_longest_is_the_text_and_what_repeats_is_the_label():
+    sample = rows(
+        a=[f"item-{n}" for n in range(40)],
+        b=["good", "bad"] * 20,
+        c=[f"a rather long sentence, number {n}" for n in range(40)],
+        d=["2024"] * 40,
+    )
+    assert find_columns(sample, TEXT_AND_LABEL, {}) == {"text": "c", "label": "b"}
+
+
+def test_sorted_data_that_begins_with_one_label_is_still_understood():
+    sample = rows(a=["pos"] * 13, b=[f"a sentence, number {n}" for n in range(13)])
+    assert find_columns(sample, TEXT_AND_LABEL, {}) == {"text": "b", "label": "a"}
+
+
+def test_a_column_of_ever_new_values_is_no_label():
+    sample = rows(text=["fine"] * 13, number=[f"{n}" for n in range(13)])
+    with pytest.raises(GlassformerError, match="no column for label"):
+        find_columns(sample, TEXT_AND_LABEL, {})
+
+
+def test_a_list_is_the_labels_and_never_the_text():
+    sample = rows(a=["short", "text"], b=[["news", "sport", "politics", "weather"], []])
+    assert find_columns(sample, ["text", "labels"], {}) == {"text": "a", "labels": "b"}
+
+
+def test_two_columns_without_names_are_source_and_target_in_order():
+    sample = rows(**{"1": ["guten Tag"], "2": ["good day"]})
+    assert find_columns(sample, ["source", "target"], {}) == {"source": "1", "target": "2"}
+
+
+def test_three_columns_without_names_are_not_source_and_target():
+    with pytest.raises(GlassformerError, match="no column for source and target"):
+        find_columns(named("1", "2", "3"), ["source", "target"], {})
+
+
+def test_a_role_that_may_be_missing_is_found_by_its_name_or_left_out():
+    wanted = ["text", "split?", "group?"]
+    assert find_columns(named("text", "data_split"), wanted, {}) == {"text": "text"}
+    found = find_columns(named("text", "Split", "film"), wanted, {"group": "film"})
+    assert found == {"text": "text", "split": "Split", "group": "film"}
+
+
+def test_a_column_that_only_later_rows_have_is_seen():
+    sample = [Row({"text": "a"}, "x.jsonl", 1), Row({"text": "b", "label": "c"}, "x.jsonl", 2)]
+    assert find_columns(sample, TEXT_AND_LABEL, {})["label"] == "label"
+
+
+@pytest.mark.parametrize("name", ["text", "blurb"])
+def test_one_column_where_two_are_wanted_says_what_to_pass(name):
+    with pytest.raises(GlassformerError) as error:
+        find_columns(named(name), TEXT_AND_LABEL, {})
+    assert str(error.value) == (
+        f"reviews.csv: no column for label; the only column is {name}; "
+        f"say which is which with --columns text=...,label=..."
+    )
+
+
+def test_rows_without_any_column_are_refused_in_words():
+    with pytest.raises(GlassformerError, match="the only column is none; say which"):
+        find_columns([Row({}, "x.jsonl", 1)], TEXT_AND_LABEL, {})
+
+
+def test_an_unknown_column_is_refused_with_the_nearest():
+    with pytest.raises(GlassformerError) as error:
+        find_columns(named("review", "stars"), TEXT_AND_LABEL, {"text": "reviews"})
+    assert str(error.value) == (
+        "reviews.csv: unknown column 'reviews'; did you mean 'review'? "
+        "The choices are review, stars"
+    )
+
+
+def test_a_role_that_the_job_does_not_have_is_refused():
+    with pytest.raises(
+        GlassformerError, match="unknown role 'source'; the choices are text, label"
+    ):
+        find_columns(named("text", "label"), TEXT_AND_LABEL, {"source": "label"})
+
+
+def test_one_column_cannot_be_two_things():
+    with pytest.raises(GlassformerError, match="'a' cannot be two things at once"):
+        find_columns(named("a", "b"), TEXT_AND_LABEL, {"text": "a", "label": "a"})
+
+
+def test_looking_at_no_rows_is_a_wrong_call():
+    with pytest.raises(ValueError, match="at least one row"):
+        find_columns([], TEXT_AND_LABEL, {})
+
+
+def test_columns_are_read_from_the_command_line():
+    assert parse_columns("text = Review Text , label=a=b") == {
+        "text": "Review Text",
+        "label": "a=b",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "'' does not say which column"),
+        ("text", "'text' does not say which column"),
+        ("text=", "'text=' does not say which column"),
+        ("text=a,,label=b", "'' does not say which column"),
+        ("=review", "'=review' does not say which column"),
+        ("txet=review", "unknown role 'txet'; did you mean 'text'"),
+        ("text=a,text=b", "text is given twice, as 'a' and 'b'; keep one"),
+    ],
+)
+def test_columns_that_cannot_be_read_are_refused(text, words):
+    with pytest.raises(GlassformerError) as error:
+        parse_columns(text)
+    assert str(error.value).startswith("--columns: ")
+    assert words in str(error.value)

@@ -1,0 +1,90 @@
+"""What a report on a classifier shows besides its scores."""
+
+import numpy as np
+import pytest
+
+from glassformer.evaluation.report import Report, classification_sections, comparison_table
+from glassformer.evaluation.report.page import page
+from glassformer.metrics import classification_comparison
+
+CLASSES = ["cat", "dog", "<script>"]
+LABELS = np.array([0, 1, 2, 0, 1])
+CHANCES = np.array(
+    [[0.9, 0.1, 0.0], [0.7, 0.2, 0.1], [0.1, 0.85, 0.05], [0.6, 0.3, 0.1], [0.0, 1.0, 0.0]]
+)
+TEXTS = ["one", "two", "three <b>", "four", "five"]
+
+
+def sections(labels=LABELS, chances=CHANCES, texts=TEXTS):
+    return classification_sections(labels, chances, CLASSES, texts)
+
+
+def test_classes_are_scored_in_their_order():
+    table = sections().tables[0]
+    assert [row[0] for row in table.rows] == CLASSES
+    assert table.rows[0][1:] == (pytest.approx(2 / 3), 1.0, pytest.approx(0.8), 2)
+    assert table.rows[2][1:] == (0.0, 0.0, 0.0, 1)
+
+
+def test_the_most_confident_mistake_comes_first():
+    table = sections().tables[1]
+    assert table.rows == [("three <b>", "<script>", "dog", 0.85), ("two", "dog", "cat", 0.7)]
+    assert table.note == "2 of 2."
+
+
+def test_without_mistakes_the_table_says_so():
+    table = sections(labels=CHANCES.argmax(axis=1)).tables[1]
+    assert table.rows == []
+    assert table.note == "There are none."
+
+
+def test_at_most_ten_mistakes_are_shown_and_all_are_counted():
+    labels, chances = np.zeros(37, dtype=int), np.tile([0.2, 0.8, 0.0], (37, 1))
+    table = sections(labels, chances, ["t"] * 37).tables[1]
+    assert len(table.rows) == 10
+    assert table.note == "10 of 37."
+
+
+def test_long_texts_are_cut_and_line_ends_become_spaces():
+    table = sections(texts=["a\nb " * 10_000] * 5).tables[1]
+    assert len(table.rows[0][0]) <= 240
+    assert table.rows[0][0].startswith("a b a b")
+    assert table.rows[0][0].endswith("…")
+
+
+def test_confusions_and_reliability_count_every_row():
+    found = sections()
+    assert found.heat_map.counts == [[2, 0, 0], [1, 1, 0], [0, 1, 0]]
+    assert sum(entry.count for entry in found.reliability) == 5
+
+
+def test_several_labels_have_mistakes_of_both_kinds_and_no_heat_map():
+    labels = np.array([[1, 0, 0], [0, 1, 1]])
+    chances = np.array([[0.05, 0.1, 0.2], [0.8, 0.9, 0.7]])
+    found = classification_sections(labels, chances, CLASSES, ["one", "two"])
+    assert found.heat_map is None
+    assert found.tables[1].rows == [
+        ("one", "cat", "not cat", 0.95),
+        ("two", "not cat", "cat", 0.8),
+    ]
+    assert sum(entry.count for entry in found.reliability) == 6
+
+
+def test_a_comparison_tells_difference_chance_and_rows():
+    found = classification_comparison(LABELS, CHANCES, np.eye(3)[LABELS])
+    table = comparison_table(found, "ours", "theirs")
+    assert table.title == "ours against theirs"
+    assert [row[0] for row in table.rows] == ["accuracy", "macro-F1"]
+    assert table.rows[0][1] == "-0.400"
+    assert table.rows[0][5:] == (0, 2, 3)
+
+
+def test_sections_fit_into_a_report():
+    found = sections()
+    report = Report(
+        title="t", tables=found.tables, heat_map=found.heat_map, reliability=found.reliability
+    )
+    text = page(report)
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
+    assert "three &lt;b&gt;" in text

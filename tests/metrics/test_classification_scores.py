@@ -1,0 +1,191 @@
+"""Scores of classifiers, against scikit-learn and by hand."""
+
+import numpy as np
+import pytest
+from sklearn import metrics as reference
+
+from glassformer.metrics import (
+    class_scores,
+    classification_scores,
+    confusion_matrix,
+    multi_label_scores,
+    reliability,
+)
+
+ROWS, CLASSES = 307, 5
+
+
+def answers_of(seed=0, rows=ROWS, classes=CLASSES):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, classes, rows)
+    logits = random.normal(size=(rows, classes))
+    logits[np.arange(rows), labels] += 1
+    exponents = np.exp(logits)
+    return labels, exponents / exponents.sum(axis=1, keepdims=True)
+
+
+def several_labels(seed=0, rows=ROWS, classes=CLASSES):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, (rows, classes))
+    return labels, np.clip(labels * 0.4 + random.random((rows, classes)) * 0.6, 0, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_those_of_scikit_learn(seed):
+    labels, probabilities = answers_of(seed)
+    answers = probabilities.argmax(axis=1)
+    scores = classification_scores(labels, probabilities)
+    assert list(scores) == ["accuracy", "macro_f1", "calibration_error"]
+    assert scores["accuracy"].value == pytest.approx(reference.accuracy_score(labels, answers))
+    assert scores["macro_f1"].value == pytest.approx(
+        reference.f1_score(labels, answers, average="macro")
+    )
+
+
+def test_macro_f1_is_over_classes_that_are_true_or_given():
+    labels = np.array([0, 0, 1, 1])
+    probabilities = np.eye(7)[[0, 0, 1, 2]]  # class 2 is given and never true; 3 to 6 are neither
+    score = classification_scores(labels, probabilities)["macro_f1"]
+    assert score.value == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert score.value == pytest.approx(
+        reference.f1_score(labels, probabilities.argmax(axis=1), average="macro")
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_by_class_are_those_of_scikit_learn(seed):
+    labels, probabilities = answers_of(seed)
+    answers = probabilities.argmax(axis=1)
+    expected = reference.precision_recall_fscore_support(labels, answers)
+    found = class_scores(labels, answers, CLASSES)
+    assert [s.precision for s in found] == pytest.approx(expected[0])
+    assert [s.recall for s in found] == pytest.approx(expected[1])
+    assert [s.f1 for s in found] == pytest.approx(expected[2])
+    assert [s.support for s in found] == expected[3].tolist()
+
+
+def test_a_class_that_never_occurs_scores_zero_and_nothing_breaks():
+    absent = class_scores(np.array([0, 1]), np.array([0, 1]), 3)[2]
+    assert (absent.precision, absent.recall, absent.f1, absent.support) == (0, 0, 0, 0)
+
+
+def test_confusions_are_those_of_scikit_learn():
+    labels, probabilities = answers_of()
+    answers = probabilities.argmax(axis=1)
+    expected = reference.confusion_matrix(labels, answers)
+    assert (confusion_matrix(labels, answers, CLASSES) == expected).all()
+
+
+def test_scores_of_several_labels_are_those_of_scikit_learn():
+    labels, probabilities = several_labels()
+    given = probabilities >= 0.5
+    scores = multi_label_scores(labels, probabilities)
+    assert list(scores) == ["accuracy", "macro_f1", "micro_f1", "calibration_error"]
+    assert scores["accuracy"].value == pytest.approx(reference.accuracy_score(labels, given))
+    for average in ("macro", "micro"):
+        expected = reference.f1_score(labels, given, average=average)
+        assert scores[f"{average}_f1"].value == pytest.approx(expected)
+    expected = reference.precision_recall_fscore_support(labels, given)
+    assert [s.f1 for s in class_scores(labels, given, CLASSES)] == pytest.approx(expected[2])
+
+
+def test_a_label_nobody_has_and_nobody_gives_does_not_count():
+    labels, probabilities = several_labels()
+    silent = np.zeros((ROWS, 1))
+    more = multi_label_scores(
+        np.concatenate([labels, silent], axis=1), np.concatenate([probabilities, silent], axis=1)
+    )
+    assert more["macro_f1"].value == pytest.approx(
+        multi_label_scores(labels, probabilities)["macro_f1"].value
+    )
+
+
+def test_calibration_error_is_the_mean_distance_by_hand():
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7], [0.3, 0.7]])
+    labels = np.array([0, 1, 1, 1])  # sure 0.9 and half right; sure 0.7 and always right
+    score = classification_scores(labels, probabilities)["calibration_error"]
+    assert score.value == pytest.approx((2 * 0.4 + 2 * 0.3) / 4)
+
+
+def test_calibration_error_is_that_of_the_definition():
+    labels, probabilities = answers_of(rows=1009)
+    sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
+    expected = 0.0
+    for low in np.arange(15) / 15:
+        inside = (sure > low) & (sure <= low + 1 / 15)
+        if inside.any():
+            expected += inside.mean() * abs(sure[inside].mean() - right[inside].mean())
+    score = classification_scores(labels, probabilities)["calibration_error"]
+    assert score.value == pytest.approx(expected)
+
+
+def test_calibration_of_several_labels_counts_every_label():
+    labels, probabilities = np.array([[1, 0], [1, 1]]), np.array([[0.9, 0.1], [0.9, 0.1]])
+    score = multi_label_scores(labels, probabilities)["calibration_error"]
+    assert score.value == pytest.approx((2 * 0.1 + 2 * 0.4) / 4)
+
+
+def test_the_interval_of_a_well_calibrated_model_reaches_towards_zero():
+    random = np.random.default_rng(0)
+    sure = random.uniform(0.5, 1, 997)
+    probabilities = np.stack([sure, 1 - sure], axis=1)
+    labels = (random.random(997) > sure).astype(int)
+    score = classification_scores(labels, probabilities)["calibration_error"]
+    assert 0 <= score.low < score.value / 2
+    assert score.high < 2 * score.value
+
+
+def test_reliability_tells_how_sure_and_how_often_right():
+    sure, right = np.array([0.95, 0.99, 0.5, 0.0, 1.0]), np.array([1, 0, 1, 0, 1])
+    bins = reliability(sure, right, bins=10)
+    assert [(b.low, b.high, b.count) for b in bins] == [(0.0, 0.1, 1), (0.4, 0.5, 1), (0.9, 1.0, 3)]
+    assert bins[-1].confidence == pytest.approx(0.98)
+    assert bins[-1].accuracy == pytest.approx(2 / 3)
+
+
+def test_every_interval_holds_its_value():
+    labels, probabilities = answers_of(rows=53)
+    many, chances = several_labels(rows=53)
+    groups = np.arange(53) // 4
+    for scores in (
+        classification_scores(labels, probabilities),
+        classification_scores(labels, probabilities, groups),
+        multi_label_scores(many, chances),
+        multi_label_scores(many, chances, groups),
+    ):
+        assert all(0 <= s.low <= s.value <= s.high <= 1 for s in scores.values())
+
+
+def test_groups_change_intervals_and_no_value():
+    labels, probabilities = answers_of()
+    apart = classification_scores(labels, probabilities)
+    together = classification_scores(labels, probabilities, np.arange(ROWS) // 10)
+    for name in apart:
+        assert together[name].value == pytest.approx(apart[name].value)
+        assert together[name] != apart[name]
+
+
+def test_one_row_and_one_class_are_fine():
+    scores = classification_scores(np.array([0]), np.array([[1.0]]))
+    assert scores["accuracy"].value == scores["macro_f1"].value == 1
+    assert scores["calibration_error"].value == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "probabilities", "complaint"),
+    [
+        (np.array([0, 3]), np.full((2, 3), 1 / 3), r"labels must lie in 0 \.\.\. 2"),
+        (np.array([-1, 1]), np.full((2, 3), 1 / 3), r"got -1 \.\.\. 1"),
+        (np.array([0]), np.array([[np.nan, 1.0]]), "probabilities must lie in 0"),
+        (np.array([0]), np.array([[7.0, 1.0]]), "probabilities must lie in 0"),
+        (np.zeros(0, dtype=int), np.zeros((0, 2)), "at least one row"),
+    ],
+)
+def test_what_no_score_can_be_made_of_is_refused(labels, probabilities, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        classification_scores(labels, probabilities)
+
+
+def test_labels_that_are_neither_zero_nor_one_are_refused():
+    with pytest.raises(ValueError, match="a 0 or 1 for each of the 3 labels"):
+        multi_label_scores(np.full((2, 3), 2), np.full((2, 3), 0.5))

@@ -3,6 +3,7 @@
 import builtins
 import collections
 import gzip
+import itertools
 import json
 import os
 import unicodedata
@@ -165,10 +166,8 @@ def test_a_missing_file_is_named_with_its_place(tmp_path, monkeypatch):
 
 
 @needs_imdb
-def test_the_real_imdb_is_whole():
-    rows = list(open_entry("imdb").rows())
-    counts = collections.Counter((row["split"], row["label"]) for row in rows)
-    assert counts == {
-        (split, label): 12_500 for split in ("train", "test") for label in ("neg", "pos")
-    }
-    assert all(row["film"].startswith("tt") for row in rows)
+def test_the_real_imdb_opens():
+    rows = list(itertools.islice(open_entry("imdb").rows(), 1009))
+    assert {row["split"] for row in rows} == {"train"}
+    assert {row["label"] for row in rows} == {"neg"}  # the files are sorted by label
+    assert all(row["film"].startswith("tt") and len(row["text"]) > 30 for row in rows)

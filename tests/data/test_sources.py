@@ -8,13 +8,14 @@ import tracemalloc
 
 import pyarrow
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from pyarrow import parquet
 
 from glassformer.data.rows import Row, as_text, as_value
 from glassformer.data.sources import SOURCES, read_rows
 from glassformer.data.sources.files import PACKINGS
 from glassformer.data.sources.table import has_header
+from glassformer.errors import GlassformerError
 
 REVIEWS = [
     {"text": "a fine film, truly", "label": "good"},
@@ -27,10 +28,9 @@ def values(path, **options):
     return [dict(row.values) for row in read_rows(path, **options)]
 
 
-def write(path, content):
+def write(path, content, packed=True):
     data = content if isinstance(content, bytes) else content.encode()
-    with pyarrow.output_stream(str(path), compression=None) as stream:
-        stream.write(pack(path.suffix, data))
+    path.write_bytes(pack(path.suffix, data) if packed else data)
     return path
 
 
@@ -271,3 +271,49 @@ def test_what_is_written_with_quotes_comes_back_as_it_was(tmp_path_factory, cell
 def test_every_suffix_has_its_reader_and_capitals_do_not_matter(tmp_path):
     assert {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt"} <= SOURCES.keys()
     assert values(write(tmp_path / "X.CSV", CONTENT[".csv"])) == REVIEWS
+
+
+SUFFIXES = [a + b for a, b in itertools.product([*SOURCES, ""], ["", *PACKINGS])]
+PIECES = [
+    *(b"text,label\n", b'"', b",", b"\n", b"\r", b"\t", b"{", b'{"a": ', b"[", b"}", b"1e999"),
+    *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xe9", b"PAR1", b"\x1f\x8b\x08", b"NaN", b"\\ud800"),
+]
+ENCODINGS = st.sampled_from([None, "utf-16", "utf-7", "cp1252", "gb18030", "unicode_escape"])
+
+
+@settings(max_examples=250)
+@given(
+    st.binary(max_size=97) | st.lists(st.sampled_from(PIECES), max_size=13).map(b"".join),
+    st.sampled_from(SUFFIXES),
+    ENCODINGS,
+    st.booleans(),
+)
+@example(b'"' * 40_009, ".tsv", None, False)
+@example(b"," * 40_009, ".csv", None, False)
+def test_any_bytes_are_rows_or_one_line(tmp_path_factory, content, suffix, encoding, packed):
+    path = tmp_path_factory.getbasetemp() / f"fuzz{suffix}"
+    rows, line = outcome(write(path, content, packed=packed), encoding=encoding)
+    assert bool(rows) != (str(path) in line)
+    assert "\n" not in line
+    assert all(isinstance(v, str | list) for row in rows for v in row.values.values())
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=7))
+def test_a_damaged_parquet_file_is_rows_or_one_line(tmp_path_factory, at, damage):
+    path = tmp_path_factory.getbasetemp() / "damaged.parquet"
+    parquet.write_table(pyarrow.table({"text": ["é", "b"], "n": [1, None]}), path)
+    whole = path.read_bytes()
+    at %= len(whole)
+    path.write_bytes(whole[:at] + damage + whole[at + len(damage) :])
+    rows, line = outcome(path)
+    assert bool(rows) != (str(path) in line)
+    assert "\n" not in line
+
+
+def outcome(path, **options):
+    """The rows and no words, or no rows and the words."""
+    try:
+        return list(read_rows(path, **options)), ""
+    except GlassformerError as error:
+        return [], str(error)

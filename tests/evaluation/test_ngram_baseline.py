@@ -92,7 +92,7 @@ def test_twenty_rows_are_enough_to_start():
 def test_without_validation_rows_it_takes_the_likeliest_setting():
     texts, labels = names(101)
     model = NgramBaseline.fit(texts, labels, [], np.zeros(0, dtype=int), 3)
-    assert model.described == "character 1-5-grams, C = 4"
+    assert model.described == "character 1-5-grams, C = 1"
     assert model.temperature == 1
     assert accuracy(model, *names(101, seed=2)) > 0.9
 
@@ -162,7 +162,7 @@ def test_only_the_validation_rows_choose(monkeypatch):
 
 def test_when_the_work_is_spent_the_search_stops(monkeypatch):
     monkeypatch.setattr(baseline, "WORK", 1)
-    assert fitted(101).described == "word 1-2-grams, C = 4"
+    assert fitted(101).described == "word 1-2-grams, C = 1"
 
 
 def test_of_too_many_ngrams_the_most_frequent_stay():

@@ -153,6 +153,14 @@ def test_many_classes_become_the_pairs_most_confused():
     assert "class 29" in texts_of(Report(title="t", heat_map=fewer))
 
 
+def test_numbers_stand_to_the_right_and_words_to_the_left():
+    rows = [("a", 1, "+0.100", None), ("3", 2.5, "1e-05", 7)]
+    table = Table(title="t", header=("word", "number", "written", "some"), rows=rows)
+    tags = checked(page(Report(title="t", tables=[table]))).tags
+    kinds = [attributes["class"] for tag, attributes in tags if tag == "td"]
+    assert kinds == ["text", "number", "number", "number"] * 2
+
+
 def test_a_single_point_is_a_dot():
     drawn = ElementTree.fromstring(line_chart({"loss": [(1, 2.0)]}, "loss"))
     assert len(drawn.findall("circle")) == 1

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from glassformer.data.rows import Row
+from glassformer.data.rows import Row, listed
 from glassformer.errors import GlassformerError, unknown
 
 FEW = 50  # a label has at most this many values in the sample, and each is at most this long
@@ -72,7 +72,7 @@ def find_columns(
         kind = "columns are" if len(columns) > 1 else "only column is"
         raise GlassformerError(
             f"{sample[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{', '.join(columns) or 'none'}; say which is which with --columns {example}"
+            f"{listed(columns) or 'none'}; say which is which with --columns {example}"
         )
     return {role: found[role] for role in roles if role in found}
 

@@ -6,8 +6,9 @@ person would write it, and a list of plain values stays a list (the labels of on
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from glassformer.errors import GlassformerError
@@ -41,7 +42,8 @@ class Row:
 
 def row_of(values: Mapping[Any, Any], file: str, number: int) -> Row:
     """A row of what a file holds, made text; a field too long to be meant is refused."""
-    row = Row({as_text(name): as_value(value) for name, value in values.items()}, file, number)
+    made = {column_name(name): as_value(value) for name, value in values.items()}
+    row = Row(made, file, number)
     for column, value in row.values.items():
         if len(value) > LONGEST_FIELD and isinstance(value, str):
             raise GlassformerError(
@@ -50,6 +52,21 @@ def row_of(values: Mapping[Any, Any], file: str, number: int) -> Row:
                 f"own in a folder"
             )
     return row
+
+
+def column_name(cell: Any) -> str:
+    """The name of a column on one line."""
+    return " ".join(as_text(cell).split())
+
+
+def listed(columns: Collection[str]) -> str:
+    """Columns for a message, which stays readable however many there are.
+
+    >>> listed([str(n) for n in range(99)])
+    '0, 1, 2, 3, 4, 5, 6, 7, ... (99 in all)'
+    """
+    shown = ", ".join(column[:60] for column in islice(columns, 8))
+    return shown if len(columns) <= 8 else f"{shown}, ... ({len(columns)} in all)"
 
 
 def as_value(value: Any) -> str | list[str]:

@@ -30,7 +30,7 @@ from glassformer.metrics.calibration import fit_temperature, log_loss, probabili
 from glassformer.metrics.classification import THRESHOLD, multi_label_f1_parts, share
 
 LADDER = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
-MIDDLE = 4.0
+START = 1.0
 WORK = 400_000_000  # n-grams read by all fits of a search: about a minute
 MOST_WEIGHTS = 30_000_000
 TOLERANCE, ROUNDS = 0.1, 40
@@ -43,7 +43,7 @@ class Setting:
     """What a search chooses."""
 
     analyser: Analyser
-    inverse_strength: float = MIDDLE  # C: small values regularise more
+    inverse_strength: float = START  # C: small values regularise more
     idf: bool = False
 
     def __str__(self) -> str:
@@ -151,10 +151,7 @@ class Search:
             best = self.better(best, Setting(analyser))
         self.counted = {best.setting.analyser: self.counted[best.setting.analyser]}
         best = self.climbed(best)
-        strength = best.setting.inverse_strength
-        for other in (strength, *self.steps(strength, 1)[:1]):  # idf leaves shorter vectors
-            best = self.better(best, replace(best.setting, inverse_strength=other, idf=True))
-        return best
+        return self.better(best, replace(best.setting, idf=True))
 
     def climbed(self, best: Trial) -> Trial:
         """Up the ladder of strengths as long as it helps; down if the first step up did not."""

@@ -1,8 +1,8 @@
 """Data with a name. Some is on board, some lies under `$GLASSFORMER_DATA`.
 
 Every row has the columns text, label and split (train, valid or test; empty where the split is yet
-to be chosen), and the column that says what must stay together in one split. To add a set, write a
-file with an `Entry` and list it in `CATALOG`.
+to be chosen), and the column that says what must stay together in one split; a set to pretrain on
+has no label and no split. To add a set, write a file with an `Entry` and list it in `CATALOG`.
 """
 
 from glassformer.data.catalog.entry import Entry

@@ -73,8 +73,7 @@ def document(path: Path, encoding: str | None = None) -> str:
 def check_codec(encoding: str) -> None:
     """Refuse a name that is no encoding of text."""
     try:
-        b"".decode(encoding)
-        codecs.getincrementaldecoder(encoding)
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding).close()
     except (LookupError, ValueError):
         raise GlassformerError(
             f"data.encoding: {encoding!r} is no text encoding Python knows; "
@@ -135,11 +134,11 @@ def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError
 
 def _advice(name: str, rest: bytes, mixed: bool) -> str:
     """What to do about bytes that do not decode."""
+    if name != "UTF-8":
+        return "try another data.encoding, or leave it out for UTF-8"
     guess = guess_encoding(rest)
     if guess is None:
         return "it looks like a binary file; give a file of text or a table"
-    if name != "UTF-8":
-        return "try another data.encoding, or leave it out for UTF-8"
     if mixed:
         return (
             f"the lines before are UTF-8 and this one looks like {guess}, so the file mixes "

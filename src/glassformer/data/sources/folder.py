@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from glassformer.data.rows import Row
+from glassformer.data.rows import Row, listed
 from glassformer.data.sources.decoding import document
 from glassformer.data.sources.files import kind_of, names_in
 from glassformer.data.sources.formats import is_table, reader_of
@@ -76,8 +76,8 @@ def _read_tables(files: list[Path], encoding: str | None) -> Iterator[Row]:
                 columns = list(row.values)
             if row.number == 1 and reader is not read_json_lines and set(columns) != {*row.values}:
                 raise GlassformerError(
-                    f"{file}: has columns {', '.join(row.values)} where {files[0].name} has "
-                    f"{', '.join(columns)}; tables in one folder must share their columns"
+                    f"{file}: has columns {listed(row.values)} where {files[0].name} has "
+                    f"{listed(columns)}; tables in one folder must share their columns"
                 )
             yield row
 

@@ -22,7 +22,7 @@ from itertools import chain
 from pathlib import Path
 
 from glassformer.data.columns import is_known_name
-from glassformer.data.rows import LONGEST_FIELD, Row
+from glassformer.data.rows import LONGEST_FIELD, Row, column_name, listed
 from glassformer.data.sources.decoding import LONGEST_LINE, lines
 from glassformer.data.sources.files import suffix_of
 from glassformer.errors import GlassformerError
@@ -55,7 +55,7 @@ def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
         yield Row(dict(zip(columns, row, strict=True)), str(path), cells.number)
     if header and cells.number == 0:
         raise GlassformerError(
-            f"{path}: a header ({', '.join(columns)}) and no rows below it; "
+            f"{path}: a header ({listed(columns)}) and no rows below it; "
             f"give a table with at least one row"
         )
 
@@ -118,7 +118,7 @@ class _StrictReader:
             remedy = f"quote a cell that holds a {name}" if found > wanted else "fill in what lacks"
             raise GlassformerError(
                 f"{self.where}: {found} {'cell' if found == 1 else 'cells'} where the table has "
-                f"{wanted} columns ({', '.join(self.columns)}); {remedy}"
+                f"{wanted} columns ({listed(self.columns)}); {remedy}"
             )
 
     @property
@@ -192,11 +192,11 @@ def _has_quotes(sample: str, delimiter: str) -> bool:
 
 
 def _names(path: Path, header: list[str]) -> list[str]:
-    names = [cell.strip() or str(n + 1) for n, cell in enumerate(header)]
+    names = [column_name(cell) or str(n + 1) for n, cell in enumerate(header)]
     for name, count in Counter(names).items():
         if count > 1:
             raise GlassformerError(
-                f"{path}: two columns are named {name!r} in the header ({', '.join(names)}); "
+                f"{path}: two columns are named {name!r} in the header ({listed(names)}); "
                 f"rename one of them"
             )
     return names
@@ -211,7 +211,7 @@ def _long_field(text: str, delimiter: str, quoting: int) -> int | None:
     end = re.escape(delimiter)
     bare = rf"[^{end}\r\n]*"
     quoted = rf'"[^"]*(?:""[^"]*)*"?{bare}|' if quoting != csv.QUOTE_NONE else ""
-    for column, match in enumerate(re.finditer(rf"({quoted}{bare})(?:{end}|\Z)", text)):
+    for column, match in enumerate(re.finditer(rf"({quoted}{bare})(?:{end}|[\r\n]+|\Z)", text)):
         if len(match[1]) > LONGEST_FIELD:
             return column
     return None

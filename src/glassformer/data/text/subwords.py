@@ -27,6 +27,7 @@ CUT = (
 LEAST_COUNT = 2  # what was seen once is as good as unknown, and keeps <unknown> in practice
 BYTES_AS_CHARACTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
 SCORE_DIGITS = 3
+UNSCORED = 0.03  # how far above the lowest score those lie that the library makes up
 
 
 class FromLibrary(Coder):
@@ -149,7 +150,7 @@ def _settled(learned: dict[str, float], vocabulary: int) -> list[tuple[str, floa
     """
     lowest = min(learned.values())
     scores = {
-        piece: lowest if len(piece) == 1 and score < lowest + 0.03 else score
+        piece: lowest if len(piece) == 1 and score < lowest + UNSCORED else score
         for piece, score in learned.items()
     }
     scores = {piece: round(score, SCORE_DIGITS) for piece, score in scores.items()}

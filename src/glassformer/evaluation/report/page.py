@@ -1,5 +1,6 @@
 """The page: a report as one HTML file that fetches nothing and needs no script."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from glassformer.evaluation.report import charts
@@ -165,12 +166,8 @@ def reliability(report: Report) -> str:
 
 def table_section(table: Table) -> str:
     """A table under its title; numbers to the right."""
-    numeric = [
-        any(isinstance(row[i], int | float) for row in table.rows)
-        and not any(isinstance(row[i], str) for row in table.rows)
-        for i in range(len(table.header))
-    ]
-    kinds = ["number" if is_numeric else "text" for is_numeric in numeric]
+    columns = [[row[i] for row in table.rows] for i in range(len(table.header))]
+    kinds = ["number" if all(map(is_number, column)) else "text" for column in columns]
     head = "".join(
         f'<th class="{kind}" scope="col">{escaped(name)}</th>'
         for kind, name in zip(kinds, table.header, strict=True)
@@ -186,6 +183,11 @@ def table_section(table: Table) -> str:
     note = f'<p class="quiet">{escaped(table.note)}</p>' if table.note else ""
     body = f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>"
     return section(table.title, f'<div class="wide">{body}</div>{note}')
+
+
+def is_number(value: Cell) -> bool:
+    """Whether it is read as a number, also where it comes written out."""
+    return not isinstance(value, str) or re.fullmatch(r"[+-]?[\d.,]+(e[+-]\d+)?", value) is not None
 
 
 def notes(sentences: Sequence[str]) -> str:

@@ -49,7 +49,8 @@ tbody th { font-weight: 500; }
                          white-space: nowrap; }
 .scores tbody tr:first-child > * { border-top: 1px solid var(--rule); padding-top: 0.7rem; }
 .scores tbody tr:last-child > * { padding-bottom: 0.7rem; }
-.scores tbody th { white-space: normal; }
+.scores tbody th, .scores .system { white-space: normal; }
+.scores .system { min-width: 7rem; }
 .scores .picture { width: 40%; min-width: 7rem; vertical-align: middle; }
 .scores .ours { font-weight: 600; }
 .heat { width: auto; font-size: 0.85rem; }

@@ -1,0 +1,129 @@
+"""What a person sees while something takes time, on standard error.
+
+In a terminal a bar moves; in a log file a line appears now and then; `quiet` says nothing.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from glassformer.training.plan import Event, Step, Validation
+
+LINE_EVERY = 10.0  # seconds between lines of a log
+
+
+class Display:
+    """Says things and shows progress.
+
+    Args:
+        quiet: Say nothing.
+    """
+
+    def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
+        self.quiet = quiet
+        self.console = console or Console(stderr=True, highlight=False)
+
+    @property
+    def moves(self) -> bool:
+        """Whether someone watches a terminal where a bar can move."""
+        return self.console.is_terminal and not self.quiet
+
+    def say(self, sentence: str) -> None:
+        """One line."""
+        if not self.quiet:
+            self.console.print(sentence, markup=False, soft_wrap=True)
+
+    def show(self, table: Table) -> None:
+        """A table."""
+        if not self.quiet:
+            self.console.print(table)
+
+    @contextmanager
+    def counting(self, what: str) -> Iterator[Callable[[int], None]]:
+        """For work of unknown length: a count that rises."""
+        if not self.moves:
+            yield lambda count: None
+            return
+        columns = SpinnerColumn(), TextColumn(f"{what}: {{task.completed:,}}"), TimeElapsedColumn()
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task(what, total=None)
+            yield lambda count: progress.update(task, completed=count)
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """For work that says nothing of how far it is."""
+        with self.console.status(what) if self.moves else nullcontext():
+            yield
+
+    def follow(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
+        """The same events, shown as they pass."""
+        shown = self._bar(events, steps, what) if self.moves else self._lines(events, steps, what)
+        yield from events if self.quiet else shown
+
+    def _bar(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
+        columns = (
+            TextColumn(what),
+            BarColumn(),
+            TextColumn("{task.completed:,}/{task.total:,}  {task.fields[said]}"),
+        )
+        pace = Pace(steps)
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task(what, total=steps, said="")
+            for event in events:
+                if isinstance(event, Step):
+                    progress.update(task, completed=event.step, said=pace.said(event))
+                else:
+                    progress.console.print(validated(event), markup=False)
+                yield event
+
+    def _lines(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
+        pace, last = Pace(steps), 0.0
+        for event in events:
+            if isinstance(event, Validation):
+                self.say(validated(event))
+            elif time.monotonic() - last > LINE_EVERY or event.step == steps:
+                self.say(f"{what} {event.step:,}/{steps:,}  {pace.said(event)}")
+                last = time.monotonic()
+            yield event
+
+
+class Pace:
+    """How fast it goes, and how long is left."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self.started = steps, time.monotonic()
+        self.first: int | None = None
+
+    def said(self, event: Step) -> str:
+        """Loss, rate, tokens a second and time left, in one line."""
+        self.first = event.step - 1 if self.first is None else self.first
+        done, spent = event.step - self.first, time.monotonic() - self.started
+        left = spent / done * (self.steps - event.step)
+        return (
+            f"loss {event.loss:.3f}  rate {event.rate:.1e}  "
+            f"{event.tokens_per_second:,.0f} tokens/s  {clock(left)} left"
+        )
+
+
+def validated(event: Validation) -> str:
+    """A validation in one line."""
+    scores = "  ".join(f"{name} {value:.4f}" for name, value in event.scores.items())
+    return f"step {event.step:,}  validation: {scores}{'  (best so far)' if event.best else ''}"
+
+
+def clock(seconds: float) -> str:
+    """A duration as people say it.
+
+    >>> clock(75), clock(3700), clock(0.4)
+    ('1m15s', '1h01m', '0s')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"

@@ -1,0 +1,71 @@
+"""What happened, a line of JSON an event, and the same for TensorBoard where it is installed."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from glassformer.training.plan import Event, Step
+from glassformer.training.weights import write_text
+
+
+class Log:
+    """metrics.jsonl, from this step on; what an interrupted run wrote later is forgotten."""
+
+    def __init__(self, metrics: Path, board: Path, step: int) -> None:
+        self.metrics = metrics
+        kept = [line for line in read(metrics) if line["step"] <= step]
+        write_text("".join(json.dumps(line) + "\n" for line in kept), metrics)
+        self.board = open_board(board, step)
+
+    def write(self, event: Event) -> None:
+        """Add an event."""
+        line = asdict(event)
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if self.board is not None:
+            numbers = {k: v for k, v in line.items() if k != "step"}
+            scores = numbers if isinstance(event, Step) else event.scores
+            group = "train" if isinstance(event, Step) else "valid"
+            for name, value in scores.items():
+                self.board.add_scalar(f"{group}/{name}", value, event.step)
+
+    def close(self) -> None:
+        """Flush what TensorBoard holds back."""
+        if self.board is not None:
+            self.board.close()
+
+
+def read(metrics: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a metrics file; half a line at the end, left by a kill, is passed over."""
+    if not metrics.exists():
+        return
+    for line in metrics.read_text(encoding="utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            return
+
+
+def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
+    """By name, the loss while training and every score on the validation part."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in read(metrics):
+        numbers = (
+            {f"validation {name}": value for name, value in line["scores"].items()}
+            if "scores" in line
+            else {"training loss": line["loss"]}
+        )
+        for name, value in numbers.items():
+            found.setdefault(name, []).append((line["step"], value))
+    return found
+
+
+def open_board(folder: Path, step: int) -> Any:
+    """A writer of TensorBoard's files, or None where it is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder), purge_step=step + 1)

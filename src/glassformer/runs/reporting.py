@@ -1,0 +1,125 @@
+"""The report at the end: how good a run is, beside an honest baseline on the same rows."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from glassformer.errors import GlassformerError
+from glassformer.evaluation.baseline import NgramBaseline
+from glassformer.evaluation.report import (
+    Report,
+    Sections,
+    classification_sections,
+    comparison_table,
+    write_report,
+)
+from glassformer.metrics.score import Score
+from glassformer.runs.display import Display, clock
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.log import curves
+from glassformer.runs.teaching import Taught
+from glassformer.tasks.class_answers import ClassAnswers
+from glassformer.tasks.classify import Classify
+from glassformer.training.feeding import part_batches
+
+MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
+OURS = "this model"
+
+
+def report_on(taught: Taught, folder: RunFolder, display: Display, command: str = "") -> Report:
+    """Score a run on the part held out, train the baseline, and write report.json and .html."""
+    job = taught.job
+    part = "test" if len(job.lengths("test")) else "valid"
+    notes = intake_notes(folder)
+    scores: dict[str, dict[str, Score]] = {}
+    tables, sections = [], None
+    if len(job.lengths(part)):
+        with torch.no_grad(), taught.plan.machine.autocast(), display.waiting("evaluating"):
+            answers = job.answers(taught.model, part_batches(job, taught.plan, part))
+        scores[OURS] = job.scores(answers)
+        if part == "valid":
+            notes.append(
+                "There is no test part: these rows also chose the model, so the scores flatter it."
+            )
+        if isinstance(job, Classify):
+            sections = sections_of(job, answers, part)
+            with display.waiting("training the baseline"):
+                name, theirs = baseline(job, part, notes)
+            if theirs is not None:
+                scores[name] = job.scores(theirs)
+                tables.append(comparison_table(job.compare(answers, theirs), OURS, name))
+    report = Report(
+        title=folder.path.name,
+        facts=facts(taught, folder, part) | ({"command": command} if command else {}),
+        scores=scores,
+        curves=curves(folder.metrics),
+        tables=[*(sections.tables if sections else ()), *tables],
+        heat_map=sections.heat_map if sections else None,
+        reliability=sections.reliability if sections else (),
+        notes=notes,
+    )
+    write_report(report, folder.path)
+    return report
+
+
+def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int | float | None]:
+    """What was run, on what, and how."""
+    config, rows = taught.config, folder.intake().get("counts", {})
+    counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    return {
+        "job": config.job,
+        "data": ", ".join(config.data.files),
+        "rows": counted,
+        "scored on": f"{part} part",
+        "parameters": sum(p.numel() for p in taught.model.parameters()),
+        "steps": taught.plan.steps,
+        "time learning": clock(taught.seconds),
+        "machine": taught.plan.machine.described,
+        "seed": config.seed,
+        "glassformer": config.version,
+    }
+
+
+def intake_notes(folder: RunFolder) -> list[str]:
+    """What was left out of the data."""
+    return [
+        f"Left out: {entry['count']:,} rows with {reason}, the first is {entry['first']}."
+        for reason, entry in folder.intake().get("skipped", {}).items()
+    ]
+
+
+def sections_of(job: Classify, answers: ClassAnswers, part: str) -> Sections:
+    """What a classifier's report shows besides scores."""
+    assert job.samples is not None
+    texts = job.samples.texts(part)
+    return classification_sections(answers.labels, answers.probabilities(), job.labels.names, texts)
+
+
+def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnswers | None]:
+    """N-grams and a linear model, trained and chosen on the same parts as ours."""
+    assert job.samples is not None
+    rows = {name: job.samples.rows(name) for name in ("train", "valid", part)}
+    if len(rows["train"]) > MOST_ROWS:
+        chosen = np.random.default_rng(job.config.seed).permutation(rows["train"])[:MOST_ROWS]
+        rows["train"] = np.sort(chosen)
+        notes.append(f"The baseline learned from {MOST_ROWS:,} of the training rows.")
+    texts = {name: [job.samples[n]["text"] for n in some] for name, some in rows.items()}
+    truth = {name: job.truth[some] for name, some in rows.items()}
+    try:
+        fitted = NgramBaseline.fit(
+            texts["train"], truth["train"], texts["valid"], truth["valid"], len(job.labels.names)
+        )
+    except GlassformerError as error:  # scikit-learn is not installed
+        notes.append(f"No baseline: {error}")
+        return "", None
+    return f"n-grams ({fitted.described})", as_answers(
+        fitted.probabilities(texts[part]), truth[part]
+    )
+
+
+def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:
+    """Probabilities as what our own models say."""
+    safe: Any = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
+    logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
+    return ClassAnswers(logits.astype(np.float32), labels.astype(np.int64))

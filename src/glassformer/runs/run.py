@@ -1,0 +1,151 @@
+"""A finished run: predict with it, evaluate it."""
+
+import html
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from glassformer.config import DataConfig, MachineConfig
+from glassformer.config.run import Config
+from glassformer.data.intake import Taken, take_in
+from glassformer.errors import GlassformerError
+from glassformer.metrics.paired import Comparison
+from glassformer.metrics.score import Score
+from glassformer.runs.folder import RunFolder
+from glassformer.tasks.job import Job, Prediction
+from glassformer.training.feeding import part_batches
+from glassformer.training.machine import Machine, choose_machine
+from glassformer.training.plan import Plan
+from glassformer.training.weights import put_weights, read_tensors
+
+
+class Run:
+    """A model and all that is needed to use it. Made by `glassformer.load` and `.train`.
+
+    Args:
+        path: The run folder.
+        device: Where the model runs.
+    """
+
+    def __init__(self, path: str | Path, *, device: str = "auto") -> None:
+        self.folder = RunFolder(Path(path))
+        self.config: Config = self.folder.config()
+        if not self.folder.model.exists():
+            raise GlassformerError(
+                f"{path}: is not trained to its end; go on with `glassformer resume {path}`"
+            )
+        asked = replace(self.config.machine, device=device)
+        self.machine: Machine = choose_machine(asked if device != "auto" else MachineConfig())
+
+    @cached_property
+    def job(self) -> Job[Any, Any, Any]:
+        """The job it does."""
+        return self.folder.job(self.config, None)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The trained model."""
+        model = self.job.model()
+        put_weights(model, read_tensors(self.folder.model), str(self.folder.model))
+        return model.to(self.machine.device).eval()
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """What report.json says; empty when there is none."""
+        path = self.folder.report
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def predict(self, inputs: str | Iterable[str]) -> Any:
+        """What it says: one Prediction for one text, a list for several."""
+        if isinstance(inputs, str):
+            return next(self.predict_each([inputs]))
+        return list(self.predict_each(inputs))
+
+    def predict_each(self, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """What it says, one after the other, as the inputs come."""
+        self.model.eval()
+        with torch.no_grad(), self.machine.autocast():
+            yield from self.job.predict(self.model, inputs)
+
+    def evaluate(self, *data: str | Path, against: "Run | None" = None) -> "Evaluation":
+        """How good it is on these data, and how far better than another run."""
+        ours, taken = self._answers(data)
+        comparison = None
+        if against is not None:
+            if against.config.job != self.config.job:
+                raise GlassformerError(
+                    f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
+                    f"compare two runs of one job"
+                )
+            theirs, _ = against._answers(data)
+            comparison = self.job.compare(ours, theirs)
+        return Evaluation(self.job.scores(ours), taken, comparison)
+
+    def _answers(self, data: tuple[str | Path, ...]) -> tuple[Any, Taken]:
+        """What it says about all rows of some files."""
+        with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
+            place, asked = Path(scratch), self.config.data
+            config = DataConfig(
+                test=tuple(map(str, data)), columns=asked.columns, encoding=asked.encoding
+            )
+            samples, taken = take_in(config, self.job.roles, place)
+            self.job.index(samples, place)
+            job = self.folder.job(self.config, place)
+            plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
+            with torch.no_grad(), self.machine.autocast():
+                return job.answers(self.model, part_batches(job, plan, "test")), taken
+
+    def __repr__(self) -> str:
+        ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
+        said = ", ".join(f"{name} {score['value']:.3f}" for name, score in ours.items())
+        return f"Run({str(self.folder.path)!r}, {self.config.job}{': ' + said if said else ''})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: what it is, and its scores beside the baseline's."""
+        scores = self.report.get("scores", {})
+        names = list(next(iter(scores.values()), {}))
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        rows = "".join(
+            f"<tr><td>{html.escape(system)}</td>"
+            + "".join(f"<td>{_shown(found.get(name))}</td>" for name in names)
+            + "</tr>"
+            for system, found in scores.items()
+        )
+        title = f"{html.escape(self.config.job)}: {html.escape(str(self.folder.path))}"
+        return f"<b>{title}</b><table><tr><th></th>{head}</tr>{rows}</table>"
+
+
+class Evaluation:
+    """Scores with intervals, the rows behind them, and the comparison with another run."""
+
+    def __init__(
+        self,
+        scores: dict[str, Score],
+        taken: Taken,
+        comparison: dict[str, Comparison] | None,
+    ) -> None:
+        self.scores, self.taken, self.comparison = scores, taken, comparison
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        values: dict[str, Any] = {
+            "rows": sum(self.taken.counts.values()),
+            "scores": {name: score.as_values() for name, score in self.scores.items()},
+            "skipped": {reason: entry.count for reason, entry in self.taken.skipped.items()},
+        }
+        if self.comparison is not None:
+            values["against"] = {n: found.as_values() for n, found in self.comparison.items()}
+        return values
+
+
+def _shown(score: dict[str, float] | None) -> str:
+    if score is None:
+        return ""
+    return f"{score['value']:.3f} <small>[{score['low']:.3f}, {score['high']:.3f}]</small>"

@@ -26,6 +26,9 @@ MARKS: dict[bytes, str] = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
+# Codecs of text that no file is written in; some of them can decode to half a surrogate pair.
+NOT_FOR_FILES = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
+
 
 def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iterator[str]:
     r"""The lines of a file, each with its end, never more of it in memory than one.
@@ -74,6 +77,8 @@ def check_codec(encoding: str) -> None:
     """Refuse a name that is no encoding of text."""
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=encoding).close()
+        if codecs.lookup(encoding).name.replace("_", "-") in NOT_FOR_FILES:
+            raise LookupError
     except (LookupError, ValueError):
         raise GlassformerError(
             f"data.encoding: {encoding!r} is no text encoding Python knows; "
@@ -102,34 +107,44 @@ def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
 
 def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError:
     """The words for a file that does not decode: the first bad line and byte, and a guess."""
+    try:
+        found = _first_bad_byte(path, codec)
+    except UnicodeError:  # a codec that keeps no account of where it is
+        found = None
+    if found is None:
+        return GlassformerError(
+            f"{path}: cannot be read as {codec} ({reason(error)}); try another data.encoding"
+        )
+    line, position, rest, mixed = found
     name = "UTF-8" if codec in ("utf-8", "utf-8-sig") else codec
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
-    number, offset, plain = 1, 0, True
-    with opened(path) as stream:
-        while True:
-            chunk = stream.read(BUFFER)
-            offset += len(chunk)
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as found:
-                rest = found.object[found.start :]  # from the first bad byte on
-                before = decoder.decode(chunk[: max(0, len(chunk) - len(rest))])
-                number += before.count("\n")
-                at = f"byte 0x{rest[0]:02x} at position {offset - len(rest)}"
-                mixed = not (plain and before.isascii())
-                return GlassformerError(
-                    f"{path} line {number}: not valid {name} ({at}); {_advice(name, rest, mixed)}"
-                )
-            except UnicodeError as found:
-                error = found
-                break
-            number += text.count("\n")
-            plain = plain and text.isascii()
-            if not chunk:
-                break
     return GlassformerError(
-        f"{path}: cannot be read as {codec} ({reason(error)}); try another data.encoding"
+        f"{path} line {line}: not valid {name} (byte 0x{rest[0]:02x} at position {position}); "
+        f"{_advice(name, rest, mixed)}"
     )
+
+
+def _first_bad_byte(path: Path, codec: str) -> tuple[int, int, bytes, bool] | None:
+    """Its line, its position, the bytes from it on, and whether others than ASCII went before."""
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
+    line, position, mixed = 1, 0, False
+    with opened(path) as stream:
+        while chunk := stream.read(BUFFER):
+            position += len(chunk)
+            rest = b""
+            try:
+                text = decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                rest = error.object[error.start :]
+                text = decoder.decode(chunk[: max(0, len(chunk) - len(rest))])
+            line += text.count("\n")
+            mixed = mixed or not text.isascii()
+            if rest:
+                return line, position - len(rest), rest, mixed
+        try:
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            return line, position - len(error.object), error.object, mixed
+    return None
 
 
 def _advice(name: str, rest: bytes, mixed: bool) -> str:

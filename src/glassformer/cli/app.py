@@ -9,8 +9,11 @@ To add a command, write one function under `@app.command()`, with a sentence of 
 Import torch, and whatever imports it, inside the function: `--help` must answer at once.
 """
 
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -18,7 +21,10 @@ from rich.console import Console
 from rich.text import Text
 
 from glassformer import __version__
-from glassformer.cli import bench
+from glassformer.cli import bench, runs
+from glassformer.cli.reproduce import reproduce
+from glassformer.cli.train import resume, train
+from glassformer.cli.use import evaluate, predict
 from glassformer.errors import GlassformerError
 
 app = typer.Typer(
@@ -26,19 +32,55 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+for command in (train, resume, predict, evaluate, reproduce):
+    app.command()(command)
+app.add_typer(runs.app, name="runs")
 app.add_typer(bench.app, name="bench")
+
+
+class Interrupted(BaseException):
+    """Someone pressed Ctrl-C."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return what the shell should see."""
     try:
-        typer.main.get_command(app)(args=argv, prog_name="glassformer")
+        with interruptible():
+            typer.main.get_command(app)(args=argv, prog_name="glassformer")
     except GlassformerError as error:
-        print(f"glassformer: {error}", file=sys.stderr)
+        print(f"glassformer: {one_line(str(error))}", file=sys.stderr)
         return 1
+    except Interrupted:
+        print("glassformer: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # whoever read the results has seen enough
+        sys.stderr.close()
+        return 0
     except SystemExit as stop:
         return int(stop.code or 0)
     return 0
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise what no library mistakes for an answer of the person."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def one_line(text: str) -> str:
+    """Without line breaks and what a terminal would obey, whatever a file's name holds."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _print_version(asked: bool) -> bool:

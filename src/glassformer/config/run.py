@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from glassformer.config.checks import require
+from glassformer.config.checks import choose, require
 from glassformer.config.data import DataConfig
 from glassformer.config.model import ModelConfig
 from glassformer.config.training import MachineConfig, TrainConfig
@@ -13,6 +13,7 @@ from glassformer.config.values import build, plain, read_values, to_toml
 from glassformer.errors import GlassformerError
 
 JOB_NAMES = ("classify", "pretrain")
+PRETRAIN_NAMES = ("no", "auto", "yes")
 FORMAT = 1  # of a run folder; raised when an older program could not read it
 
 
@@ -22,6 +23,7 @@ class Config:
 
     Args:
         origin: The run whose parts it began with.
+        pretrain: Whether it learns its texts first; `auto` until a trial has decided.
         version: Of the program that wrote it.
         task: The job's own settings, a record that its Task names.
     """
@@ -34,10 +36,12 @@ class Config:
     machine: MachineConfig = field(default_factory=MachineConfig)
     seed: int = 0
     origin: str | None = None
+    pretrain: str = "no"
     format: int = FORMAT
     version: str = ""
 
     def __post_init__(self) -> None:
+        choose("pretrain", self.pretrain, PRETRAIN_NAMES)
         require(self.seed >= 0, f"seed must be 0 or more, got {self.seed}")
 
     def to_toml(self) -> str:

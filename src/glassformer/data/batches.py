@@ -6,7 +6,7 @@ gives the same, and training goes on from any batch at once.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -26,6 +26,8 @@ def epoch_batches(
     lengths: Lengths, budget: int, *, padded: bool, seed: int, epoch: int
 ) -> list[Rows]:
     """The rows of each batch of an epoch, in a random order of rows of about one length."""
+    if not len(lengths):
+        return []
     dice = np.random.default_rng([SALTS["order"], seed, epoch])
     order = dice.permutation(len(lengths))
     pool = max(1, round(POOL * budget / max(1.0, float(lengths.mean()))))
@@ -47,8 +49,18 @@ def row_dice(seed: int, epoch: int, row: int) -> np.random.Generator:
     return np.random.default_rng([SALTS["row"], seed, epoch, row])
 
 
-def ahead(make: Callable[[Job], Made], jobs: Iterable[Job], workers: int) -> Iterator[Made]:
-    """What `make` makes of each job, in order, prepared by threads while the caller works."""
+def dealt(rows: Rows, processes: int) -> list[Rows]:
+    """The rows of a batch, dealt out like cards: as each batch is sorted by length, evenly."""
+    return [rows[process::processes] for process in range(processes)]
+
+
+def ahead(
+    make: Callable[[Job], Made], jobs: Iterable[Job], workers: int
+) -> Generator[Made, None, None]:
+    """What `make` makes of each job, in order, prepared by threads while the caller works.
+
+    Close it, or run it to its end, and the threads are gone.
+    """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="batches")
     waiting: deque[Future[Made]] = deque()
     try:

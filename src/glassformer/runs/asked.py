@@ -25,7 +25,10 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """A training that a person asks for; every field is an option of `glassformer train`."""
+    """A training that a person asks for; every field is an option of `glassformer train`.
+
+    `values` are settings as a recipe holds them, below the file and all others.
+    """
 
     job: str
     data: tuple[str, ...]
@@ -36,6 +39,7 @@ class Asked:
     group: str | None = None
     size: str | None = None
     config: Path | None = None
+    values: Values = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     steps: int | None = None
     epochs: float | None = None
@@ -82,7 +86,9 @@ class Asked:
 
     def _values(self) -> Values:
         """What the person said, as nested values."""
-        values = {} if self.config is None else read_values(self.config)
+        values = dict(self.values)
+        if self.config is not None:
+            values = laid_over(values, read_values(self.config))
         for key in ("job", "format", "version"):
             values.pop(key, None)
         for setting in self.settings:

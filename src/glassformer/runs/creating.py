@@ -50,6 +50,8 @@ def create(asked: Asked, display: Display) -> RunFolder:
             folder.job(config, None).index(samples, folder.data)
         job = folder.job(config, folder.data)
         config = settle_steps(config, job)
+        if asked.pretrain and asked.origin is None and config.job == "classify":
+            config = replace(config, pretrain="auto" if config.pretrain == "no" else "yes")
         if asked.origin is not None:
             torch.manual_seed(config.seed)
             model = job.model()

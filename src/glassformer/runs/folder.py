@@ -27,9 +27,10 @@ from glassformer.training.weights import write_text
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where a run lives."""
+    """Where a run lives; `samples` is where its data are, if not in it."""
 
     path: Path
+    samples: Path | None = None
 
     @property
     def config_file(self) -> Path:
@@ -37,7 +38,7 @@ class RunFolder:
 
     @property
     def data(self) -> Path:
-        return self.path / "data"
+        return self.samples or self.path / "data"
 
     @property
     def initial(self) -> Path:
@@ -70,6 +71,11 @@ class RunFolder:
                 f"{self.config_file}: unknown job {values['job']!r}; the jobs are {', '.join(JOBS)}"
             )
         return config_of(values, JOBS[values["job"]].settings)
+
+    @property
+    def pretrain(self) -> "RunFolder":
+        """The run that learned the texts first, over the same data."""
+        return RunFolder(self.path / "pretrain", self.data)
 
     def write_config(self, config: Config) -> None:
         """Replace config.toml."""

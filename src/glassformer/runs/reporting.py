@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import torch
 
 from glassformer.errors import GlassformerError
 from glassformer.evaluation.baseline import NgramBaseline
@@ -18,10 +17,10 @@ from glassformer.metrics.score import Score
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.log import curves
-from glassformer.runs.teaching import Taught
+from glassformer.runs.pretraining import decision_note
+from glassformer.runs.teaching import Taught, answers_on
 from glassformer.tasks.class_answers import ClassAnswers
 from glassformer.tasks.classify import Classify
-from glassformer.training.feeding import part_batches
 
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 OURS = "this model"
@@ -31,12 +30,12 @@ def report_on(taught: Taught, folder: RunFolder, display: Display, command: str 
     """Score a run on the part held out, train the baseline, and write report.json and .html."""
     job = taught.job
     part = "test" if len(job.lengths("test")) else "valid"
-    notes = intake_notes(folder)
+    notes = [*intake_notes(folder), *decision_note(folder)]
     scores: dict[str, dict[str, Score]] = {}
     tables, sections = [], None
     if len(job.lengths(part)):
-        with torch.no_grad(), taught.plan.machine.autocast(), display.waiting("evaluating"):
-            answers = job.answers(taught.model, part_batches(job, taught.plan, part))
+        with display.waiting("evaluating"):
+            answers = answers_on(job, taught.model, taught.plan, part)
         scores[OURS] = job.scores(answers)
         if part == "valid":
             notes.append(
@@ -116,6 +115,17 @@ def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnsw
     return f"n-grams ({fitted.described})", as_answers(
         fitted.probabilities(texts[part]), truth[part]
     )
+
+
+def baseline_seconds(folder: RunFolder) -> float:
+    """About how long the baseline will take: it reads every n-gram once a label, some times."""
+    config = folder.config()
+    job = folder.job(config, folder.data)
+    if not isinstance(job, Classify) or job.samples is None:
+        return 0.0
+    megabytes = job.samples.records.rows.lengths.sum() / 1e6
+    labels = len(job.labels.names)
+    return 5.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
 
 def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from torch import nn
 
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
-from glassformer.data.intake import Taken, take_in
+from glassformer.data.columns import find_columns
+from glassformer.data.intake import LOOKED_AT, Taken, take_in
+from glassformer.data.rows import Row
+from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
@@ -91,16 +95,38 @@ class Run:
     def _answers(self, data: tuple[str | Path, ...]) -> tuple[Any, Taken]:
         """What it says about all rows of some files."""
         with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
-            place, asked = Path(scratch), self.config.data
-            config = DataConfig(
-                test=tuple(map(str, data)), columns=asked.columns, encoding=asked.encoding
-            )
+            place, names = Path(scratch), tuple(map(str, data))
+            encoding = self.config.data.encoding
+            config = DataConfig(test=names, columns=self._columns(names), encoding=encoding)
             samples, taken = take_in(config, self.job.roles, place)
             self.job.index(samples, place)
             job = self.folder.job(self.config, place)
             plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
                 return job.answers(self.model, part_batches(job, plan, "test")), taken
+
+    def texts_of(self, rows: Iterable[Row]) -> Iterator[str]:
+        """The texts of a table's rows, from the column that was trained on, or the likeliest."""
+        rest = iter(rows)
+        head = list(islice(rest, LOOKED_AT))
+        given = {role: name for role, name in self._trained_columns(head).items() if role == "text"}
+        column = find_columns(head, ["text"], given)["text"]
+        return (str(row[column]) for row in chain(head, rest))
+
+    def _columns(self, names: Iterable[str]) -> dict[str, str]:
+        """The columns that were trained on, as far as these files have them."""
+        found: dict[str, str] = {}
+        for name in names:
+            if Path(name).exists():
+                head = list(islice(read_rows(Path(name)), 1))
+                found |= self._trained_columns(head)
+        return found | dict(self.config.data.columns)
+
+    def _trained_columns(self, head: list[Row]) -> dict[str, str]:
+        known = self.folder.intake().get("columns", {})
+        there = set(head[0].values) if head else set()
+        roles = [role.removesuffix("?") for role in self.job.roles]
+        return {role: known[role] for role in roles if known.get(role) in there}
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
@@ -135,9 +161,11 @@ class Evaluation:
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
+        scores = {name: score.as_values() for name, score in self.scores.items()}
         values: dict[str, Any] = {
+            **scores,
+            "scores": scores,
             "rows": sum(self.taken.counts.values()),
-            "scores": {name: score.as_values() for name, score in self.scores.items()},
             "skipped": {reason: entry.count for reason, entry in self.taken.skipped.items()},
         }
         if self.comparison is not None:

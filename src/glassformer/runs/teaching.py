@@ -33,13 +33,13 @@ class Taught:
     seconds: float
 
 
-def teach(folder: RunFolder, display: Display, clock_: Clock | None = None) -> Taught:
-    """Train a run to its end and keep the best model."""
+def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Taught:
+    """Train a run to its end and keep the best model; `deadline` is for a run given by time."""
     config, machine = folder.config(), choose_machine(folder.config().machine)
     job = folder.job(config, folder.data)
     model = begin(job, config, folder).to(machine.device)
     if config.train.steps is None:
-        steps = steps_in(config, job, machine, clock_ or Clock(config.train.time or 0.0))
+        steps = steps_in(config, job, machine, deadline or Clock(config.train.time or 0.0))
         config = replace(config, train=replace(config.train, steps=steps))
         folder.write_config(config)
         display.say(f"{clock(config.train.time or 0)} are enough for {steps:,} steps")
@@ -59,9 +59,15 @@ def teach(folder: RunFolder, display: Display, clock_: Clock | None = None) -> T
     display.say(f"trained for {clock(time.perf_counter() - started)}")
     keep_best(state, plan, folder)
     if len(job.lengths("valid")):
-        with torch.no_grad(), machine.autocast():
-            job.finish(job.answers(model, part_batches(job, plan, "valid")))
+        job.finish(answers_on(job, model, plan, "valid"))
     return Taught(config, job, model, plan, state.progress.seconds)
+
+
+def answers_on(job: Job[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
+    """What a model says about all rows of a part."""
+    model.eval()
+    with torch.no_grad(), plan.machine.autocast():
+        return job.answers(model, part_batches(job, plan, part))
 
 
 def begin(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:

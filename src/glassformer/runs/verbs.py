@@ -8,9 +8,11 @@ from glassformer.runs.asked import Asked
 from glassformer.runs.creating import create
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.reporting import report_on
+from glassformer.runs.pretraining import learn_texts_first
+from glassformer.runs.reporting import baseline_seconds, report_on
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import teach
+from glassformer.runs.timing import Clock
 
 
 def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run:
@@ -32,9 +34,11 @@ def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run
 
 def train_as(asked: Asked, display: Display, command: str = "") -> Run:
     """Train what a person asked for."""
+    wanted = asked.settle().train.time
+    deadline = None if wanted is None else Clock(wanted)
     folder = create(asked, display)
     display.say(f"run folder: {folder.path}")
-    return bring_to_end(folder, display, command)
+    return bring_to_end(folder, display, deadline, command)
 
 
 def resume(path: str | Path, *, quiet: bool = False) -> Run:
@@ -48,9 +52,16 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
     return bring_to_end(folder, display)
 
 
-def bring_to_end(folder: RunFolder, display: Display, command: str = "") -> Run:
-    """Train, keep the best, and report."""
-    taught = teach(folder, display)
+def bring_to_end(
+    folder: RunFolder, display: Display, deadline: Clock | None = None, command: str = ""
+) -> Run:
+    """Learn the texts first where that helps, train, keep the best, and report."""
+    wanted = folder.config().train.time
+    if wanted is not None:
+        deadline = deadline or Clock(wanted)
+        deadline.reserve = baseline_seconds(folder)
+    learn_texts_first(folder, display, deadline)
+    taught = teach(folder, display, deadline)
     report_on(taught, folder, display, command)
     return Run(folder.path)
 

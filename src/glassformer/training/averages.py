@@ -28,6 +28,12 @@ class MovingAverage:
             else:
                 tensor.copy_(weights[name])
 
+    @torch.no_grad()
+    def put(self, weights: Weights) -> None:
+        """Go on from an average that was saved."""
+        for name, tensor in self.weights.items():
+            tensor.copy_(weights[name])
+
 
 def mean(many: Iterable[Weights]) -> Weights:
     """The mean of several sets of the same weights; counters are the first one's."""

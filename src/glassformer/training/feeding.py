@@ -1,12 +1,13 @@
 """Batches on their way to the model, prepared ahead by threads."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
 
 from glassformer.data.batches import ahead, epoch_batches, ordered_batches
+from glassformer.errors import GlassformerError
 from glassformer.tasks.base import SomeBatch, Task
 from glassformer.training.plan import Plan
 
@@ -33,7 +34,7 @@ def training_batches(
     return ahead(make, places(task, plan, epoch, batch), plan.data.workers)
 
 
-def part_batches(task: Task, plan: Plan, part: str) -> Iterator[SomeBatch]:
+def part_batches(task: Task, plan: Plan, part: str) -> Generator[SomeBatch, None, None]:
     """Every row of a part once, without anything random."""
     chosen = ordered_batches(task.lengths(part), plan.data.batch_tokens, padded=task.padded)
     device = plan.machine.device
@@ -44,6 +45,8 @@ def places(task: Task, plan: Plan, epoch: int, batch: int) -> Iterator[Place]:
     """The way through the epochs, from this batch on."""
     while True:
         rows = one_epoch(task, plan, epoch)
+        if not rows:
+            raise GlassformerError("the training part has no rows; give it some")
         for at in range(batch, len(rows)):
             ends = at + 1 == len(rows)
             yield Place(epoch, rows[at], epoch + ends, 0 if ends else at + 1)

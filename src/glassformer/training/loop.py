@@ -7,8 +7,10 @@ read from the device only when they are reported.
 import math
 import time
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -58,55 +60,73 @@ def learn(
     step = state.progress.step = state.progress.step + 1
     count = torch.zeros((), device=plan.machine.device)
     for number, batch in enumerate(batches):
-        seed = (plan.seed * 1_000_003 + step) * 1_009 + number
+        dice = dice_seed(plan.seed, step, number)
         with plan.machine.autocast():
-            total, loss = objective(model, task, batch, plan.train.regularise, seed)
+            total, loss = objective(model, task, batch, plan.train.regularise, dice)
         total.backward()
         count += loss.count
         tally.add(loss.total, loss.count, batch.tokens)
     gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
     torch._foreach_div_(gradients, count.clamp(min=1e-12))
-    tally.norm = nn.utils.get_total_norm(gradients)
+    norm = nn.utils.get_total_norm(gradients)
+    tally.norm = torch.maximum(tally.norm, norm)
     if plan.train.clip:
-        nn.utils.clip_grads_with_norm_(state.model.parameters(), plan.train.clip, tally.norm)
+        nn.utils.clip_grads_with_norm_(state.model.parameters(), plan.train.clip, norm)
     state.optimisers.step(rate_at(step, plan.steps, plan.train.optimiser))
     if state.average is not None:
         state.average.update(weights_of(state.model), step)
 
 
 def check_and_save(state: State, model: nn.Module, task: Task, plan: Plan) -> Iterator[Event]:
-    """Validate and save where it is due; the checkpoint is there when the event is told."""
-    step, validation = state.progress.step, None
+    """Validate and save where it is due.
+
+    A step is told before it is saved: after a kill, a log that forgets what came after the last
+    checkpoint misses nothing and says nothing twice.
+    """
+    step = state.progress.step
     if plan.validates(step) and len(task.lengths("valid")):
         with using(state.model, state.useful):
             scores = validate(model, task, plan)
-        validation = Validation(step, scores, enter(state, task, plan, scores[task.goal]))
+        yield Validation(step, scores, enter(state, task, plan, scores[task.goal]))
     if plan.checkpoints is not None and plan.saves(step):
-        state.save(plan.checkpoints, plan.keeps)
-    if validation is not None:
-        yield validation
+        state.save(plan.checkpoints)
 
 
 def validate(model: nn.Module, task: Task, plan: Plan, part: str = "valid") -> dict[str, float]:
     """The job's scores on a part."""
     was_training = model.training
     model.eval()
-    with torch.no_grad(), plan.machine.autocast():
-        scores = task.score(model, part_batches(task, plan, part))
-    model.train(was_training)
-    return scores
+    try:
+        with (
+            torch.no_grad(),
+            plan.machine.autocast(),
+            closing(part_batches(task, plan, part)) as batches,
+        ):
+            return task.score(model, batches)
+    finally:
+        model.train(was_training)
 
 
 def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
     """Enter a score in the book of the best, and stop when patience runs out. Is it the best?"""
     progress, sign = state.progress, 1 if task.higher_is_better else -1
-    best = not progress.best or sign * score > sign * progress.best[0][0]
-    progress.best.append((score, progress.step))
-    progress.best.sort(key=lambda entry: (-sign * entry[0], entry[1]))
+
+    def worth(value: float) -> float:  # what is no number is worse than any
+        return -math.inf if math.isnan(value) else sign * value
+
+    best = not progress.best or worth(score) > worth(progress.best[0][0])
+    progress.best.append((float(score), progress.step))
+    progress.best.sort(key=lambda entry: (-worth(entry[0]), entry[1]))
     del progress.best[plan.keeps :]
     progress.stale = 0 if best else progress.stale + 1
     progress.stopped = plan.train.patience is not None and progress.stale >= plan.train.patience
     return best
+
+
+def dice_seed(seed: int, step: int, number: int) -> int:
+    """Where the dice of a batch of a step begin: dropout follows from these numbers alone."""
+    words = np.random.SeedSequence((seed, step, number)).generate_state(1, np.uint64)
+    return int(words[0] >> 1)  # as PyTorch takes it, whatever the person's seed
 
 
 def ready(model: nn.Module, machine: Machine) -> nn.Module:
@@ -115,7 +135,7 @@ def ready(model: nn.Module, machine: Machine) -> nn.Module:
 
 
 class Tally:
-    """Sums on the device since the last report."""
+    """Sums on the device since the last report, and the longest gradient."""
 
     def __init__(self, device: torch.device) -> None:
         self.total, self.count = torch.zeros((), device=device), torch.zeros((), device=device)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from glassformer.config import RegulariserConfig, VirtualAdversaryConfig
 from glassformer.core.layout import Layout
@@ -48,36 +48,56 @@ def adversary(
 ) -> Tensor:
     """How much the answer changes under the worst small change, as a sum over the batch.
 
-    All passes use the same dropout, so that they differ by the change alone.
+    Each row moves by a share of its own length, taken over all its vectors. All passes use the
+    same dropout, so that they differ by the change alone.
     """
-    clean = tree_map_only(Tensor, Tensor.detach, output)
-    probe = Change(length=config.probe)
+    clean = detached(output)
+    probe = Probe(config.probe, seed + 1)
     torch.manual_seed(seed)
     apart = task.divergence(clean, task.forward(model, batch, noise=probe), batch).total
     assert probe.direction is not None  # the frontend called it
     (worst,) = torch.autograd.grad(apart, probe.direction)
     torch.manual_seed(seed)
-    changed = task.forward(model, batch, noise=Change(config.distance, worst))
+    changed = task.forward(model, batch, noise=Push(config.distance, worst))
     return task.divergence(clean, changed, batch).total
 
 
-class Change:
-    """Noise at a frontend's output: a direction, each row's a share of that row's length.
+class Probe:
+    """Noise at a frontend's output: a small step in a random direction, kept for its gradient.
 
-    Without a direction it takes a random one, and gradients can be taken with respect to it.
+    Its dice are its own, so that dropout after it falls as it does without it.
     """
 
-    def __init__(self, length: float, direction: Tensor | None = None) -> None:
-        self.length, self.direction, self.searches = length, direction, direction is None
+    def __init__(self, length: float, seed: int) -> None:
+        self.length, self.seed = length, seed
+        self.direction: Tensor | None = None
+
+    @torch.compiler.disable  # a generator and a new leaf have no place in a graph
+    def __call__(self, x: Vectors, layout: Layout) -> Vectors:
+        dice = torch.Generator(x.device).manual_seed(self.seed)
+        chosen = torch.randn(x.shape, generator=dice, device=x.device, dtype=x.dtype)
+        self.direction = unit(chosen, layout).requires_grad_()
+        return x + self.length * row_lengths(x.detach(), layout) * self.direction
+
+
+class Push:
+    """Noise at a frontend's output: a step in a given direction."""
+
+    def __init__(self, length: float, direction: Vectors) -> None:
+        self.length, self.direction = length, direction
 
     def __call__(self, x: Vectors, layout: Layout) -> Vectors:
-        size = self.length * row_lengths(x.detach(), layout)
-        if self.searches:
-            chosen = unit(torch.randn_like(x), layout)
-            self.direction = chosen.requires_grad_()
-            return x + size * self.direction
-        assert self.direction is not None
-        return x + size * unit(self.direction, layout)
+        return x + self.length * row_lengths(x.detach(), layout) * unit(self.direction, layout)
+
+
+def detached(output: Any) -> Any:
+    """The same answer, with nothing to learn from it."""
+    if not any(isinstance(leaf, Tensor) for leaf in tree_leaves(output)):
+        raise TypeError(
+            f"a job's output must be a tensor, or tensors in a tuple, list or dict; got "
+            f"{type(output).__name__}"
+        )
+    return tree_map_only(Tensor, Tensor.detach, output)
 
 
 def unit(direction: Vectors, layout: Layout) -> Vectors:

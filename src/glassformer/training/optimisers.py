@@ -65,7 +65,7 @@ class Optimisers:
                 for parameter in group["params"]:
                     start = f"{self.names[parameter]}/"
                     optimiser.state[parameter] = {
-                        name.removeprefix(start): value.to(parameter.device)
+                        name.removeprefix(start): value.to(parameter.device, copy=True)
                         for name, value in tensors.items()
                         if name.startswith(start)
                     }

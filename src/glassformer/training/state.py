@@ -67,7 +67,7 @@ class State:
         """Weights better than the model's own, where there are such."""
         return None if self.average is None else self.average.weights
 
-    def save(self, folder: Path, keep: int) -> None:
+    def save(self, folder: Path) -> None:
         """A checkpoint; then forget those that are neither the newest nor among the best."""
         folder.mkdir(exist_ok=True)
         name = f"step-{self.progress.step}"
@@ -84,10 +84,7 @@ class State:
         temporary.rename(folder / name)
         sync(folder)
         write_text(name + "\n", folder / "latest")
-        wanted = {name, *(f"step-{step}" for _, step in self.progress.best[:keep])}
-        for old in folder.glob("step-*"):
-            if old.name not in wanted:
-                shutil.rmtree(old)
+        self._tidy(folder)
 
     def load(self, folder: Path) -> bool:
         """Go on from the newest checkpoint; False when there is none yet."""
@@ -96,19 +93,35 @@ class State:
             shutil.rmtree(folder, ignore_errors=True)
             return False
         home = folder / latest.read_text(encoding="utf-8").strip()
+        progress = read_progress(home / "state.json")
         put_weights(self.model, read_tensors(home / "model.safetensors"), str(home))
         self.optimisers.put(read_tensors(home / "optimiser.safetensors"))
         if self.average is not None:
-            averaged = read_tensors(home / "average.safetensors")
-            device = next(self.model.parameters()).device
-            self.average.weights = {name: t.to(device) for name, t in averaged.items()}
-        values = json.loads((home / "state.json").read_text(encoding="utf-8"))
-        values["best"] = [(score, step) for score, step in values["best"]]
-        self.progress = Progress(**values)
-        for later in folder.glob("step-*"):
-            if int(later.name.removeprefix("step-")) > self.progress.step:
-                shutil.rmtree(later)
+            self.average.put(read_tensors(home / "average.safetensors"))
+        self.progress = progress
+        self._tidy(folder)
         return True
+
+    def _tidy(self, folder: Path) -> None:
+        """Forget checkpoints that are neither the newest nor among the best, and half ones."""
+        steps = [self.progress.step, *(step for _, step in self.progress.best)]
+        wanted = {f"step-{step}" for step in steps}
+        for path in (*folder.glob("step-*"), *folder.glob(".step-*.new")):
+            if path.name not in wanted:
+                shutil.rmtree(path)
+
+
+def read_progress(path: Path) -> Progress:
+    """Where training stood at a checkpoint."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        best = [(score, step) for score, step in values.pop("best")]
+        return Progress(**values, best=best)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise GlassformerError(
+            f"{path}: not the state of a checkpoint ({error}); remove {path.parent.parent} to "
+            f"train from the start"
+        ) from None
 
 
 def checkpoint_weights(folder: Path, step: int) -> Weights:
@@ -120,10 +133,11 @@ def checkpoint_weights(folder: Path, step: int) -> Weights:
 
 def freeze(model: nn.Module, starts: tuple[str, ...]) -> None:
     """Let the parameters whose names begin so learn nothing."""
+    named = list(model.named_parameters(remove_duplicate=False))  # shared ones by all their names
     for start in starts:
-        found = [p for name, p in model.named_parameters() if (name + ".").startswith(start + ".")]
+        found = [p for name, p in named if (name + ".").startswith(start + ".")]
         if not found:
-            parts = sorted({name.split(".")[0] for name, _ in model.named_parameters()})
+            parts = sorted({name.split(".")[0] for name, _ in named})
             raise GlassformerError(
                 f"train.freeze: no parameter begins with {start!r}; the parts are "
                 f"{', '.join(parts)}"

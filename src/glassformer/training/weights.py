@@ -79,6 +79,7 @@ def write_text(text: str, path: Path) -> None:
     temporary.write_text(text, encoding="utf-8")
     sync(temporary)
     temporary.replace(path)
+    sync(path.parent)
 
 
 def write_json(values: object, path: Path) -> None:

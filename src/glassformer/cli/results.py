@@ -1,0 +1,104 @@
+"""Results on standard output: tables for people, one JSON object for machines."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from glassformer.runs.recipes import Recipe
+from glassformer.runs.run import Evaluation, Run
+
+Scores = Mapping[str, Mapping[str, float]]
+
+
+def show_run(run: Run, *, as_json: bool) -> None:
+    """How good a run is beside the baseline, and what to do with it."""
+    report, path = Run(run.folder.path).report, run.folder.path
+    if as_json:
+        systems: list[tuple[str, Scores]] = list(report["scores"].items())
+        print_json(
+            {
+                "run": str(path),
+                "job": run.config.job,
+                "scores": dict(systems[0][1]) if systems else {},
+                "baseline": dict(zip(("name", "scores"), systems[1], strict=True))
+                if len(systems) > 1
+                else None,
+                "curve": report.get("curve"),
+                "notes": report["notes"],
+            }
+        )
+        return
+    console = Console(highlight=False)
+    if report["scores"]:
+        console.print(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
+    for note in report["notes"]:
+        console.print(note, markup=False, soft_wrap=True)
+    console.print(f"Report: {path / 'report.html'}", markup=False, soft_wrap=True)
+    console.print(f'Use it: glassformer predict {path} "..."', markup=False, soft_wrap=True)
+
+
+def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:
+    """Scores on some data, and the comparison with another run."""
+    values = found.as_values()
+    if as_json:
+        print_json(values)
+        return
+    console, name = Console(highlight=False), run.folder.path.name
+    console.print(score_table({name: values["scores"]}, f"On {values['rows']:,} rows"))
+    for reason, count in values["skipped"].items():
+        console.print(f"left out: {count:,} rows with {reason}", markup=False)
+    if found.comparison is not None and other is not None:
+        for score, comparison in found.comparison.items():
+            line = f"{score}, {name} minus {other.folder.path.name}: {comparison}"
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def score_table(scores: Mapping[str, Scores], title: str) -> Table:
+    """A line a system, a column a score, each with its interval."""
+    names = list(dict.fromkeys(name for found in scores.values() for name in found))
+    table = Table("", *names, title=title)
+    for system, found in scores.items():
+        table.add_row(system, *(_cell(found.get(name)) for name in names))
+    return table
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """One object on standard output."""
+    print(json.dumps(values, indent=2, ensure_ascii=False))
+
+
+def _cell(score: Mapping[str, float] | None) -> str:
+    if score is None:
+        return ""
+    digits = 1 if abs(score["value"]) >= 10 else 3
+    return "{value:.{n}f} \\[{low:.{n}f}, {high:.{n}f}]".format(n=digits, **score)
+
+
+def list_recipes(recipes: list[Recipe]) -> None:
+    """What can be reproduced, and what it should give."""
+    table = Table("recipe", "what", "measured", "where")
+    for recipe in recipes:
+        found = recipe.result
+        score = f"{found.score} {found.value:.3f}" if found else "not measured yet"
+        table.add_row(recipe.name, recipe.what, score, found.machine if found else "")
+    Console(highlight=False).print(table)
+
+
+def show_verdict(recipe: Recipe, run: Run) -> None:
+    """Whether the score is the one the recipe claims."""
+    claimed = recipe.result
+    if claimed is None:
+        return
+    ours = next(iter(run.report["scores"].values()))[claimed.score]
+    agrees = ours["low"] <= claimed.high and claimed.low <= ours["high"]
+    said = "agrees with" if agrees else "differs from"
+    Console(highlight=False).print(
+        f"{claimed.score} {ours['value']:.4f} {said} the {claimed.value:.4f} "
+        f"[{claimed.low:.4f}, {claimed.high:.4f}] measured at {claimed.commit} "
+        f"on {claimed.machine}",
+        markup=False,
+        soft_wrap=True,
+    )

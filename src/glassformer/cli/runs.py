@@ -1,0 +1,56 @@
+"""`glassformer runs`: what is there, and what can go."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="List runs, and free the space they need no more.")
+
+Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where runs are.")]
+
+
+@app.command("list")
+def list_runs(
+    home: Home = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+) -> None:
+    """Show the runs in a folder: their job, their score, their size.
+
+    Example: glassformer runs list
+    """
+    from json import dumps
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from glassformer.runs.listing import found_in
+
+    runs = found_in(home)
+    if as_json:
+        print(dumps([run.as_values() for run in runs], indent=2, ensure_ascii=False))
+        return
+    table = Table("run", "job", "state", "score", "size", title=str(home))
+    for run in runs:
+        table.add_row(str(run.path), run.job, run.state, run.score, f"{run.size / 2**20:,.1f} MiB")
+    Console(highlight=False).print(table if runs else f"No runs in {home}.")
+
+
+@app.command("prune")
+def prune(
+    home: Home = Path("runs"),
+    dry: Annotated[bool, typer.Option("--dry", help="Only say what would go.")] = False,
+) -> None:
+    """Remove checkpoints and stored samples of finished runs, and what kills left behind.
+
+    Models, settings and reports stay. Example: glassformer runs prune --dry
+    """
+    from glassformer.runs.listing import prunable, remove
+
+    total = 0
+    for path, size in prunable(home):
+        total += size
+        print(f"{'would remove' if dry else 'removed'} {path} ({size / 2**20:,.1f} MiB)")
+        if not dry:
+            remove(path)
+    print(f"{total / 2**20:,.1f} MiB {'would be ' if dry else ''}freed")

@@ -1,0 +1,142 @@
+"""`glassformer predict` and `evaluate`: using a run."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.config.training import DEVICE_NAMES
+from glassformer.errors import GlassformerError
+
+if TYPE_CHECKING:
+    from glassformer.runs.run import Run
+
+AT_ONCE = 1 << 16  # bytes taken from standard input before answering
+LONGEST_LINE = 1 << 24
+
+Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+
+
+def predict(
+    run: RunFolder,
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="[INPUT...]", help="Texts; @FILE is a file; none means stdin."),
+    ] = [],  # noqa: B006
+    abstain: Annotated[
+        float | None, typer.Option(min=0, max=1, help="No answer below this confidence.")
+    ] = None,
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+) -> None:
+    """Say what a run makes of texts: a line an input, the answer and its confidence.
+
+    Example: glassformer predict runs/reviews "What a film"
+    """
+    from glassformer.runs.run import Run
+
+    loaded = Run(run, device=device)
+    chunks = _given(inputs, loaded) if inputs else _from_stdin()
+    for texts in chunks:
+        for text, found in zip(texts, loaded.predict_each(texts), strict=True):
+            unsure = abstain is not None and found.confidence < abstain
+            if as_json:
+                values: dict[str, Any] = {"input": text, **found.as_values()}
+                if abstain is not None:
+                    values |= {"abstained": unsure} | ({"prediction": None} if unsure else {})
+                print(json.dumps(values, ensure_ascii=False))
+            else:
+                print(f"{'?' if unsure else found.text}\t{found.confidence:.3f}")
+        sys.stdout.flush()
+
+
+def evaluate(
+    run: RunFolder,
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files or folders.")],
+    against: Annotated[
+        Path | None, typer.Option(metavar="RUN2", help="Another run to compare it with.")
+    ] = None,
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score a run on labelled data, each score with its interval.
+
+    Example: glassformer evaluate runs/reviews test.csv --against runs/other
+    """
+    from glassformer.cli.results import show_evaluation
+    from glassformer.runs.run import Run
+
+    ours = Run(run, device=device)
+    other = None if against is None else Run(against, device=device)
+    show_evaluation(ours.evaluate(*data, against=other), ours, other, as_json=as_json)
+
+
+def _given(inputs: Iterable[str], run: "Run") -> Iterator[list[str]]:
+    """The texts of the command line, those of files in pieces."""
+    for given in inputs:
+        if given.startswith("@"):
+            yield from _from_file(Path(given[1:]), run)
+        else:
+            yield [given]
+
+
+def _from_file(path: Path, run: "Run") -> Iterator[list[str]]:
+    """The lines of a text file, or the texts of a table's rows, some at a time."""
+    from glassformer.data.sources import read_rows
+    from glassformer.data.sources.files import PACKINGS
+    from glassformer.data.sources.formats import is_table
+
+    if path.is_dir() or is_table(path) or path.suffix in PACKINGS:
+        texts: list[str] = []
+        for text in run.texts_of(read_rows(path, encoding=run.config.data.encoding)):
+            texts.append(text)
+            if len(texts) == 256:
+                yield texts
+                texts = []
+        yield texts
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise GlassformerError(f"{path}: {error.strerror}; check the path after @") from None
+    try:
+        yield from _lines(handle, str(path))
+    finally:
+        os.close(handle)
+
+
+def _from_stdin() -> Iterator[list[str]]:
+    if sys.stdin.isatty():
+        print("One text a line; end with Ctrl-D.", file=sys.stderr)
+    return _lines(sys.stdin.fileno(), "standard input")
+
+
+def _lines(handle: int, name: str) -> Iterator[list[str]]:
+    """Whole lines as they arrive, so that a slow pipe is answered at once."""
+    rest, number = b"", 0
+    while piece := os.read(handle, AT_ONCE):
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            raise GlassformerError(
+                f"{name} line {number + len(lines) + 1}: longer than {LONGEST_LINE:,} bytes; "
+                f"break it into lines"
+            )
+        if lines:
+            yield [_decoded(line, name, number + n) for n, line in enumerate(lines, 1)]
+            number += len(lines)
+    if rest:
+        yield [_decoded(rest, name, number + 1)]
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.decode("utf-8").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise GlassformerError(
+            f"{name} line {number}: not UTF-8 (byte {line[error.start]:#04x}); save it as UTF-8"
+        ) from None

@@ -1,0 +1,90 @@
+"""The runs in a folder, and what of them is needed no more."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.config.run import read_config_values
+from glassformer.errors import GlassformerError
+from glassformer.runs.folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One run in a list."""
+
+    path: Path
+    job: str
+    state: str
+    score: str
+    size: int
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "run": str(self.path),
+            "job": self.job,
+            "state": self.state,
+            "score": self.score,
+            "bytes": self.size,
+        }
+
+
+def found_in(home: Path) -> list[Listed]:
+    """The runs directly in a folder, or the folder itself if it is one."""
+    return [_listed(path) for path in _run_folders(home)]
+
+
+def prunable(home: Path) -> Iterator[tuple[Path, int]]:
+    """What finished runs need no more, and what was left of killed ones, with sizes."""
+    for path in _run_folders(home):
+        if RunFolder(path).report.exists():
+            for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
+                if (path / name).exists():
+                    yield path / name, _size(path / name)
+    for left in sorted(home.glob(".*.new-*")) if home.is_dir() else []:
+        yield left, _size(left)
+
+
+def remove(path: Path) -> None:
+    """A file or a folder with all in it."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _run_folders(home: Path) -> list[Path]:
+    if not home.is_dir():
+        raise GlassformerError(f"{home}: no such folder; name the one that holds the runs")
+    if (home / "config.toml").exists():
+        return [home]
+    return sorted(p for p in home.iterdir() if p.is_dir() and (p / "config.toml").exists())
+
+
+def _listed(path: Path) -> Listed:
+    folder = RunFolder(path)
+    try:
+        job = str(read_config_values(folder.config_file)["job"])
+    except GlassformerError as error:
+        return Listed(path, "?", str(error), "", _size(path))
+    state = "finished" if folder.report.exists() else "can be resumed"
+    return Listed(path, job, state, _score(folder.report), _size(path))
+
+
+def _score(report: Path) -> str:
+    """The first score of the run, in words."""
+    if not report.exists():
+        return ""
+    scores = json.loads(report.read_text(encoding="utf-8")).get("scores", {})
+    ours: dict[str, Any] = next(iter(scores.values()), {})
+    name, score = next(iter(ours.items()), ("", None))
+    return f"{name} {score['value']:.3f}" if score else ""
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    return sum(p.stat().st_size for p in files)

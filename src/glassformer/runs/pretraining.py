@@ -1,0 +1,172 @@
+"""Self-pretraining: learn the texts first, then the labels, where a short trial shows a gain.
+
+The trial spends the same time on two ways: one model learns labels all the time, the other fills
+gaps in the texts for half of it. If that one is better on the validation part, by more than chance,
+the whole training begins so. The decision is written into config.toml: a resumed run keeps it.
+"""
+
+import json
+import shutil
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from glassformer.config.run import Config
+from glassformer.config.training import OptimiserConfig, TrainConfig
+from glassformer.runs.display import Display
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.parts import begin_from
+from glassformer.runs.teaching import answers_on, begin, teach
+from glassformer.runs.timing import Clock, step_seconds, steps_in
+from glassformer.tasks.job import Job
+from glassformer.tasks.pretrain import Pretrain, PretrainConfig
+from glassformer.training.loop import train
+from glassformer.training.machine import choose_machine
+from glassformer.training.plan import Plan
+from glassformer.training.state import State
+from glassformer.training.weights import put_weights, weights_of, write_json, write_tensors
+
+TRIAL = 0.1  # of the job's steps; the trial takes four times as many in all
+TIMES = 3.0  # pretraining takes so many times as long as the job itself
+SHARE = 0.65  # of the time left, where time is given
+SHORT = 16  # tokens: names and the like have no context to learn from
+CHANCE = 0.1  # a gain that chance explains more often than this does not count
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a short try of both ways gave on the validation part."""
+
+    without: float
+    pretrained: float
+    p_value: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether learning the texts first is better by more than chance."""
+        return self.pretrained > self.without and self.p_value < CHANCE
+
+
+def learn_texts_first(folder: RunFolder, display: Display, deadline: Clock | None) -> None:
+    """Decide whether to pretrain, if that is open, and do so, if that is decided."""
+    config = folder.config()
+    if config.pretrain == "auto":
+        config = decide(folder, config, display, deadline)
+    if config.pretrain == "yes" and not folder.initial.exists():
+        pretrain(folder, config, display, deadline)
+
+
+def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock | None) -> Config:
+    """Try both ways for a short time, and write down which one is taken."""
+    job = folder.job(config, folder.data)
+    if not len(job.lengths("valid")) or job.lengths("train").mean() < SHORT:
+        said, decision = "Its texts were not learned first: they are too short for it.", "no"
+    else:
+        trial = try_both(folder, config, job, display, deadline)
+        decision = "yes" if trial.helps else "no"
+        said = (
+            f"A short trial on the validation part, of equal time: {job.goal} {trial.without:.3f} "
+            f"from labels alone, {trial.pretrained:.3f} after learning the texts first "
+            f"(p = {trial.p_value:.2g}); so its texts were {'' if trial.helps else 'not '}"
+            f"learned first."
+        )
+    display.say(said)
+    write_json({"said": said}, folder.path / "pretraining.json")
+    config = replace(config, pretrain=decision)
+    folder.write_config(config)
+    return config
+
+
+def try_both(
+    folder: RunFolder,
+    config: Config,
+    job: Job[Any, Any, Any],
+    display: Display,
+    deadline: Clock | None,
+) -> Trial:
+    """Labels alone, against texts first and then labels, in the same time."""
+    machine = choose_machine(config.machine)
+    texts = Pretrain(pretrain_config(config, 1), folder.path, folder.data)
+    steps = config.train.steps or steps_in(config, job, machine, deadline or Clock(0.0))
+    steps = max(10, round(TRIAL * steps))
+    plan = short_plan(config, steps)
+    ratio = step_seconds(job, plan) / step_seconds(texts, short_plan(texts.config, steps))
+    display.say(f"trying for {4 * steps:,} steps whether learning the texts first helps")
+
+    alone = begin(job, config, folder).to(machine.device)
+    run_through(job, alone, short_plan(config, 2 * steps))
+    filler = begin(texts, config, folder).to(machine.device)
+    run_through(texts, filler, short_plan(texts.config, max(1, round(ratio * steps))))
+    after = begin(job, config, folder).to(machine.device)
+    learned = {name: t for name, t in weights_of(filler).items() if name in weights_of(after)}
+    put_weights(after, weights_of(after) | learned, "the trial")
+    run_through(job, after, plan)
+
+    answers = [answers_on(job, model, plan, "valid") for model in (after, alone)]
+    found = job.compare(*answers)[job.goal]
+    scores = [job.scores(some)[job.goal].value for some in answers]
+    return Trial(without=scores[1], pretrained=scores[0], p_value=found.p_value)
+
+
+def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Clock | None) -> None:
+    """Learn the texts in a run of its own inside the run, then begin with what it learned."""
+    inside = folder.pretrain
+    if not inside.config_file.exists():
+        job = folder.job(config, folder.data)
+        settled = pretrain_config(config, pretrain_steps(folder, config, job, deadline))
+        inside.path.mkdir(exist_ok=True)
+        shutil.copyfile(folder.path / "tokenizer.json", inside.path / "tokenizer.json")
+        inside.write_config(settled)
+    if not inside.model.exists():
+        teach(inside, display)
+    torch.manual_seed(config.seed)
+    model = folder.job(config, folder.data).model()
+    begin_from(model, inside, None)
+    half = folder.initial.with_name(".initial.new")
+    write_tensors(weights_of(model), half)
+    half.replace(folder.initial)
+
+
+def pretrain_config(config: Config, steps: int) -> Config:
+    """The settings of the run that learns the texts: the same model, tokens and batches."""
+    return replace(
+        config,
+        job="pretrain",
+        task=PretrainConfig(max_length=config.task.max_length),
+        train=TrainConfig(steps=steps, optimiser=OptimiserConfig(rate=config.train.optimiser.rate)),
+        pretrain="no",
+    )
+
+
+def pretrain_steps(
+    folder: RunFolder, config: Config, job: Job[Any, Any, Any], deadline: Clock | None
+) -> int:
+    """How many steps of filling gaps the time allows."""
+    texts = Pretrain(pretrain_config(config, 1), folder.path, folder.data)
+    step = step_seconds(texts, short_plan(texts.config, 20))
+    if config.train.steps is None and deadline is not None:
+        return max(1, int(SHARE * deadline.left / step))
+    own = step_seconds(job, short_plan(config, 20)) * (config.train.steps or 1)
+    return max(1, int(TIMES * own / step))
+
+
+def short_plan(config: Config, steps: int) -> Plan:
+    """A plan of so many steps that keeps nothing and validates at its end."""
+    brief = replace(config.train, steps=steps, validate_every=steps, patience=None, ema=0.0)
+    return Plan(brief, config.data, choose_machine(config.machine), config.seed)
+
+
+def run_through(job: Job[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
+    """Train to the end of a plan."""
+    for _ in train(State(model, plan.train), job, plan):
+        pass
+
+
+def decision_note(folder: RunFolder) -> list[str]:
+    """What was decided and why, for the report."""
+    path = folder.path / "pretraining.json"
+    if not path.exists():
+        return []
+    return [json.loads(path.read_text(encoding="utf-8"))["said"]]

@@ -13,6 +13,7 @@ from glassformer.core.layout import Layout, pack
 from glassformer.core.positions.absolute import waves
 from glassformer.models.frontends import FRONTENDS, Frontend
 from glassformer.models.frontends.mel import MelResNet, Subsampling
+from glassformer.models.frontends.ngrams import NgramTokens
 from glassformer.models.frontends.patches import Patches
 from glassformer.models.frontends.tokens import Tokens
 
@@ -46,6 +47,7 @@ def influence(vectors, frames):
 
 EXAMPLES = {
     "tokens": lambda: (Tokens(V, D), torch.randint(V, (B, 19))),
+    "ngrams": lambda: (NgramTokens(V, D, longest=3, buckets=101), torch.randint(V, (B, 19))),
     "subsampling": lambda: (Subsampling(M, D), torch.randn(B, 19, M)),
     "resnet": lambda: (MelResNet(M, D, channels=5, depth=2), torch.randn(B, 19, M)),
     "patches": lambda: (Patches(C, D, size=3, image=(15, 21)), torch.randn(B, C, 15, 21)),

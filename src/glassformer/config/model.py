@@ -29,7 +29,7 @@ NORM_NAMES = ("layer", "rms", "batch")
 ORDER_NAMES = ("pre", "post", "sandwich")
 BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
-FRONTEND_NAMES = ("tokens", "subsampling", "resnet", "patches")
+FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "resnet", "patches")
 POOL_NAMES = ("mean", "max", "first", "attention")
 
 
@@ -146,6 +146,8 @@ class FrontendConfig:
         hidden: Width inside (resnet).
         channels: Colours of an image (patches).
         patch: Side of a square cut from an image of this height and width (patches).
+        grams: The longest n-gram, in tokens (ngrams).
+        buckets: How many vectors the n-grams share (ngrams).
     """
 
     kind: str = "tokens"
@@ -156,11 +158,17 @@ class FrontendConfig:
     patch: int = 16
     height: int = 224
     width: int = 224
+    grams: int = 2
+    buckets: int = 100_000
 
     def __post_init__(self) -> None:
         choose("frontend.kind", self.kind, FRONTEND_NAMES)
-        for name in ("bins", "hidden", "channels", "patch", "height", "width"):
+        for name in ("bins", "hidden", "channels", "patch", "height", "width", "buckets"):
             positive(f"frontend.{name}", getattr(self, name))
+        require(
+            self.grams > 1,
+            f"frontend.grams must be 2 or more, got {self.grams}; frontend.kind = tokens has none",
+        )
         power = self.factor > 1 and self.factor & (self.factor - 1) == 0
         require(power, f"frontend.factor must be 2, 4, 8 ...; got {self.factor}")
 

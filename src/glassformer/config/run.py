@@ -42,7 +42,7 @@ class Config:
 
     def __post_init__(self) -> None:
         choose("pretrain", self.pretrain, PRETRAIN_NAMES)
-        require(self.seed >= 0, f"seed must be 0 or more, got {self.seed}")
+        require(0 <= self.seed < 2**32, f"seed must lie in 0 ... {2**32 - 1}, got {self.seed}")
 
     def to_toml(self) -> str:
         """As the text of a TOML file."""
@@ -51,8 +51,9 @@ class Config:
 
 def config_of(values: Mapping[str, Any], settings: type) -> Config:
     """A configuration from plain values, the job's own settings among them."""
-    others = {key: value for key, value in values.items() if key != "task"}
-    return build(Config, others | {"task": build(settings, values.get("task", {}), "task.")})
+    task = values.get("task", {})
+    require(isinstance(task, Mapping), f"task must be a table of settings, got {task!r}")
+    return build(Config, {**values, "task": build(settings, task, "task.")})
 
 
 def read_config_values(path: Path) -> dict[str, Any]:

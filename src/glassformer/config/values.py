@@ -5,10 +5,11 @@ refuses what does not fit, with the whole name of the setting.
 """
 
 import json
+import sys
 import tomllib
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -38,7 +39,7 @@ def read_values(path: Path) -> Values:
 def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:
     """A record from plain values, refusing keys that are not fields and values of a wrong type."""
     hints = get_type_hints(kind)
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     made = {}
     for key, value in values.items():
         if key not in known:
@@ -46,11 +47,17 @@ def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Rec
                 unknown("setting", where + key, [where + name for name in known])
             )
         made[key] = _fitting(hints[key], value, where + key)
+    for name, field in known.items():
+        if name not in made and _is_needed(field):
+            raise GlassformerError(f"the setting {where + name} is missing; add it")
     return kind(**made)
 
 
 def plain(record: Any) -> Values:
-    """A record as nested dicts, without the settings that are None: TOML has no word for it."""
+    """A record as nested dicts, without the settings that are None: TOML has no word for it.
+
+    So a setting that may be None is None by default.
+    """
     values = ((f.name, getattr(record, f.name)) for f in fields(record))
     return {
         name: plain(value) if is_dataclass(value) else value
@@ -70,14 +77,13 @@ def to_toml(values: Mapping[str, Any], table: str = "") -> str:
     freeze = ["encoder"]
     <BLANKLINE>
     """
-    lines = [
-        f"{_key(key)} = {_value(v)}" for key, v in values.items() if not isinstance(v, Mapping)
-    ]
-    parts = ["\n".join([*([f"[{table}]"] if table and lines else []), *lines])] if lines else []
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            parts.append(to_toml(value, f"{table}.{_key(key)}" if table else _key(key)).rstrip())
-    return "\n\n".join(part for part in parts if part) + "\n"
+    tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+    lines = [f"{_key(key)} = {_value(v)}" for key, v in values.items() if key not in tables]
+    headed = [f"[{table}]"] if table and (lines or not tables) else []
+    parts = ["\n".join([*headed, *lines]) + "\n"] if headed or lines else []
+    for key, value in tables.items():
+        parts.append(to_toml(value, f"{table}.{_key(key)}" if table else _key(key)))
+    return "\n".join(parts)
 
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
@@ -100,12 +106,13 @@ def parse_setting(text: str) -> Values:
     {'model': {'encoder': {'depth': 2}}}
     """
     key, equals, value = text.partition("=")
-    if not equals or not all(part.strip() for part in key.split(".")):
+    parts = [part.strip() for part in key.split(".")]
+    if not equals or not all(parts):
         raise GlassformerError(
             f"--set {text!r} is not key=value; write for example --set train.clip=0.5"
         )
     nested: Any = _typed(value.strip())
-    for part in reversed(key.strip().split(".")):
+    for part in reversed(parts):
         nested = {part: nested}
     return nested
 
@@ -113,9 +120,10 @@ def parse_setting(text: str) -> Values:
 def _typed(text: str) -> Any:
     """A value as TOML reads it; a bare word is text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
         return text
+    return found["value"] if len(found) == 1 else text
 
 
 def _key(key: str) -> str:
@@ -124,19 +132,28 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """One value as TOML writes it. JSON's text, numbers and lists are TOML's too."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    """One value as TOML writes it. JSON's text and numbers are TOML's too."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if value is None or not isinstance(value, str | int | float):
+        raise ValueError(f"TOML has no word for {value!r}; leave it out")
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def _is_needed(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _fitting(hint: Any, value: Any, where: str) -> Any:
-    """The value as the field wants it: records from tables, tuples from lists, numbers as is."""
-    wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    """The value as the field wants it: records from tables, tuples from lists, numbers as is.
+
+    `none` is the word for None, which TOML lacks, where text is not wanted.
+    """
     if hint is Any:
         return value
+    wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if type(None) in wanted and (value is None or (value == "none" and str not in wanted)):
+        return None
     for kind in wanted:
         if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
             return build(kind, value, where + ".")
@@ -144,13 +161,34 @@ def _fitting(hint: Any, value: Any, where: str) -> Any:
             return tuple(_fitting(get_args(kind)[0], item, where) for item in value)
         if get_origin(kind) is dict and isinstance(value, dict):
             inside = get_args(kind)[1]
-            return {key: _fitting(inside, item, f"{where}.{key}") for key, item in value.items()}
-        if kind is float and type(value) is int:
-            return float(value)
+            return {
+                _whole(key, where): _fitting(inside, item, f"{where}.{key}")
+                for key, item in value.items()
+            }
+        if kind is float and type(value) in (int, float):
+            return _finite(value, where)
         if type(value) is kind:
-            return value
+            return _whole(value, where) if kind is str else value
     names = " or ".join(_called(kind) for kind in wanted if kind is not type(None))
-    raise GlassformerError(f"{where} must be {names}, got {value!r}")
+    quotes = "; put it in quotes" if str in wanted and type(value) in (int, float, bool) else ""
+    raise GlassformerError(f"{where} must be {names}, got {value!r}{quotes}")
+
+
+def _finite(value: int | float, where: str) -> float:
+    if not abs(value) <= sys.float_info.max:  # so written, it refuses what is no number, too
+        raise GlassformerError(f"{where} must be a number, got {value}; give a finite one")
+    return float(value)
+
+
+def _whole(text: str, where: str) -> str:
+    """Refuse what no file can hold: the name of a file that is no Unicode comes in so."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise GlassformerError(
+            f"{where}: {text!r} is not valid Unicode; rename the file, or write it otherwise"
+        ) from None
+    return text
 
 
 def _called(kind: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 Lengths = Int[np.ndarray, " rows"]
-Rows = Int[np.ndarray, " chosen"]
+Rows = Int[np.ndarray, " _"]  # no name: a list of them has rows of different numbers
 Job = TypeVar("Job")
 Made = TypeVar("Made")
 

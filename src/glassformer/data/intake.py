@@ -1,25 +1,34 @@
 """Intake: from raw files to samples in parts, in one pass.
 
 Which part a row belongs to: the part its file was given for; what its `split` column says; or, for
-what is to be held out, a hash of its group or its content, so that what belongs together stays
+parts that nobody named, a hash of its group or its content, so that what belongs together stays
 together. Rows that lack something are left out and counted.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
+
 from glassformer.config import DataConfig
-from glassformer.data.catalog import CATALOG, open_entry
+from glassformer.data.catalog import CATALOG
 from glassformer.data.columns import find_columns
 from glassformer.data.rows import Row
-from glassformer.data.samples import Sample, Samples
+from glassformer.data.samples import NO_PART, PARTS, Sample, Samples
 from glassformer.data.sources import read_rows
-from glassformer.data.splits import content_key, part_of, split_names
+from glassformer.data.splits import SPLIT_NAMES, content_key, part_of, split_names
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows by which columns are guessed
+LISTS = ("label", "labels")  # roles that may have several values
+
+Columns = dict[str, str]
+Seen = Callable[[int], None]
 
 
 @dataclass(slots=True)
@@ -32,18 +41,27 @@ class Skipped:
 
 @dataclass(slots=True)
 class Taken:
-    """What came in: columns by role, rows by part, and what was left out, by reason."""
+    """What came in: columns by role, rows by part, and what was left out, by reason.
 
-    columns: dict[str, str] = field(default_factory=dict)
+    Attributes:
+        columns: Those of the first file.
+        others: Those of files that have other columns than the first, by file.
+    """
+
+    columns: Columns = field(default_factory=dict)
+    others: dict[str, Columns] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
-    def skip(self, reason: str, row: Row) -> None:
+    def note(self, file: str, columns: Columns) -> None:
+        """Keep which columns a file has."""
+        self.columns = self.columns or columns
+        if columns != self.columns:
+            self.others[file] = columns
+
+    def skip(self, reason: str, where: str) -> None:
         """Leave a row out."""
-        self.skipped.setdefault(reason, Skipped(0, row.where)).count += 1
-
-
-Seen = Callable[[int], None]
+        self.skipped.setdefault(reason, Skipped(0, where)).count += 1
 
 
 def take_in(
@@ -60,102 +78,177 @@ def take_in(
         roles: What a sample must have, such as text and label; a `?` marks what it may lack.
         seen: Told now and then how many rows were read.
     """
-    taken = Taken()
     given = {"train": config.files, "valid": config.valid, "test": config.test}
     if not any(given.values()):
         raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
+    taken, parting = Taken(), Parting(config, seed)
 
     def samples() -> Iterator[tuple[str, Sample]]:
         number = 0
-        for part, names in given.items():
+        for asked, names in given.items():
             for name in names:
-                for row in rows_of(name, config, roles, taken):
+                rows, columns = open_rows(name, config, roles, asked)
+                taken.note(name, columns)
+                for row in rows:
                     number += 1
                     if seen is not None and number % 1000 == 0:
                         seen(number)
-                    sample = _sample(row, taken, roles)
-                    if sample is not None:
-                        chosen = _part(part, row, sample, config, taken, seed)
-                        taken.counts[chosen] = taken.counts.get(chosen, 0) + 1
-                        yield chosen, sample
+                    sample = _sample(row, columns, roles, taken)
+                    if sample is None:
+                        continue
+                    part = parting.part_for(asked, row, columns, sample, taken)
+                    if part is not None:
+                        yield part, sample
 
     folder.mkdir(parents=True, exist_ok=True)
-    stored = Samples.write(folder, samples())
+    stored = parting.settle(Samples.write(folder, samples()), taken)
+    counts = {part: len(stored.rows(part)) for part in PARTS}
+    taken.counts = {part: count for part, count in counts.items() if count}
     _refuse_nothing(taken, config)
     return stored, taken
 
 
-def rows_of(name: str, config: DataConfig, roles: Sequence[str], taken: Taken) -> Iterator[Row]:
-    """The rows of a file, a folder or a set of the catalog; their columns are noted in `taken`."""
-    path = Path(name)
+def open_rows(
+    name: str, config: DataConfig, roles: Sequence[str], asked: str
+) -> tuple[Iterator[Row], Columns]:
+    """The rows of a file, a folder or a set of the catalog, and its columns by role.
+
+    Args:
+        asked: The part the file was given for. Rows are held out of `train` only, so that is where
+            their groups matter.
+    """
+    path, given = Path(name), dict(config.columns)
+    group = config.group or given.get("group")
     if path.exists() or name not in CATALOG:
+        _refuse_nearly_named(path)
         rows = read_rows(path, encoding=config.encoding)
     else:
-        rows = open_entry(name).rows()
+        rows, group = CATALOG[name].rows(), group or CATALOG[name].group
+    for role in ("group", "split") if asked != "train" else ():
+        given.pop(role, None)
+    grouped = {"group": group} if group and asked == "train" else {}
     head = list(islice(rows, LOOKED_AT))
-    wanted = [*roles, *(["group"] if config.group else []), "split?"]
-    given = dict(config.columns) | ({"group": config.group} if config.group else {})
-    taken.columns = find_columns(head, wanted, given)
-    return chain(head, rows)
+    columns = find_columns(head, [*roles, *grouped, "split?"], given | grouped)
+    if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
+        del columns["split"]
+    return chain(head, rows), columns
 
 
-def _sample(row: Row, taken: Taken, roles: Sequence[str]) -> Sample | None:
+class Parting:
+    """Chooses parts row by row, and settles them when all rows are known.
+
+    A row is held out for valid or test by its hash. It goes back to train when that part turns out
+    to be named, by a file or by a `split` column, and is left out when its text is in train as
+    well, with another group.
+    """
+
+    def __init__(self, config: DataConfig, seed: int) -> None:
+        self.seed = seed
+        self.shares = {"valid": config.valid_share, "test": config.test_share}
+        self.named = {part for part in self.shares if getattr(config, part)}
+        self.drawn = bytearray()  # for each sample, whether its hash chose
+        self.contents = array("Q")  # for each sample, a hash of what it says
+
+    def part_for(
+        self, asked: str, row: Row, columns: Columns, sample: Sample, taken: Taken
+    ) -> str | None:
+        """The part of a row; None leaves it out."""
+        said = row[columns["split"]] if "split" in columns else ""
+        split = split_names(said, row.where) if said else asked
+        if asked not in ("train", split):
+            taken.skip(f"split {split!r} in what was given for {asked}", row.where)
+            return None
+        content = content_key(" ".join(_content(sample)))
+        self.contents.append(
+            int.from_bytes(
+                blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            )
+        )
+        self.drawn.append(split == "train")
+        if split != "train":
+            self.named.add(split)
+            return split
+        return part_of(str(sample.get("group") or content), self.shares, self.seed)
+
+    def settle(self, samples: Samples, taken: Taken) -> Samples:
+        """The samples, each in the part it stays in."""
+        parts, drawn = samples.parts.copy(), np.frombuffer(self.drawn, dtype=bool)
+        for part in self.named:
+            parts[drawn & (parts == PARTS.index(part))] = PARTS.index("train")
+        _, content = np.unique(np.array(self.contents)[drawn], return_inverse=True)
+        lowest = np.full(len(content), NO_PART, dtype=np.uint8)
+        np.minimum.at(lowest, content, parts[drawn])
+        strays = np.flatnonzero(drawn)[parts[drawn] > lowest[content]]
+        parts[strays] = NO_PART
+        for row in strays.tolist():
+            taken.skip(
+                "a text that is also in another part, with another group", samples[row]["where"]
+            )
+        Samples.assign(samples.folder, parts)
+        return Samples.open(samples.folder)
+
+
+def _sample(row: Row, columns: Columns, roles: Sequence[str], taken: Taken) -> Sample | None:
     """What is kept of a row; None when it lacks something."""
     sample: Sample = {"where": row.where}
     for role in roles:
         name = role.removesuffix("?")
-        if name not in taken.columns:
+        if name not in columns:
             continue
-        value = row[taken.columns[name]]
+        value = row[columns[name]]
+        if isinstance(value, list) and name not in LISTS:
+            value = " ".join(value)  # a text that comes as a list of its words
         if isinstance(value, str) and not value.strip() and name == role:
-            taken.skip(f"empty {name}", row)
+            taken.skip(f"empty {name}", row.where)
             return None
         sample[name] = value
-    if "group" in taken.columns:
-        sample["group"] = row[taken.columns["group"]]
+    if "group" in columns:
+        sample["group"] = row[columns["group"]]
     return sample
 
 
-def _part(
-    given: str, row: Row, sample: Mapping[str, str], config: DataConfig, taken: Taken, seed: int
-) -> str:
-    """The part a sample belongs to."""
-    if given != "train":
-        return given
-    if "split" in taken.columns and (said := row[taken.columns["split"]]):
-        part = split_names(said, row.where)
-        if part != "train":
-            return part
-        shares = {"valid": config.valid_share}
-    else:
-        shares = {"valid": config.valid_share, "test": config.test_share}
-    shares = {
-        part: share
-        for part, share in shares.items()
-        if share and not (config.valid if part == "valid" else config.test)
-    }
-    group = sample.get("group")
-    key = str(group) if group else content_key(" ".join(map(str, _content(sample))))
-    return part_of(key, shares, seed)
+def _content(sample: Sample) -> list[str]:
+    """What makes two samples duplicates: what is read, not what is said about it."""
+    about = {"where", "group", *LISTS}
+    return [str(value) for role, value in sample.items() if role not in about]
 
 
-def _content(sample: Mapping[str, object]) -> list[object]:
-    """What makes two samples duplicates: what is read, not the label."""
-    return [value for role, value in sample.items() if role not in ("where", "label", "group")]
+def _splits(head: Sequence[Row], column: str) -> bool:
+    """Whether a column only names parts; another may be called `subset`, too."""
+    said = {str(row[column]).strip().casefold() for row in head}
+    return said <= {"", *SPLIT_NAMES}
+
+
+def _refuse_nearly_named(path: Path) -> None:
+    """A set of the catalog that is misspelt is no missing file."""
+    near = get_close_matches(str(path), CATALOG, n=1)
+    if near and not path.exists():
+        raise GlassformerError(f"{path}: not found; did you mean the set {near[0]!r}?")
 
 
 def _refuse_nothing(taken: Taken, config: DataConfig) -> None:
     """Training needs rows, and rows held out to choose by."""
+    names = ", ".join([*config.files, *config.valid, *config.test])
     read = sum(taken.counts.values())
-    why = "; ".join(f"{s.count} with {r}" for r, s in taken.skipped.items())
-    if not read or (config.files and not taken.counts.get("train")):
+    left_out = "; ".join(
+        f"{entry.count:,} with {reason}, first {entry.first}"
+        for reason, entry in taken.skipped.items()
+    )
+    if not read:
         raise GlassformerError(
-            f"{', '.join(config.files or config.test)}: no row to use "
-            f"({why or 'all were held out'}); check the columns, or name them with --columns"
+            f"{names}: no row to use ({left_out}); check the columns, or name them with --columns"
         )
-    wants_valid = config.files and (config.valid_share > 0 or config.valid)
-    if wants_valid and not taken.counts.get("valid"):
+    if not config.files:
+        return
+    held_out = {part for part in ("valid", "test") if taken.counts.get(part)}
+    group = " or fewer rows to a group" if config.group else ""
+    if not taken.counts.get("train"):
         raise GlassformerError(
-            f"{', '.join(config.files)}: {read} rows are too few to hold some out for validation; "
-            f"add rows, or give them with --valid"
+            f"{names}: {read:,} rows, and all fell into {' and '.join(sorted(held_out))}, none "
+            f"is left to train on; give more rows{group}"
+        )
+    if (config.valid_share or config.valid) and "valid" not in held_out:
+        raise GlassformerError(
+            f"{names}: {read:,} rows are too few to hold some out for validation; "
+            f"give more rows{group}, or give some with --valid"
         )

@@ -8,7 +8,14 @@ from glassformer.config import ModelConfig, StackConfig, choose, require
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 from glassformer.models.baselines.bahdanau import BahdanauDecoder
-from glassformer.models.frontends import Frontend, MelResNet, Patches, Subsampling, Tokens
+from glassformer.models.frontends import (
+    Frontend,
+    MelResNet,
+    NgramTokens,
+    Patches,
+    Subsampling,
+    Tokens,
+)
 from glassformer.models.initialise import initialise
 from glassformer.models.pooling import POOLS
 from glassformer.models.stacks import Decoder, Encoder
@@ -109,6 +116,8 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
             return Patches(f.channels, dim, size=f.patch, image=(f.height, f.width), first=True)
     if source is None:
         raise GlassformerError("a frontend of tokens needs their number; pass it as `source`")
+    if f.kind == "ngrams":
+        return NgramTokens(source, dim, longest=f.grams, buckets=f.buckets, scale=config.scale)
     return Tokens(source, dim, scale=config.scale)
 
 

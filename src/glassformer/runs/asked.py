@@ -15,6 +15,7 @@ from glassformer.config import SIZES, choose, require, stack_of_size
 from glassformer.config.run import FORMAT, Config, config_of
 from glassformer.config.training import MachineConfig
 from glassformer.config.values import Values, laid_over, parse_setting, plain, read_values
+from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks import JOBS
@@ -99,7 +100,7 @@ class Asked:
                 "valid": list(self.valid),
                 "test": list(self.test),
                 "columns": dict(self.columns),
-                "group": self.group,
+                "group": self.group or usual_group(self.data),
             },
             "train": {"steps": self.steps, "epochs": self.epochs, "time": seconds(self.time)},
             "machine": {"device": self.device, "deterministic": self.deterministic},
@@ -116,6 +117,12 @@ class Asked:
         if self.origin is not None:
             values["origin"] = str(self.origin)
         return laid_over(values, {table: said for table, said in named.items() if said})
+
+
+def usual_group(data: tuple[str, ...]) -> str | None:
+    """The column by which a set of the catalog is to be split."""
+    named = [CATALOG[name] for name in data if name in CATALOG and not Path(name).exists()]
+    return named[0].group if len(named) == len(data) and named else None
 
 
 def inherited(origin: Path) -> Values:

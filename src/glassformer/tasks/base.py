@@ -10,7 +10,7 @@ A Job (see `tasks.job`) is a Task that begins with raw data and ends with answer
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,8 +18,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.models.transformer import Noise
-
-PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +31,14 @@ class Loss:
     count: Float[Tensor, ""]
 
 
+@runtime_checkable
 class SomeBatch(Protocol):
     """What training asks of a batch: to move, and to say how many tokens it has."""
 
     @property
     def tokens(self) -> int: ...
 
-    def to(self, device: torch.device) -> Self: ...
+    def to(self, device: torch.device) -> "SomeBatch": ...
 
 
 Batch = TypeVar("Batch", bound=SomeBatch)

@@ -40,7 +40,7 @@ class ClassAnswers:
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
         """All pieces' answers, put together by owner, in the order of the owners."""
-        logits, labels, owners = zip(*pieces, strict=True)
+        logits, labels, owners = zip(*_some(pieces), strict=True)
         said, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(owners).cpu().numpy()
         truth = torch.cat(labels).cpu().numpy().astype(np.int64)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
@@ -80,7 +80,7 @@ class ClassAnswers:
             parts = multi_label_f1_parts(self.labels, self.probabilities() >= THRESHOLD)
         else:
             parts = f1_parts(self.labels, self.logits.argmax(axis=1), self.logits.shape[1])
-        return float(macro_f1(*(part.sum(axis=0, keepdims=True) for part in parts))[0])
+        return float(macro_f1(*(part.sum(axis=0, keepdims=True, dtype=float) for part in parts))[0])
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals."""
@@ -92,6 +92,13 @@ class ClassAnswers:
         """How far these are better than the other's, on the same texts."""
         compare = multi_label_comparison if self.multi else classification_comparison
         return compare(self.labels, self.probabilities(), other.probabilities())
+
+
+def _some(pieces: Iterable[Piece]) -> list[Piece]:
+    found = list(pieces)
+    if not found:
+        raise ValueError("there is nothing to answer; give at least one batch")
+    return found
 
 
 def _votes(

@@ -6,7 +6,6 @@ the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TC
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +34,11 @@ from glassformer.tasks.labels import Labels
 from glassformer.tasks.long_texts import WAYS
 from glassformer.tasks.text import (
     TextBatch,
+    growing,
     hidden_at_random,
     index_texts,
-    learn_tokens,
     reaching,
+    take_tokens,
     text_batch,
 )
 
@@ -91,7 +91,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         if data is not None:
             self.samples = Samples.open(data)
             self.tokens = Ragged.open(data / "tokens")
-            self.truth = np.load(data / "labels.npy", allow_pickle=False)
+            self.truth = np.load(data / "labels.npy", mmap_mode="r", allow_pickle=False)
         dropout = config.data.tokenizer.dropout
         self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
 
@@ -110,10 +110,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         labels = Labels.learn(samples, config.task)
         labels.save(folder / "labels.json")
-        if origin is None:
-            tokenizer, settled = learn_tokens(config.data.tokenizer, samples)
-        else:
-            tokenizer, settled = Tokenizer.load(origin / "tokenizer.json"), config.data.tokenizer
+        tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
         tokenizer.save(folder / "tokenizer.json")
         return replace(
             config,
@@ -124,9 +121,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     def index(self, samples: Samples, data: Path) -> None:
         index_texts(self.tokenizer, samples, data)
-        truth = [self.labels.number(samples[row]) for row in range(len(samples))]
-        kind = np.uint8 if self.labels.multi else np.int64
-        np.save(data / "labels.npy", np.array(truth, dtype=kind), allow_pickle=False)
+        np.save(data / "labels.npy", self.labels.numbers(samples), allow_pickle=False)
 
     def model(self) -> Classifier:
         return build_classifier(
@@ -135,25 +130,24 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
-        full = self.tokens.lengths[self.samples.rows(part)] + 1  # with the start
-        longest = self.task.max_length
+        full = self.tokens.lengths[self.samples.rows(part)]
+        longest = self.task.max_length - 1  # the start is one more
+        pieces = np.ones_like(full)
         if self.task.long == "windows" and part != "train":
-            pieces = -(-full // (longest - 1))
-            return np.where(full > longest, pieces * longest, full)
-        return np.minimum(full, longest)
+            pieces = np.maximum(1, -(-full // longest))
+        return pieces * (np.minimum(full, longest) + 1)
 
     def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
         assert self.samples is not None
-        pieces, owners = [], []
-        numbers = self.samples.rows(part)[rows]
-        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
-            found = self._pieces(number, epoch)
-            pieces += found
-            owners += [row] * len(found)
-        ids, layout = text_batch(pieces, packed=self.config.data.form == "packed")
-        truth = self.truth[self.samples.rows(part)[owners]]
+        numbers = self.samples.rows(part)
+        found = [self._pieces(number, epoch) for number in numbers[rows].tolist()]
+        owners = np.repeat(rows, [len(pieces) for pieces in found])
+        ids, layout = text_batch(
+            [piece for pieces in found for piece in pieces], packed=not self.padded
+        )
+        truth = self.truth[numbers[owners]]
         labels = torch.from_numpy(truth.astype(np.float32 if self.labels.multi else np.int64))
-        return TextBatch(ids, layout, labels, torch.tensor(owners))
+        return TextBatch(ids, layout, labels, torch.from_numpy(owners))
 
     def _pieces(self, number: int, epoch: int | None) -> list[np.ndarray]:
         """What is read of a sample: every piece, or one of them with what training adds."""
@@ -187,13 +181,15 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         smoothing = self.task.label_smoothing
         if self.labels.multi:
             target = batch.labels * (1 - smoothing) + smoothing / 2
-            losses = F.binary_cross_entropy_with_logits(output, target, reduction="none").sum(1)
-            return Loss(losses.sum(), _count(losses))
-        losses = F.cross_entropy(output, batch.labels, reduction="none", label_smoothing=smoothing)
-        if not self.task.class_weights:
-            return Loss(losses.sum(), _count(losses))
-        weights = torch.tensor(self.labels.weights, device=output.device)[batch.labels]
-        return Loss((losses * weights).sum(), weights.sum())
+            rare = self._weights(output.device) if self.task.class_weights else None
+            losses = F.binary_cross_entropy_with_logits(
+                output, target, pos_weight=rare, reduction="none"
+            ).sum(1)
+        else:
+            losses = F.cross_entropy(
+                output, batch.labels, reduction="none", label_smoothing=smoothing
+            )
+        return self._counted(losses, batch)
 
     def divergence(
         self, a: Float[Tensor, "B C"], b: Float[Tensor, "B C"], batch: TextBatch
@@ -204,7 +200,17 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         else:
             log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
             apart = log_a.exp() * (log_a - log_b)
-        return Loss(apart.sum(), _count(a))
+        return self._counted(apart.sum(1), batch)
+
+    def _counted(self, losses: Float[Tensor, " B"], batch: TextBatch) -> Loss:
+        """The sum of the texts' losses; each counts one, or what its label weighs."""
+        if self.task.class_weights and not self.labels.multi:
+            weights = self._weights(losses.device)[batch.labels]
+            return Loss((losses * weights).sum(), weights.sum())
+        return Loss(losses.sum(), losses.new_full((), len(losses)))
+
+    def _weights(self, device: torch.device) -> Float[Tensor, " C"]:
+        return torch.from_numpy(self.labels.weights).to(device, non_blocking=True)
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
         said = ((self.forward(model, batch), batch.labels, batch.owners) for batch in batches)
@@ -226,17 +232,18 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     def finish(self, answers: ClassAnswers) -> None:
         """Calibrate: find the temperature at which the model is as sure as it is right."""
-        warmer = fit_temperature(answers.logits, answers.labels)
-        self.labels = replace(self.labels, temperature=self.labels.temperature * warmer)
+        raw = answers.at(1 / self.labels.temperature)
+        self.labels = replace(self.labels, temperature=fit_temperature(raw.logits, raw.labels))
         self.labels.save(self.folder / "labels.json")
 
-    @torch.no_grad()
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        device, rest = next(model.parameters()).device, iter(inputs)
-        while texts := list(islice(rest, TOGETHER)):
+        device = next(model.parameters()).device
+        for texts in growing(inputs, TOGETHER):
             pieces = [self._cut(ids) for ids in self.tokenizer.encode(texts)]
             batches = (batch.to(device) for batch in self._unlabelled(pieces))
-            for probabilities in self.answers(model, batches).probabilities():
+            with torch.no_grad():  # not around what the caller does between two answers
+                found = self.answers(model, batches).probabilities()
+            for probabilities in found:
                 yield self.labels.prediction(probabilities)
 
     def _unlabelled(self, texts: list[list[np.ndarray]]) -> Iterator[TextBatch]:
@@ -249,7 +256,3 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
             shape = (len(rows), len(self.labels.names)) if self.labels.multi else (len(rows),)
             labels = torch.zeros(shape, dtype=torch.long)
             yield TextBatch(ids, layout, labels, torch.from_numpy(owners[rows]))
-
-
-def _count(x: Tensor) -> Float[Tensor, ""]:
-    return torch.tensor(float(len(x)), device=x.device)

@@ -5,19 +5,21 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
-from glassformer.data.samples import Sample, Samples
-from glassformer.errors import GlassformerError, unknown
+from glassformer.data.rows import listed
+from glassformer.data.samples import PARTS, Sample, Samples
+from glassformer.errors import GlassformerError
 from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.job import Prediction
 
 MANY = 1000  # labels; more are usually free text in the wrong column
 
 
+@runtime_checkable
 class LabelSettings(Protocol):
     """What is asked of the labels."""
 
@@ -32,6 +34,7 @@ class Labels:
 
     Attributes:
         counts: Rows of each in the training part.
+        rows: Rows in the training part.
         multi: Whether a text has any number of labels.
         separator: What stands between several labels in one field.
         temperature: What logits are divided by, so that confidence is deserved.
@@ -39,6 +42,7 @@ class Labels:
 
     names: tuple[str, ...]
     counts: tuple[int, ...]
+    rows: int
     multi: bool
     separator: str | None = None
     temperature: float = 1.0
@@ -51,34 +55,48 @@ class Labels:
         seen: Counter[str] = Counter()
         learned: Counter[str] = Counter()
         multi = bool(settings.multi_label or separator)
-        for row in range(len(samples)):
-            sample = samples[row]
+        for sample, part in zip(samples, samples.parts.tolist(), strict=True):
             multi = multi or isinstance(sample["label"], list)
-            for name in names_in(sample, separator):
+            names = dict.fromkeys(names_in(sample, separator))
+            for name in names:
                 first.setdefault(name, sample["where"])
-                seen[name] += 1
-                learned[name] += int(samples.parts[row] == 0)
+            seen.update(names.keys())
+            learned.update(names.keys() if part == PARTS.index("train") else ())
             refuse_too_many(seen, sample)
         refuse_too_few(seen, first, settings.rarest)
-        names = tuple(sorted(seen))
-        return cls(names, tuple(learned[name] for name in names), multi, separator)
+        ordered = tuple(sorted(seen))
+        counts = tuple(learned[name] for name in ordered)
+        return cls(ordered, counts, len(samples.rows("train")), multi, separator)
 
-    def number(self, sample: Sample) -> int | list[int]:
-        """The number of a sample's label; for several, a 0 or 1 for each there is."""
+    def numbers(self, samples: Samples) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
+        """The number of each sample's label; for several labels, a 0 or 1 for each there is."""
+        if not self.multi:
+            return np.array([self._only(sample) for sample in samples], dtype=np.int64)
+        table = np.zeros((len(samples), len(self.names)), dtype=np.uint8)
+        for row, sample in enumerate(samples):
+            table[row, self._known(sample)] = 1
+        return table
+
+    def _only(self, sample: Sample) -> int:
+        """The number of a sample's one label."""
+        known = self._known(sample)
+        if len(known) != 1:
+            raise GlassformerError(
+                f"{sample['where']}: {len(known)} labels where the model knows one a text; "
+                f"keep one, or train with --set task.multi_label=true"
+            )
+        return known[0]
+
+    def _known(self, sample: Sample) -> list[int]:
+        """The numbers of a sample's labels, all of which must have been there in training."""
         found = names_in(sample, self.separator)
         for name in found:
             if name not in self._numbers:
                 raise GlassformerError(
-                    f"{sample['where']}: " + unknown("label", name, self.names[:20])
+                    f"{sample['where']}: label {name[:40]!r} was not there in training; the labels "
+                    f"are {listed(self.names)}; mend the row, or train with such rows"
                 )
-        if self.multi:
-            return [int(name in found) for name in self.names]
-        if len(found) != 1:
-            raise GlassformerError(
-                f"{sample['where']}: {len(found)} labels where the model knows one a text; "
-                f"train it with --set task.multi_label=true"
-            )
-        return self._numbers[found[0]]
+        return [self._numbers[name] for name in found]
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -86,8 +104,14 @@ class Labels:
 
     @cached_property
     def weights(self) -> Float[np.ndarray, " C"]:
-        """How much a row of each label counts, so that all labels count alike."""
+        """How much a row of each label counts, so that all labels count alike.
+
+        With several labels a text: how much having a label counts, so that it counts as much as
+        lacking it.
+        """
         counts = np.maximum(np.array(self.counts, dtype=np.float32), 1)
+        if self.multi:
+            return np.maximum(self.rows - counts, 1) / counts
         return counts.sum() / (len(counts) * counts)
 
     def prediction(self, probabilities: Float[np.ndarray, " C"]) -> Prediction:
@@ -148,7 +172,10 @@ def refuse_too_few(seen: Counter[str], first: dict[str, str], rarest: int) -> No
     name, count = min(seen.items(), key=lambda item: item[1])
     if count < rarest:
         times = "once" if count == 1 else f"{count} times"
+        others = sum(some < rarest for some in seen.values()) - 1
+        too = f", and {others:,} more are as rare" if others else ""
         raise GlassformerError(
-            f"{first[name]}: label {name!r} occurs only {times}, which cannot be both learned and "
-            f"checked; add rows, merge it with another, or allow it with --set task.rarest={count}"
+            f"{first[name]}: label {name[:40]!r} occurs only {times}{too}; that cannot be both "
+            f"learned and checked: add rows, merge labels, or allow it with "
+            f"--set task.rarest={count}"
         )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Int
 
-Ids = Int[np.ndarray, " tokens"]
+Ids = Int[np.ndarray, " _"]  # of any length
 Way = Callable[[Ids, int], list[Ids]]
 
 

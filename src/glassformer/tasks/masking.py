@@ -27,10 +27,14 @@ def choose_words(
 
 
 def hide(
-    ids: Ids, chosen: Bool[np.ndarray, " tokens"], mask: int, size: int, dice: np.random.Generator
+    ids: Ids,
+    chosen: Bool[np.ndarray, " tokens"],
+    mask: int,
+    others: range,
+    dice: np.random.Generator,
 ) -> Ids:
-    """The row with the chosen tokens hidden, replaced by one of the first `size`, or kept."""
+    """The row with the chosen tokens hidden by the mask, replaced by one of `others`, or kept."""
     fate = dice.random(len(ids))
-    others = dice.integers(mask + 1, size, len(ids))
-    shown = np.where(fate < REPLACED, others, np.where(fate < REPLACED + KEPT, ids, mask))
+    other = dice.integers(others.start, others.stop, len(ids))
+    shown = np.where(fate < REPLACED, other, np.where(fate < REPLACED + KEPT, ids, mask))
     return np.where(chosen, shown, ids)

@@ -13,15 +13,16 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from glassformer.config import positive, require, share, stack_of_size
+from glassformer.config import require, share, stack_of_size
 from glassformer.config.run import Config
 from glassformer.config.values import Values, plain
 from glassformer.data.batches import row_dice
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
+from glassformer.data.text.coders import SPECIALS
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import bootstrap, ratio
@@ -32,9 +33,10 @@ from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
 from glassformer.tasks.masking import choose_words, hide
-from glassformer.tasks.text import TextBatch, index_texts, learn_tokens, reaching, text_batch
+from glassformer.tasks.text import TextBatch, index_texts, reaching, take_tokens, text_batch
 
 GAP = "<mask>"
+TAKE_THE_BLANK = ("bpe", "unigram")  # kinds whose words hold the blank before them
 STILL = 2**31  # the epoch whose gaps are the same every time, for evaluation
 ALTERNATIVES = 5
 
@@ -47,7 +49,7 @@ class PretrainConfig:
     masked: float = 0.25
 
     def __post_init__(self) -> None:
-        positive("task.max_length", self.max_length)
+        require(self.max_length > 1, "task.max_length must be at least 2: a start and a token")
         share("task.masked", self.masked)
         require(self.masked > 0, "task.masked must be above 0: without gaps nothing is learned")
 
@@ -99,10 +101,7 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
-        if origin is None:
-            tokenizer, settled = learn_tokens(config.data.tokenizer, samples)
-        else:
-            tokenizer, settled = Tokenizer.load(origin / "tokenizer.json"), config.data.tokenizer
+        tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
         tokenizer.save(folder / "tokenizer.json")
         model = reaching(config.model, config.task.max_length)
         return replace(config, model=model, data=replace(config.data, tokenizer=settled))
@@ -136,21 +135,36 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
         shown, gaps, truth = [], [], []
         samples, starts, lengths = self.pieces(part)
         for row in rows.tolist():
-            start, sample = int(starts[row]), int(samples[row])
-            ids = self.tokens[sample][start : start + int(lengths[row])]
-            dice = row_dice(self.config.seed, STILL if epoch is None else epoch, row)
+            start = int(starts[row])
+            ids = self.tokens[int(samples[row])][start : start + int(lengths[row])]
+            dice = row_dice(*self._dice(epoch), row)
             chosen = choose_words(self.tokenizer.word_of(ids), self.task.masked, dice)
-            hidden = hide(ids, chosen, self.tokenizer.mask, self.tokenizer.size, dice)
+            hidden = hide(ids, chosen, self.tokenizer.mask, self._words(), dice)
+            asked = self._worth_asking(ids, chosen)
             shown.append(np.concatenate([[self.tokenizer.start], hidden]))
-            gaps.append(np.flatnonzero(chosen) + 1)
-            truth.append(ids[chosen])
+            gaps.append(asked + 1)
+            truth.append(ids[asked])
         tokens, layout = text_batch(shown, packed=not self.padded)
-        width = layout.longest if self.padded else None
-        firsts = _firsts([len(row) for row in shown], width)
-        asked = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
+        firsts = _firsts([len(row) for row in shown], layout.longest if self.padded else None)
+        places = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
         owners = np.repeat(rows, [len(gap) for gap in gaps])
         labels = torch.from_numpy(np.concatenate(truth).astype(np.int64))
-        return TextBatch(tokens, layout, labels, torch.from_numpy(owners), torch.from_numpy(asked))
+        return TextBatch(tokens, layout, labels, torch.from_numpy(owners), torch.from_numpy(places))
+
+    def _dice(self, epoch: int | None) -> tuple[int, int]:
+        """The seed and epoch of the gaps; in evaluation they are the same for every run."""
+        return (0, STILL) if epoch is None else (self.config.seed, epoch)
+
+    def _words(self) -> range:
+        """The tokens that are no specials."""
+        return range(len(SPECIALS), self.tokenizer.size)
+
+    def _worth_asking(
+        self, ids: Int[np.ndarray, " tokens"], chosen: Bool[np.ndarray, " tokens"]
+    ) -> Int[np.ndarray, " asked"]:
+        """The chosen places whose token is known; all of them where none is."""
+        known = np.flatnonzero(chosen & (ids != self.tokenizer.unknown))
+        return known if len(known) else np.flatnonzero(chosen)
 
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
@@ -158,24 +172,28 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
         return model(batch.ids, layout=batch.layout, asked=batch.asked, noise=noise).float()
 
     def loss(self, output: Float[Tensor, "asked V"], batch: TextBatch) -> Loss:
-        count = torch.tensor(float(len(output)), device=output.device)
-        return Loss(F.cross_entropy(output, batch.labels, reduction="sum"), count)
+        total = F.cross_entropy(output, batch.labels, reduction="sum")
+        return Loss(total, total.new_full((), len(output)))
 
-    def divergence(self, a: Tensor, b: Tensor, batch: TextBatch) -> Loss:
+    def divergence(
+        self, a: Float[Tensor, "asked V"], b: Float[Tensor, "asked V"], batch: TextBatch
+    ) -> Loss:
         log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
-        count = torch.tensor(float(len(a)), device=a.device)
-        return Loss((log_a.exp() * (log_a - log_b)).sum(), count)
+        total = (log_a.exp() * (log_a - log_b)).sum()
+        return Loss(total, total.new_full((), len(a)))
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
-        sums: dict[int, np.ndarray] = {}
+        owners, surprise, right = [], [], []
         for batch in batches:
             said = self.forward(model, batch)
-            surprise = F.cross_entropy(said, batch.labels, reduction="none")
-            right = said.argmax(-1) == batch.labels
-            table = torch.stack([surprise, right.float(), torch.ones_like(surprise)], dim=1)
-            for owner, row in zip(batch.owners.tolist(), table.cpu().numpy(), strict=True):
-                sums[owner] = sums.get(owner, 0) + row.astype(np.float64)
-        return GapAnswers(*np.array([sums[row] for row in sorted(sums)]).T)
+            owners.append(batch.owners.cpu())
+            surprise.append(F.cross_entropy(said, batch.labels, reduction="none").cpu())
+            right.append((said.argmax(-1) == batch.labels).cpu())
+        _, row = np.unique(torch.cat(owners).numpy(), return_inverse=True)
+        surprise_of, right_of = (
+            np.bincount(row, torch.cat(some).double().numpy()) for some in (surprise, right)
+        )
+        return GapAnswers(surprise_of, right_of, np.bincount(row).astype(np.float64))
 
     def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:
         found = self.answers(model, batches)
@@ -191,6 +209,11 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
 
     def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:
         """Losses on the same gaps; below zero, the first is better."""
+        if not np.array_equal(first.gaps, second.gaps):
+            raise GlassformerError(
+                "the two runs have different gaps to fill, as their tokens or task.max_length "
+                "differ; compare runs that share them"
+            )
         return {
             "loss": randomisation_test(
                 ratio,
@@ -200,37 +223,55 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
             )
         }
 
-    @torch.no_grad()
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Fill the gaps of texts that have some, written <mask>."""
         device = next(model.parameters()).device
         for text in inputs:
-            if GAP not in text:
-                raise GlassformerError(f"{text[:40]!r} has no gap to fill; write {GAP} for it")
-            between = self.tokenizer.encode(text.split(GAP))
-            ids, gaps = [self.tokenizer.start], []
-            for number, some in enumerate(between):
-                if number:
-                    gaps.append(len(ids))
-                    ids.append(self.tokenizer.mask)
-                ids += some.tolist()
-            [row], layout = text_batch([np.array(ids)], packed=False)
-            batch = TextBatch(row[None], layout, torch.zeros(0), torch.zeros(1, dtype=torch.long))
-            batch = replace(batch, asked=torch.tensor(gaps)).to(device)
-            yield self._filled(text, self.forward(model, batch).softmax(-1).cpu())
+            ids, gaps = self._with_gaps(text)
+            row, layout = text_batch([ids], packed=False)
+            none = torch.zeros(0, dtype=torch.long)
+            batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
+            with torch.no_grad():
+                said = self.forward(model, batch)
+            said[:, : len(SPECIALS)] = -math.inf
+            yield self._filled(text, said.softmax(-1).cpu())
+
+    def _with_gaps(self, text: str) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " asked"]]:
+        """The tokens that are read of a text with gaps, and where its gaps are."""
+        *before, last = text.split(GAP)
+        if not before:
+            raise GlassformerError(f"{text[:40]!r} has no gap to fill; write {GAP} for it")
+        if self.tokenizer.kind in TAKE_THE_BLANK:
+            before = [part.removesuffix(" ") for part in before]
+        mask = np.array([self.tokenizer.mask])
+        first, *others = self.tokenizer.encode([*before, last])
+        ids = np.concatenate([first, *(ids for other in others for ids in (mask, other))])
+        gaps = np.flatnonzero(ids == self.tokenizer.mask)
+        room = self.task.max_length - 1  # the start is one more
+        if gaps[-1] - gaps[0] >= room:
+            raise GlassformerError(
+                f"{text[:40]!r} has gaps that lie {gaps[-1] - gaps[0]:,} tokens apart, the model "
+                f"reads {room:,} at once; fill them one by one"
+            )
+        middle = int(gaps[0] + gaps[-1] + 1) // 2
+        start = min(max(0, middle - room // 2), max(0, len(ids) - room))
+        shown = ids[start : start + room]
+        return np.concatenate([[self.tokenizer.start], shown]), gaps - start + 1
 
     def _filled(self, text: str, chances: Float[Tensor, "asked V"]) -> Prediction:
         """The text with its gaps filled, and what else might stand in them."""
-        best = chances.topk(min(ALTERNATIVES, chances.shape[1]))
-        fills = [
-            {self.tokenizer.decode([token]): chance for token, chance in zip(*gap, strict=True)}
-            for gap in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ]
-        parts = text.split(GAP)
-        whole = parts[0] + "".join(
-            next(iter(fill)).strip() + part for fill, part in zip(fills, parts[1:], strict=True)
-        )
-        sure = math.prod(max(fill.values()) for fill in fills)
+        best = chances.topk(min(ALTERNATIVES, len(self._words())))
+        whole, *rest = text.split(GAP)
+        fills: list[dict[str, float]] = []
+        for tokens, values, after in zip(*map(Tensor.tolist, best[::-1]), rest, strict=True):
+            fill: dict[str, float] = {}
+            for token, chance in zip(tokens, values, strict=True):
+                word = self.tokenizer.decode([token])
+                fill[word] = fill.get(word, 0.0) + chance
+            fills.append(fill)
+            word = next(iter(fill))
+            whole += (word.removeprefix(" ") if whole[-1:] in ("", " ") else word) + after
+        sure = math.prod(next(iter(fill.values())) for fill in fills)
         return Prediction(whole, sure, {"gaps": fills})
 
 

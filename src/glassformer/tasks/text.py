@@ -1,6 +1,6 @@
 """What jobs that read text share: choosing and learning tokens, indexing, and batches of rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ CHUNK = 512  # texts that are tokenised together
 SHORT = 40  # characters: texts of names rather than of sentences
 
 Ids = Int[np.ndarray, " tokens"]
+Row = Int[np.ndarray, " _"]  # each of its own length
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,14 @@ class TextBatch:
     Attributes:
         ids: (B, T) padded or (N,) packed.
         labels: What is to be said about each row, or at each place asked for.
-        owners: The row of the part that each row is, or is a piece of.
+        owners: The row of the part that each label belongs to.
         asked: Places in the batch that are asked about; None when it is all of it.
     """
 
     ids: Int[Tensor, "B T"] | Int[Tensor, " N"]
     layout: Layout
     labels: Tensor
-    owners: Int[Tensor, " B"]
+    owners: Int[Tensor, " labels"]
     asked: Int[Tensor, " asked"] | None = None
 
     @property
@@ -56,7 +57,7 @@ class TextBatch:
         )
 
 
-def text_batch(rows: list[Ids], *, packed: bool) -> tuple[Tensor, Layout]:
+def text_batch(rows: list[Row], *, packed: bool) -> tuple[Tensor, Layout]:
     """Rows of tokens as one tensor, with their layout."""
     lengths = [len(row) for row in rows]
     if packed:
@@ -67,6 +68,18 @@ def text_batch(rows: list[Ids], *, packed: bool) -> tuple[Tensor, Layout]:
     return torch.from_numpy(ids), Layout.padded(lengths)
 
 
+def growing(inputs: Iterable[str], most: int) -> Iterator[list[str]]:
+    """The inputs some at a time: the first alone, for a quick answer, then more and more.
+
+    >>> list(growing("abcdefgh", 3))
+    [['a'], ['b', 'c'], ['d', 'e', 'f'], ['g', 'h']]
+    """
+    rest, size = iter(inputs), 1
+    while texts := list(islice(rest, size)):
+        yield texts
+        size = min(2 * size, most)
+
+
 def hidden_at_random(ids: Ids, share: float, mask: int, dice: np.random.Generator) -> Ids:
     """The tokens with a share of them replaced by the mask; the first one stays."""
     hidden = dice.random(len(ids)) < share
@@ -74,19 +87,32 @@ def hidden_at_random(ids: Ids, share: float, mask: int, dice: np.random.Generato
     return np.where(hidden, mask, ids)
 
 
-def learn_tokens(config: TokenizerConfig, samples: Samples) -> tuple[Tokenizer, TokenizerConfig]:
-    """A tokenizer learned from the training part alone, and its settings settled."""
+def take_tokens(
+    config: TokenizerConfig, samples: Samples, origin: Path | None
+) -> tuple[Tokenizer, TokenizerConfig]:
+    """The tokenizer of another run, or one learned from the training part, and its settings."""
+    if origin is None:
+        tokenizer = learn_tokens(config, samples)
+    else:
+        tokenizer = Tokenizer.load(origin / "tokenizer.json")
+    settled = replace(
+        config, kind=tokenizer.kind, vocabulary=tokenizer.size, lowercase=tokenizer.lowercase
+    )
+    return tokenizer, settled
+
+
+def learn_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
+    """A tokenizer learned from the training part alone."""
     if config.kind == "auto":
         config = replace(config, kind=kind_for(samples))
     if config.lowercase is None:
         config = replace(config, lowercase=config.kind == "words")
-    tokenizer = Tokenizer.train(
+    return Tokenizer.train(
         config.kind,
         (sample["text"] for sample in samples.of("train")),
         vocabulary=config.vocabulary,
         lowercase=bool(config.lowercase),
     )
-    return tokenizer, replace(config, vocabulary=tokenizer.size)
 
 
 def reaching(model: ModelConfig, longest: int) -> ModelConfig:

@@ -3,10 +3,7 @@
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Int
-
-from glassformer.data.batches import ahead, epoch_batches, ordered_batches
+from glassformer.data.batches import Rows, ahead, epoch_batches, ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import SomeBatch, Task
 from glassformer.training.plan import Plan
@@ -17,7 +14,7 @@ class Place:
     """Which rows make a batch, and where the batch after it is."""
 
     epoch: int
-    rows: Int[np.ndarray, " chosen"]
+    rows: Rows
     next_epoch: int
     next_batch: int
 
@@ -53,7 +50,7 @@ def places(task: Task, plan: Plan, epoch: int, batch: int) -> Iterator[Place]:
         epoch, batch = epoch + 1, 0
 
 
-def one_epoch(task: Task, plan: Plan, epoch: int) -> list[Int[np.ndarray, " chosen"]]:
+def one_epoch(task: Task, plan: Plan, epoch: int) -> list[Rows]:
     """The rows of each batch of an epoch."""
     return epoch_batches(
         task.lengths("train"),

@@ -58,8 +58,11 @@ def using(model: nn.Module, weights: Mapping[str, Tensor] | None) -> Iterator[No
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """A safetensors file, on disk when this returns."""
+    """A safetensors file, on disk when this returns, which others may read as any new file."""
+    path.touch()
+    mode = path.stat().st_mode
     save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, path)
+    path.chmod(mode)
     sync(path)
 
 

@@ -1,6 +1,7 @@
 """Frontends: from what a batch holds to vectors, and where those stand.
 
     tokens        a vector for every word                                 Tokens
+    ngrams        and one for every phrase that ends in it                NgramTokens
     subsampling   mel features, by default a quarter as many vectors      Subsampling
     resnet        mel features through a small residual network           MelResNet
     patches       an image cut into squares                               Patches
@@ -31,10 +32,11 @@ from torch import Tensor
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
 from glassformer.models.frontends.mel import MelResNet, Subsampling
+from glassformer.models.frontends.ngrams import NgramTokens
 from glassformer.models.frontends.patches import Patches
 from glassformer.models.frontends.tokens import Tokens
 
-__all__ = ["FRONTENDS", "Frontend", "MelResNet", "Patches", "Subsampling", "Tokens"]
+__all__ = ["FRONTENDS", "Frontend", "MelResNet", "NgramTokens", "Patches", "Subsampling", "Tokens"]
 
 
 @runtime_checkable
@@ -53,6 +55,7 @@ class Frontend(Protocol):
 
 FRONTENDS: dict[str, Callable[..., Frontend]] = {
     "tokens": Tokens,
+    "ngrams": NgramTokens,
     "subsampling": Subsampling,
     "resnet": MelResNet,
     "patches": Patches,

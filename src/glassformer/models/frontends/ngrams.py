@@ -1,0 +1,65 @@
+"""Words and the n-grams that end in them: a vector for each, added.
+
+    vector = √D (table[token] + Σₙ grams[hash of the last n tokens])
+
+What a linear model knows of short phrases, an encoder so knows from its first layer. n-grams share
+a fixed number of vectors by a hash, as in fastText (Bojanowski et al., 2016). They begin at zero:
+before training this is `Tokens`. Nothing is read from beyond the start of a row, or ahead.
+"""
+
+import math
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Vectors
+
+PRIME, MIXER = 0x9E3779B1, 0x85EBCA6B
+
+
+class NgramTokens(nn.Module):
+    """Looks tokens and n-grams up.
+
+    Args:
+        vocabulary: Number of tokens.
+        longest: The longest n-gram, in tokens; 2 or more.
+        buckets: How many vectors the n-grams share.
+        scale: Whether vectors are multiplied by the root of their width.
+    """
+
+    def __init__(
+        self, vocabulary: int, dim: int, *, longest: int, buckets: int, scale: bool = True
+    ) -> None:
+        super().__init__()
+        self.vocabulary, self.dim, self.longest = vocabulary, dim, longest
+        self.scale = math.sqrt(dim) if scale else 1.0
+        self.table = nn.Embedding(vocabulary, dim)
+        self.grams = nn.Embedding(buckets, dim)
+        nn.init.normal_(self.table.weight, std=dim**-0.5)
+        nn.init.zeros_(self.grams.weight)
+
+    def forward(
+        self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
+    ) -> tuple[Vectors, Layout]:
+        x, place = self.table(tokens), _places(layout)
+        number, shifted = tokens, tokens
+        for size in range(2, self.longest + 1):
+            shifted = shifted.roll(1, dims=-1)
+            number = (number * PRIME + shifted + 1) % (1 << 31)
+            whole = (place >= size - 1).expand_as(tokens)
+            x = x + self.grams(self._bucket(number, size)) * whole[..., None]
+        return x * self.scale, layout
+
+    def _bucket(self, number: Int[Tensor, "..."], size: int) -> Int[Tensor, "..."]:
+        """The vector of an n-gram; those of one length fall apart from those of another."""
+        mixed = (number + size) * MIXER % (1 << 31)
+        return (mixed ^ (mixed >> 15)) % self.grams.num_embeddings
+
+
+def _places(layout: Layout) -> Int[Tensor, "b T"] | Int[Tensor, " N"]:
+    """How many tokens of its row stand before each token, wherever the row itself stands."""
+    if layout.row_of is None:
+        return torch.arange(layout.longest, device=layout.device)[None]
+    return torch.arange(len(layout.row_of), device=layout.device) - layout.bounds[layout.row_of]

@@ -1,0 +1,192 @@
+"""Batches: every row once, within the budget, the same for any number of workers."""
+
+import threading
+import time
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from glassformer.data.batches import ahead, dealt, epoch_batches, ordered_batches, row_dice
+
+BUDGET = 97
+
+both_ways = pytest.mark.parametrize("padded", [True, False])
+
+
+@pytest.fixture
+def lengths():
+    return np.random.default_rng(0).integers(1, 31, size=1009)
+
+
+def batches_of(lengths, *, padded=True, seed=0, epoch=0, budget=BUDGET):
+    return epoch_batches(lengths, budget, padded=padded, seed=seed, epoch=epoch)
+
+
+def cost(batch, lengths, padded):
+    own = lengths[batch]
+    return len(own) * own.max() if padded else own.sum()
+
+
+def equal(first, second):
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+@both_ways
+@pytest.mark.parametrize("epoch", [0, 1, 5])
+def test_every_row_comes_exactly_once_an_epoch(lengths, padded, epoch):
+    found = np.concatenate(batches_of(lengths, padded=padded, epoch=epoch))
+    assert np.array_equal(np.sort(found), np.arange(len(lengths)))
+    found = np.concatenate(ordered_batches(lengths, BUDGET, padded=padded))
+    assert np.array_equal(np.sort(found), np.arange(len(lengths)))
+
+
+@both_ways
+def test_no_batch_is_over_its_budget_and_most_are_nearly_full(lengths, padded):
+    for batches in (
+        batches_of(lengths, padded=padded),
+        ordered_batches(lengths, BUDGET, padded=padded),
+    ):
+        costs = np.array([cost(batch, lengths, padded) for batch in batches])
+        assert costs.max() <= BUDGET
+        assert np.median(costs) > 0.8 * BUDGET
+
+
+def test_a_packed_batch_holds_more_than_a_padded_one():
+    lengths = np.array([1, 2, 3, 4])
+    assert len(ordered_batches(lengths, 10, padded=False)) == 1
+    assert len(ordered_batches(lengths, 10, padded=True)) == 2
+    [short, long] = ordered_batches(lengths, 10, padded=True)
+    assert (short.tolist(), long.tolist()) == ([0, 1, 2], [3])
+
+
+@both_ways
+def test_a_row_over_the_budget_stands_alone(padded):
+    lengths = np.array([3, 200, 4, 150, 3])
+    batches = batches_of(lengths, padded=padded, budget=20)
+    assert sorted(batch.tolist() for batch in batches if len(batch) == 1) == [[1], [3]]
+    assert len(batches) == 3
+
+
+@both_ways
+def test_seed_and_epoch_say_it_all(lengths, padded):
+    first = batches_of(lengths, padded=padded, seed=3, epoch=2)
+    assert equal(first, batches_of(lengths.copy(), padded=padded, seed=3, epoch=2))
+    assert not equal(first, batches_of(lengths, padded=padded, seed=3, epoch=3))
+    assert not equal(first, batches_of(lengths, padded=padded, seed=4, epoch=2))
+    together = {frozenset(batch.tolist()) for batch in first}
+    next_time = {frozenset(b.tolist()) for b in batches_of(lengths, padded=padded, seed=3, epoch=3)}
+    assert len(together & next_time) < 0.1 * len(together)  # neighbours change, too
+
+
+def test_rows_of_a_batch_have_about_one_length(lengths):
+    spread = [np.ptp(lengths[batch]) for batch in batches_of(lengths)]
+    assert np.mean(spread) < 0.1 * np.ptp(lengths)
+
+
+def test_long_and_short_batches_come_mixed(lengths):
+    """Sorted batches would teach the short rows first; a walk up the lengths would show."""
+    means = np.array([lengths[batch].mean() for batch in batches_of(lengths)])
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2
+
+
+def test_evaluation_goes_from_short_to_long_without_dice(lengths):
+    found = np.concatenate(ordered_batches(lengths, BUDGET, padded=True))
+    assert (np.diff(lengths[found]) >= 0).all()
+
+
+def test_no_rows_make_no_batches():
+    nothing = np.zeros(0, dtype=np.int64)
+    assert batches_of(nothing) == []
+    assert ordered_batches(nothing, BUDGET, padded=True) == []
+
+
+def test_dice_of_a_row_are_its_own_in_every_epoch():
+    places = [(seed, epoch, row) for seed in (0, 1) for epoch in range(3) for row in range(5)]
+    throws = {place: tuple(row_dice(*place).random(3)) for place in places}
+    assert len(set(throws.values())) == len(places)
+    assert throws[1, 2, 3] == tuple(row_dice(1, 2, 3).random(3))
+    many = np.array([row_dice(0, 0, row).random() for row in range(500)])
+    assert abs(np.corrcoef(many[:-1], many[1:])[0, 1]) < 0.15
+    assert abs(many.mean() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 7])
+def test_processes_share_a_batch_by_the_batch_alone_and_evenly(lengths, processes):
+    for batch in batches_of(lengths, padded=False, budget=400)[:20]:
+        shares = dealt(batch, processes)
+        assert len(shares) == processes
+        assert sorted(np.concatenate(shares).tolist()) == sorted(batch.tolist())
+        assert equal(shares, dealt(batch.copy(), processes))
+        sizes = [len(share) for share in shares]
+        assert max(sizes) - min(sizes) <= 1
+        tokens = [lengths[share].sum() for share in shares]
+        assert max(tokens) - min(tokens) <= lengths[batch].max()
+
+
+def slow_square(number):
+    time.sleep(0.002 * (number % 3))  # later ones are ready first
+    return number * number
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_any_number_of_workers_gives_the_same_in_the_same_order(workers):
+    assert list(ahead(slow_square, range(23), workers)) == [n * n for n in range(23)]
+    assert list(ahead(slow_square, [], workers)) == []
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_threads_are_gone_when_the_caller_stops_early(workers):
+    made = []
+    going = ahead(lambda n: made.append(n) or n, iter(range(10**9)), workers)
+    assert [next(going) for _ in range(3)] == [0, 1, 2]
+    assert threads()
+    going.close()
+    assert not threads()
+    assert len(made) <= 3 + 2 * workers + 1  # nor did they run far ahead
+
+
+def test_threads_are_gone_when_all_is_done():
+    assert list(ahead(lambda n: n, range(5), 2)) == list(range(5))
+    assert not threads()
+
+
+def test_what_goes_wrong_in_a_worker_reaches_the_caller_in_its_turn():
+    def broken(number):
+        if number == 4:
+            raise ZeroDivisionError(f"row {number}")
+        return number
+
+    going = ahead(broken, range(100), 3)
+    assert list(islice(going, 4)) == [0, 1, 2, 3]
+    with pytest.raises(ZeroDivisionError, match="row 4"):
+        next(going)
+    assert not threads()
+
+
+def test_what_goes_wrong_with_the_jobs_themselves_ends_the_threads():
+    def jobs():
+        yield from range(9)
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError, match="no more"):
+        list(ahead(lambda n: n, jobs(), 2))
+    assert not threads()
+
+
+def test_batches_are_made_while_the_caller_works():
+    begun = threading.Event()
+
+    def make(number):
+        if number == 1:
+            begun.set()
+        return number
+
+    going = ahead(make, range(9), 1)
+    next(going)
+    assert begun.wait(timeout=5)  # without asking for the second
+    going.close()

@@ -1,0 +1,105 @@
+"""Samples come back as they were stored, by part, from any thread or process."""
+
+import multiprocessing
+import pickle
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from glassformer.data.samples import NO_PART, PARTS, Samples
+from glassformer.errors import GlassformerError
+
+ROWS = [
+    ("train", {"where": "a.csv row 1", "text": "Ünïcode 日本 🎬", "label": "yes"}),
+    ("test", {"where": "a.csv row 2", "text": 'a "quoted"\n\\ line', "label": ["x", "y"]}),
+    ("train", {"where": "a.csv row 3", "text": "lone \ud800 half", "label": []}),
+    ("valid", {"where": "a.csv row 4", "text": "", "label": "no"}),
+    ("train", {"where": "a.csv row 5", "text": "x" * 10_007, "label": "no"}),
+]
+
+
+def test_samples_come_back_as_they_were_in_their_parts(tmp_path):
+    samples = Samples.write(tmp_path, ROWS)
+    assert list(samples) == [sample for _, sample in ROWS]
+    assert len(samples) == len(ROWS)
+    for part in PARTS:
+        assert list(samples.of(part)) == [sample for own, sample in ROWS if own == part]
+    assert samples.rows("train").tolist() == [0, 2, 4]
+    assert samples.texts("test") == ['a "quoted"\n\\ line']
+    assert samples.texts("train", "where") == [f"a.csv row {n}" for n in (1, 3, 5)]
+
+
+def test_no_samples_are_fine(tmp_path):
+    samples = Samples.write(tmp_path, [])
+    assert len(samples) == 0
+    assert samples.rows("train").tolist() == []
+
+
+def test_samples_are_stored_as_they_come_and_never_held(tmp_path):
+    text, many = "x" * 20_000, 500
+    rows = (("train", {"where": str(n), "text": text}) for n in range(many))
+    tracemalloc.start()
+    samples = Samples.write(tmp_path, rows)
+    last = samples[many - 1]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert last == {"where": str(many - 1), "text": text}
+    assert peak < 0.1 * many * len(text)
+
+
+def test_a_part_can_be_changed_and_a_sample_can_be_in_none(tmp_path):
+    samples = Samples.write(tmp_path, ROWS)
+    parts = samples.parts.copy()
+    parts[0], parts[2] = PARTS.index("valid"), NO_PART
+    Samples.assign(tmp_path, parts)
+    changed = Samples.open(tmp_path)
+    assert [changed.rows(part).tolist() for part in PARTS] == [[4], [0, 3], [1]]
+    assert len(changed) == len(ROWS)
+
+
+def texts_of(samples):
+    return [sample["text"] for sample in samples]
+
+
+def test_many_threads_read_at_once(tmp_path):
+    rows = [("train", {"where": str(n), "text": f"text {n}"}) for n in range(97)]
+    samples = Samples.write(tmp_path, rows)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(texts_of, [samples] * 8))
+    assert found == [[f"text {n}" for n in range(97)]] * 8
+
+
+def test_another_process_opens_the_same_files(tmp_path):
+    samples = Samples.write(tmp_path, ROWS)
+    samples.rows("train")
+    sent = pickle.dumps(samples)
+    assert len(sent) < 1000, "what is in the files is not sent"
+    assert pickle.loads(sent).rows("train").tolist() == [0, 2, 4]
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=fork) as pool:
+        assert pool.submit(texts_of, samples).result() == texts_of(samples)
+
+
+def broken_parts(folder):
+    yield "missing", lambda path: path.unlink(), "not whole .*No such file"
+    yield "cut short", lambda path: path.write_bytes(path.read_bytes()[:-2]), "not whole"
+    yield "empty", lambda path: path.write_bytes(b""), "not whole"
+    yield "objects", lambda path: np.save(path, np.array([{}]), allow_pickle=True), "not whole"
+    yield "others", lambda path: np.save(path, np.zeros(3, np.uint8)), "has 3 rows and they are 5"
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_broken_parts_are_refused_in_one_line(tmp_path, number):
+    Samples.write(tmp_path, ROWS)
+    _, destroy, words = list(broken_parts(tmp_path))[number]
+    destroy(tmp_path / "parts.npy")
+    with pytest.raises(GlassformerError, match=rf"parts.npy: .*{words}.*; copy the run") as refusal:
+        Samples.open(tmp_path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_folder_without_samples_is_refused_in_one_line(tmp_path):
+    with pytest.raises(GlassformerError, match=r"samples.values.npy: cannot be read"):
+        Samples.open(tmp_path)

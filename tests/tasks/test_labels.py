@@ -1,0 +1,135 @@
+"""Labels: found, numbered by name, stored, and refused where they cannot be learned."""
+
+import json
+
+import numpy as np
+import pytest
+from small_jobs import job_of, labelled
+
+from glassformer.data.samples import Samples
+from glassformer.errors import GlassformerError
+from glassformer.tasks.labels import Labels
+
+
+def refusal(folder, rows, **task):
+    with pytest.raises(GlassformerError) as error:
+        job_of("classify", folder, rows, task=task)
+    assert "\n" not in str(error.value)
+    return str(error.value).replace(f"{folder}/", "")
+
+
+def many(*labels, times=2):
+    return labelled(
+        *((f"text {n} {t}", label) for n, label in enumerate(labels) for t in range(times))
+    )
+
+
+def test_labels_are_numbered_by_name_and_counted_in_the_training_part(tmp_path):
+    rows = many("pear", "apple", " pear ") + labelled(("x", "fig"), ("y", "fig"), split="valid")
+    labels = job_of("classify", tmp_path, rows).labels
+    assert labels.names == ("apple", "fig", "pear")
+    assert labels.counts == (2, 0, 4)
+    assert labels.rows == 6
+    assert not labels.multi
+
+
+def test_a_separator_or_a_list_makes_several_labels(tmp_path):
+    listed = many(["a", "b"], ["b"], [])
+    joined = many("a | b", "b", "|")
+    one = job_of("classify", tmp_path / "one", listed)
+    two = job_of("classify", tmp_path / "two", joined, task={"separator": "|"})
+    assert one.labels.names == two.labels.names == ("a", "b")
+    assert one.truth.tolist() == two.truth.tolist() == [[1, 1]] * 2 + [[0, 1]] * 2 + [[0, 0]] * 2
+    assert one.config.task.multi_label
+    assert two.config.task.multi_label
+
+
+def test_without_a_separator_a_field_is_one_label(tmp_path):
+    assert job_of("classify", tmp_path, many("a|b", "c")).labels.names == ("a|b", "c")
+
+
+def test_one_label_can_be_asked_for_as_one_of_several(tmp_path):
+    job = job_of("classify", tmp_path, many("a", "b"), task={"multi_label": True})
+    assert job.truth.tolist() == [[1, 0]] * 2 + [[0, 1]] * 2
+
+
+def test_every_label_has_a_probability_and_several_may_be_named(tmp_path):
+    labels = Labels(("a", "b", "c"), (1, 1, 1), 3, multi=True)
+    found = labels.prediction(np.array([0.9, 0.3, 0.5]))
+    assert found.text == "a, c"
+    assert found.confidence == pytest.approx(0.5)
+    assert found.as_values()["labels"] == ["a", "c"]
+    assert found.as_values()["probabilities"] == {"a": 0.9, "b": 0.3, "c": 0.5}
+    nothing = labels.prediction(np.array([0.1, 0.2, 0.4]))
+    assert (nothing.text, nothing.details["labels"]) == ("", [])
+    assert nothing.confidence == pytest.approx(0.6)
+    assert json.dumps(found.as_values())
+
+
+def test_one_label_comes_with_the_probability_of_each(tmp_path):
+    found = Labels(("a", "b"), (1, 1), 2, multi=False).prediction(np.array([0.25, 0.75]))
+    assert found.as_values() == {
+        "prediction": "b",
+        "confidence": 0.75,
+        "label": "b",
+        "probabilities": {"a": 0.25, "b": 0.75},
+    }
+
+
+def test_what_cannot_be_learned_is_refused_in_one_line(tmp_path):
+    assert refusal(tmp_path, many("same", times=3)) == (
+        "a classifier needs two labels or more, found only 'same'; "
+        "name the column with --columns text=...,label=..."
+    )
+    assert refusal(tmp_path, many([], [])).startswith("a classifier needs two labels or more, fou")
+    rows = many("a", "b") + labelled(("x", "lone"))
+    assert refusal(tmp_path, rows) == (
+        "rows.jsonl row 5: label 'lone' occurs only once; that cannot be both learned and checked: "
+        "add rows, merge labels, or allow it with --set task.rarest=1"
+    )
+    rows = many("a", "b", times=4) + many("c", "d", "e", times=3)
+    assert "'c' occurs only 3 times, and 2 more are as rare; that" in refusal(
+        tmp_path, rows, rarest=4
+    )
+    assert job_of("classify", tmp_path, rows, task={"rarest": 3}).labels.names == (*"abcde",)
+
+
+def test_more_than_a_thousand_labels_are_taken_for_texts(tmp_path):
+    rows = labelled(*((f"text {n}", f"label {n % 1001}") for n in range(2002)))
+    assert refusal(tmp_path, rows) == (
+        "rows.jsonl row 1001: more than 1,000 different labels, such as 'label 1000'; "
+        "is it the right column? Name it with --columns"
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (["a", "b"], "x row 2: 2 labels where the model knows one a text; keep one, or train with"),
+        ([], "x row 2: 0 labels where the model knows one a text; keep one, or train with"),
+        ("c", "x row 2: label 'c' was not there in training; the labels are a, b; mend the row"),
+    ],
+)
+def test_a_label_that_does_not_fit_is_refused_with_its_row(tmp_path, label, words):
+    rows = [{"where": "x row 1", "label": "a"}, {"where": "x row 2", "label": label}]
+    samples = Samples.write(tmp_path, (("test", row) for row in rows))
+    with pytest.raises(GlassformerError) as refusal:
+        Labels(("a", "b"), (1, 1), 2, multi=False).numbers(samples)
+    assert str(refusal.value).startswith(words)
+    with pytest.raises(GlassformerError, match=r"x row 2: label 'c' was not there in training"):
+        Labels(("a", "b"), (1, 1), 2, multi=True).numbers(
+            Samples.write(tmp_path, [("test", {"where": "x row 2", "label": ["a", "c"]})])
+        )
+
+
+def test_labels_come_back_from_their_file_and_a_broken_one_is_refused(tmp_path):
+    path = tmp_path / "labels.json"
+    labels = Labels(("a", "ü"), (2, 3), 5, multi=False, separator=None, temperature=1.7)
+    labels.save(path)
+    assert Labels.load(path) == labels
+    for content in ("", "{}", '{"names": 3}', path.read_text()[:-5]):
+        path.write_text(content)
+        with pytest.raises(GlassformerError, match=r"labels.json: not the labels of a run \(.*; c"):
+            Labels.load(path)
+    with pytest.raises(GlassformerError, match=r"nowhere.json: not the labels of a run"):
+        Labels.load(tmp_path / "nowhere.json")

@@ -157,6 +157,8 @@ class Copy(Job[Pairs, Tensor, np.ndarray]):
             best = scores.log_softmax(-1).max(-1)
             sure += best.values.masked_fill((said == self.end).any(1), 0.0)
             said = torch.cat([said, best.indices[:, None]], dim=1)
+            if (said == self.end).any(1).all():
+                break
         lines = [[*row, self.end] for row in said[:, 1:].tolist()]
         texts = [line[: line.index(self.end)] for line in lines]
         return list(zip(texts, sure.exp().tolist(), strict=True))

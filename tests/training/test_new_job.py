@@ -57,7 +57,7 @@ def test_a_new_job_is_trained_reported_loaded_and_used(lines, tmp_path):
 
 def test_a_new_job_goes_on_where_it_was_interrupted(lines, tmp_path, monkeypatch):
     path, _ = lines
-    learn_to_copy(path, tmp_path / "peace", steps=60)
+    learn_to_copy(path, tmp_path / "peace", steps=30)
     write = Copy.score
 
     def interrupted(self, model, batches):
@@ -65,7 +65,7 @@ def test_a_new_job_goes_on_where_it_was_interrupted(lines, tmp_path, monkeypatch
 
     monkeypatch.setattr(Copy, "score", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        learn_to_copy(path, tmp_path / "run", steps=60)
+        learn_to_copy(path, tmp_path / "run", steps=30)
     folder = RunFolder(tmp_path / "run")
     assert (folder.checkpoints / "latest").read_text() == "step-25\n"
     assert not folder.model.exists()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.data.samples import Samples
+from glassformer.data.samples import NO_PART, Samples
 from glassformer.data.splits import part_of
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
@@ -84,11 +84,8 @@ def fewer(samples: Samples, share: float) -> np.ndarray:
     parts = samples.parts.copy()
     for row in samples.rows("train").tolist():
         if part_of(str(row), {"kept": share}, 0) != "kept":
-            parts[row] = NOBODY
+            parts[row] = NO_PART
     return parts
-
-
-NOBODY = 255
 
 
 def score_of(taught: Taught) -> float:

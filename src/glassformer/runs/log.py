@@ -58,7 +58,7 @@ def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
             else {"training loss": line["loss"]}
         )
         for name, value in numbers.items():
-            found.setdefault(name, []).append((line["step"], value))
+            found.setdefault(name, []).append((float(line["step"]), float(value)))
     return found
 
 

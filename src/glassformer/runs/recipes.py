@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import glassformer
 from glassformer.config.values import Values, build, read_values
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.asked import Asked
@@ -70,7 +69,7 @@ class Recipe:
 
 def home() -> Path:
     """Where the recipes are: inside the package when it is installed, beside it otherwise."""
-    package = Path(glassformer.__file__).parent
+    package = Path(__file__).parents[1]
     inside = package / "recipes"
     return inside if inside.is_dir() else package.parents[1] / "recipes"
 

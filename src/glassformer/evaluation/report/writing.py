@@ -13,8 +13,8 @@ def write_report(report: Report, folder: Path) -> None:
     """Write `report.json` and `report.html` into the folder, which is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     values = json.dumps(report.as_values(), indent=1, allow_nan=False)
-    replace_file(folder / "report.json", values + "\n")
     replace_file(folder / "report.html", page(report))
+    replace_file(folder / "report.json", values + "\n")  # last: a run that has it is finished
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from glassformer.runs.recipes import Recipe
@@ -26,7 +27,6 @@ def show_run(run: Run, *, as_json: bool) -> None:
                 "baseline": dict(zip(("name", "scores"), systems[1], strict=True))
                 if len(systems) > 1
                 else None,
-                "curve": report.get("curve"),
                 "notes": report["notes"],
             }
         )
@@ -34,6 +34,9 @@ def show_run(run: Run, *, as_json: bool) -> None:
     console = Console(highlight=False)
     if report["scores"]:
         console.print(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
+    for table in report["tables"]:
+        if table["title"] == "Some rows":
+            console.print(row_table(table))
     for note in report["notes"]:
         console.print(note, markup=False, soft_wrap=True)
     console.print(f"Report: {path / 'report.html'}", markup=False, soft_wrap=True)
@@ -63,6 +66,15 @@ def score_table(scores: Mapping[str, Scores], title: str) -> Table:
     for system, found in scores.items():
         table.add_row(system, *(_cell(found.get(name)) for name in names))
     return table
+
+
+def row_table(table: Mapping[str, Any]) -> Table:
+    """A table of the report, each text cut to fit."""
+    shown = Table(*(name.strip() for name in table["header"]), title=table["title"])
+    for text, *cells in table["rows"]:
+        said = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
+        shown.add_row(escape(text[:60] + ("…" if len(text) > 60 else "")), *map(escape, said))
+    return shown
 
 
 def print_json(values: Mapping[str, Any]) -> None:

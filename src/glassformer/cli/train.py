@@ -58,7 +58,6 @@ def train(
     from glassformer.cli.results import show_run
     from glassformer.data.columns import parse_columns
     from glassformer.runs.asked import Asked
-    from glassformer.runs.curve import learning_curve
     from glassformer.runs.display import Display
     from glassformer.runs.verbs import train_as
 
@@ -82,12 +81,10 @@ def train(
         part=part,
         device=device,
         deterministic=deterministic,
+        curve=curve,
     )
-    display = Display(quiet=quiet)
-    trained = train_as(asked, display, command=shlex.join(["glassformer", *sys.argv[1:]]))
-    if curve:
-        learning_curve(trained.folder, display)
-    show_run(trained, as_json=as_json)
+    command = shlex.join(["glassformer", *sys.argv[1:]])
+    show_run(train_as(asked, Display(quiet=quiet), command), as_json=as_json)
 
 
 def resume(

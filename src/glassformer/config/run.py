@@ -24,6 +24,7 @@ class Config:
     Args:
         origin: The run whose parts it began with.
         pretrain: Whether it learns its texts first; `auto` until a trial has decided.
+        curve: Whether it also learns from parts of its rows, to see if more would help.
         version: Of the program that wrote it.
         task: The job's own settings, a record that its Task names.
     """
@@ -37,6 +38,7 @@ class Config:
     seed: int = 0
     origin: str | None = None
     pretrain: str = "no"
+    curve: bool = False
     format: int = FORMAT
     version: str = ""
 

@@ -142,14 +142,14 @@ class MachineConfig:
     """What the machine is asked for. `auto` takes the best there is.
 
     Args:
-        compile: Whether the model is compiled; None does where it pays.
+        compile: Whether the model is compiled; pays where all batches have one shape.
         deterministic: Whether a GPU must give the same bits every time; a CPU does anyway.
-        threads: Threads of one process; None chooses by the size of the model.
+        threads: Threads of one process; None leaves it to PyTorch.
     """
 
     device: str = "auto"
     precision: str = "auto"
-    compile: bool | None = None
+    compile: bool = False
     deterministic: bool = False
     threads: int | None = None
 

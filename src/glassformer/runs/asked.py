@@ -51,6 +51,7 @@ class Asked:
     part: str | None = None
     device: str | None = None
     deterministic: bool = False
+    curve: bool = False
 
     def __post_init__(self) -> None:
         if self.job not in JOBS:
@@ -116,6 +117,8 @@ class Asked:
             values["seed"] = self.seed
         if self.origin is not None:
             values["origin"] = str(self.origin)
+        if self.curve:
+            values["curve"] = True
         return laid_over(values, {table: said for table, said in named.items() if said})
 
 

@@ -9,11 +9,14 @@ from glassformer.evaluation.baseline import NgramBaseline
 from glassformer.evaluation.report import (
     Report,
     Sections,
+    Table,
     classification_sections,
     comparison_table,
+    side_by_side,
     write_report,
 )
 from glassformer.metrics.score import Score
+from glassformer.runs.curve import Curve
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.log import curves
@@ -26,7 +29,14 @@ MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every mem
 OURS = "this model"
 
 
-def report_on(taught: Taught, folder: RunFolder, display: Display, command: str = "") -> Report:
+def report_on(
+    taught: Taught,
+    folder: RunFolder,
+    display: Display,
+    *,
+    curve: Curve | None = None,
+    command: str = "",
+) -> Report:
     """Score a run on the part held out, train the baseline, and write report.json and .html."""
     job = taught.job
     part = "test" if len(job.lengths("test")) else "valid"
@@ -48,6 +58,10 @@ def report_on(taught: Taught, folder: RunFolder, display: Display, command: str 
             if theirs is not None:
                 scores[name] = job.scores(theirs)
                 tables.append(comparison_table(job.compare(answers, theirs), OURS, name))
+                tables.append(rows_beside(job, answers, theirs, part))
+    if curve is not None:
+        tables.append(curve.table())
+        notes.append(curve.sentence())
     report = Report(
         title=folder.path.name,
         facts=facts(taught, folder, part) | ({"command": command} if command else {}),
@@ -93,6 +107,13 @@ def sections_of(job: Classify, answers: ClassAnswers, part: str) -> Sections:
     assert job.samples is not None
     texts = job.samples.texts(part)
     return classification_sections(answers.labels, answers.probabilities(), job.labels.names, texts)
+
+
+def rows_beside(job: Classify, ours: ClassAnswers, theirs: ClassAnswers, part: str) -> Table:
+    """Some rows with what the model and the baseline say about them."""
+    assert job.samples is not None
+    said = ours.probabilities(), theirs.probabilities()
+    return side_by_side(ours.labels, *said, job.labels.names, job.samples.texts(part))
 
 
 def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnswers | None]:

@@ -74,9 +74,13 @@ class Run:
 
     def predict_each(self, inputs: Iterable[str]) -> Iterator[Prediction]:
         """What it says, one after the other, as the inputs come."""
-        self.model.eval()
-        with torch.no_grad(), self.machine.autocast():
-            yield from self.job.predict(self.model, inputs)
+        answers = self.job.predict(self.model.eval(), inputs)
+        while True:
+            with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
+                found = next(answers, None)
+            if found is None:
+                return
+            yield found
 
     def evaluate(self, *data: str | Path, against: "Run | None" = None) -> "Evaluation":
         """How good it is on these data, and how far better than another run."""
@@ -87,6 +91,11 @@ class Run:
                 raise GlassformerError(
                     f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
                     f"compare two runs of one job"
+                )
+            if against.job.answers_in != self.job.answers_in:
+                raise GlassformerError(
+                    f"{against.folder.path}: answers in other labels than {self.folder.path}; "
+                    f"compare two runs with the same labels"
                 )
             theirs, _ = against._answers(data)
             comparison = self.job.compare(ours, theirs)

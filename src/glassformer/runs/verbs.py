@@ -6,6 +6,7 @@ from typing import Any
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
 from glassformer.runs.creating import create
+from glassformer.runs.curve import learning_curve
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.pretraining import learn_texts_first
@@ -60,9 +61,15 @@ def bring_to_end(
     if wanted is not None:
         deadline = deadline or Clock(wanted)
         deadline.reserve = baseline_seconds(folder)
-    learn_texts_first(folder, display, deadline)
-    taught = teach(folder, display, deadline)
-    report_on(taught, folder, display, command)
+    try:
+        learn_texts_first(folder, display, deadline)
+        taught = teach(folder, display, deadline)
+        curve = learning_curve(taught, folder, display) if taught.config.curve else None
+        report_on(taught, folder, display, curve=curve, command=command)
+    except BaseException as error:
+        if not isinstance(error, Exception):  # a person, or the system, wants it to stop
+            display.say(f"go on with: glassformer resume {folder.path}")
+        raise
     return Run(folder.path)
 
 

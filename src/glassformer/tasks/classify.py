@@ -224,6 +224,10 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
             "loss": log_loss(found.logits, found.labels),
         }
 
+    @property
+    def answers_in(self) -> tuple[str, ...]:
+        return self.labels.names
+
     def scores(self, answers: ClassAnswers) -> dict[str, Score]:
         return answers.scores()
 

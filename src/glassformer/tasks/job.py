@@ -101,5 +101,10 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """What does it say? In order, as the inputs come."""
 
+    @property
+    def answers_in(self) -> tuple[str, ...]:
+        """What answers are made of, such as labels; two runs that share it can be compared."""
+        return ()
+
     def finish(self, answers: Answers) -> None:
         """Take what the validation part teaches about the trained model, such as how sure it is."""

@@ -44,7 +44,7 @@ def choose_machine(config: MachineConfig) -> Machine:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
     precision = _precision(config.precision, device)
-    return Machine(device, precision, bool(config.compile))
+    return Machine(device, precision, config.compile)
 
 
 def _device(asked: str) -> str:

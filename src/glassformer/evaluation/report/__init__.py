@@ -8,6 +8,7 @@ from glassformer.evaluation.report.classification import (
     Sections,
     classification_sections,
     comparison_table,
+    side_by_side,
 )
 from glassformer.evaluation.report.record import HeatMap, Report, Table
 from glassformer.evaluation.report.writing import write_report
@@ -19,5 +20,6 @@ __all__ = [
     "Table",
     "classification_sections",
     "comparison_table",
+    "side_by_side",
     "write_report",
 ]

@@ -12,6 +12,7 @@ from glassformer.metrics import Bin, Comparison, class_scores, confusion_matrix,
 from glassformer.metrics.classification import THRESHOLD
 
 MISTAKES = 10
+SHOWN = 12
 EXCERPT = 240  # characters of a text shown
 
 
@@ -102,6 +103,47 @@ def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int) -
         rows=mistakes,
         note=f"{len(mistakes)} of {wrong:,}." if mistakes else "There are none.",
     )
+
+
+def side_by_side(
+    labels: Shaped[np.ndarray, "N ..."],
+    ours: Float[np.ndarray, "N C"],
+    theirs: Float[np.ndarray, "N C"],
+    classes: Sequence[str],
+    texts: Sequence[str],
+) -> Table:
+    """Some rows, drawn evenly, with what both systems say about them."""
+    chosen = np.linspace(0, len(texts) - 1, min(SHOWN, len(texts))).round().astype(int).tolist()
+    return Table(
+        title="Some rows",
+        header=("text", "truth", "this model", "sure", "baseline", "sure "),
+        rows=[
+            (
+                excerpt(texts[n]),
+                class_names(labels[n], classes),
+                *said(ours[n], labels.ndim == 2, classes),
+                *said(theirs[n], labels.ndim == 2, classes),
+            )
+            for n in chosen
+        ],
+    )
+
+
+def class_names(truth: np.ndarray | np.integer, classes: Sequence[str]) -> str:
+    """The class of a number, or the classes of a row of 0 and 1."""
+    if truth.ndim == 0:
+        return classes[int(truth)]
+    return ", ".join(classes[n] for n in np.flatnonzero(truth)) or "none"
+
+
+def said(
+    chances: Float[np.ndarray, " C"], multi: bool, classes: Sequence[str]
+) -> tuple[str, float]:
+    """An answer and how sure it is."""
+    if not multi:
+        return classes[int(chances.argmax())], float(chances.max())
+    sure = np.where(chances >= THRESHOLD, chances, 1 - chances).min()
+    return class_names(chances >= THRESHOLD, classes), float(sure)
 
 
 def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: str) -> Table:

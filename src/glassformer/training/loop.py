@@ -116,7 +116,8 @@ def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
 
     best = not progress.best or worth(score) > worth(progress.best[0][0])
     progress.best.append((float(score), progress.step))
-    progress.best.sort(key=lambda entry: (-worth(entry[0]), entry[1]))
+    # Of two that score alike, the later one has learned for longer.
+    progress.best.sort(key=lambda entry: (-worth(entry[0]), -entry[1]))
     del progress.best[plan.keeps :]
     progress.stale = 0 if best else progress.stale + 1
     progress.stopped = plan.train.patience is not None and progress.stale >= plan.train.patience

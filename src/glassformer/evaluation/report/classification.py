@@ -133,7 +133,7 @@ def class_names(truth: np.ndarray | np.integer, classes: Sequence[str]) -> str:
     """The class of a number, or the classes of a row of 0 and 1."""
     if truth.ndim == 0:
         return classes[int(truth)]
-    return ", ".join(classes[n] for n in np.flatnonzero(truth)) or "none"
+    return ", ".join(classes[n] for n in np.flatnonzero(truth).tolist()) or "none"
 
 
 def said(

@@ -18,8 +18,8 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.done  ## Teach a small Transformer to say digits backwards, and see where it looks
-	$(BIN)/python examples/reverse.py
+demo: $(VENV)/.done  ## Learn which language a name belongs to, beside an honest baseline
+	$(BIN)/glassformer reproduce languages
 
 test: $(VENV)/.done  ## Run the tests
 	$(TEST) -m "not full and not cuda"

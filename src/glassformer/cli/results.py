@@ -1,6 +1,7 @@
 """Results on standard output: tables for people, one JSON object for machines."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,14 +34,15 @@ def show_run(run: Run, *, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     if report["scores"]:
-        console.print(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
+        print_table(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
     for table in report["tables"]:
         if table["title"] == "Some rows":
-            console.print(row_table(table))
+            print_table(row_table(table))
     for note in report["notes"]:
         console.print(note, markup=False, soft_wrap=True)
     console.print(f"Report: {path / 'report.html'}", markup=False, soft_wrap=True)
-    console.print(f'Use it: glassformer predict {path} "..."', markup=False, soft_wrap=True)
+    use = f'glassformer predict {shlex.quote(str(path))} "..."'
+    console.print(f"Use it: {use}", markup=False, soft_wrap=True)
 
 
 def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:
@@ -50,7 +52,7 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
         print_json(values)
         return
     console, name = Console(highlight=False), run.folder.path.name
-    console.print(score_table({name: values["scores"]}, f"On {values['rows']:,} rows"))
+    print_table(score_table({name: values["scores"]}, f"On {values['rows']:,} rows"))
     for reason, count in values["skipped"].items():
         console.print(f"left out: {count:,} rows with {reason}", markup=False)
     if found.comparison is not None and other is not None:
@@ -64,8 +66,16 @@ def score_table(scores: Mapping[str, Scores], title: str) -> Table:
     names = list(dict.fromkeys(name for found in scores.values() for name in found))
     table = Table("", *names, title=title)
     for system, found in scores.items():
-        table.add_row(system, *(_cell(found.get(name)) for name in names))
+        table.add_row(escape(system), *(_cell(found.get(name)) for name in names))
     return table
+
+
+def print_table(table: Table) -> None:
+    """A table on standard output; where nobody watches, as wide as it needs to be."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, Console(width=10_000).measure(table).maximum)
+    console.print(table)
 
 
 def row_table(table: Mapping[str, Any]) -> Table:
@@ -95,8 +105,9 @@ def list_recipes(recipes: list[Recipe]) -> None:
     for recipe in recipes:
         found = recipe.result
         score = f"{found.score} {found.value:.3f}" if found else "not measured yet"
-        table.add_row(recipe.name, recipe.what, score, found.machine if found else "")
-    Console(highlight=False).print(table)
+        cells = recipe.name, recipe.what, score, found.machine if found else ""
+        table.add_row(*map(escape, cells))
+    print_table(table)
 
 
 def show_verdict(recipe: Recipe, run: Run) -> None:

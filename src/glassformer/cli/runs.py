@@ -21,19 +21,24 @@ def list_runs(
     """
     from json import dumps
 
-    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
+    from glassformer.cli.results import print_table
     from glassformer.runs.listing import found_in
 
     runs = found_in(home)
     if as_json:
         print(dumps([run.as_values() for run in runs], indent=2, ensure_ascii=False))
         return
-    table = Table("run", "job", "state", "score", "size", title=str(home))
+    table = Table("run", "job", "state", "score", "size", title=escape(str(home)))
     for run in runs:
-        table.add_row(str(run.path), run.job, run.state, run.score, f"{run.size / 2**20:,.1f} MiB")
-    Console(highlight=False).print(table if runs else f"No runs in {home}.")
+        cells = str(run.path), run.job, run.state, run.score, f"{run.size / 2**20:,.1f} MiB"
+        table.add_row(*map(escape, cells))
+    if runs:
+        print_table(table)
+    else:
+        print(f"No runs in {home}.")
 
 
 @app.command("prune")

@@ -1,7 +1,6 @@
 """`glassformer train` and `resume`: from raw data to a run."""
 
-import shlex
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +43,9 @@ def train(
     ] = None,
     part: Annotated[str | None, typer.Option(help="Only this part of it: encoder, ...")] = None,
     device: Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))] = None,
-    deterministic: Annotated[bool, typer.Option(help="The same bits on a GPU, too.")] = False,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same bits on a GPU, too.")
+    ] = False,
     curve: Annotated[
         bool, typer.Option("--curve", help="Then train on less, to see if more data would help.")
     ] = False,
@@ -55,6 +56,9 @@ def train(
 
     Example: glassformer train classify reviews.csv
     """
+    refuse_both({"--steps": steps, "--epochs": epochs, "--time": time})
+    if part is not None and origin is None:
+        raise typer.BadParameter(f"--part {part} needs a run to take it from; add --from RUN")
     from glassformer.cli.results import show_run
     from glassformer.data.columns import parse_columns
     from glassformer.runs.asked import Asked
@@ -83,8 +87,14 @@ def train(
         deterministic=deterministic,
         curve=curve,
     )
-    command = shlex.join(["glassformer", *sys.argv[1:]])
-    show_run(train_as(asked, Display(quiet=quiet), command), as_json=as_json)
+    show_run(train_as(asked, Display(quiet=quiet)), as_json=as_json)
+
+
+def refuse_both(options: Mapping[str, object]) -> None:
+    """Of options that say the same thing, one may be given."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} both say how long; give one of them")
 
 
 def resume(

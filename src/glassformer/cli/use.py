@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1 << 16  # bytes taken from standard input before answering
 LONGEST_LINE = 1 << 24
+TOGETHER = 256  # texts of a file that are answered together
 
 Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
@@ -41,6 +43,7 @@ def predict(
     from glassformer.runs.run import Run
 
     loaded = Run(run, device=device)
+    _ = loaded.model  # what is wrong with it shows before anybody types
     chunks = _given(inputs, loaded) if inputs else _from_stdin()
     for texts in chunks:
         for text, found in zip(texts, loaded.predict_each(texts), strict=True):
@@ -69,63 +72,63 @@ def evaluate(
     Example: glassformer evaluate runs/reviews test.csv --against runs/other
     """
     from glassformer.cli.results import show_evaluation
+    from glassformer.runs.display import Display
     from glassformer.runs.run import Run
 
     ours = Run(run, device=device)
     other = None if against is None else Run(against, device=device)
-    show_evaluation(ours.evaluate(*data, against=other), ours, other, as_json=as_json)
+    with Display().waiting("evaluating"):
+        found = ours.evaluate(*data, against=other)
+    show_evaluation(found, ours, other, as_json=as_json)
 
 
 def _given(inputs: Iterable[str], run: "Run") -> Iterator[list[str]]:
     """The texts of the command line, those of files in pieces."""
-    for given in inputs:
-        if given.startswith("@"):
-            yield from _from_file(Path(given[1:]), run)
-        else:
+    for number, given in enumerate(inputs, start=1):
+        if given.startswith("@") and given != "@":
+            yield from _in_pieces(_from_file(Path(given[1:]), run))
+        elif given.isascii() or given.encode(errors="ignore").decode() == given:
             yield [given]
+        else:
+            raise GlassformerError(f"text {number} is not UTF-8; send it as UTF-8, or as a file")
 
 
-def _from_file(path: Path, run: "Run") -> Iterator[list[str]]:
-    """The lines of a text file, or the texts of a table's rows, some at a time."""
+def _from_file(path: Path, run: "Run") -> Iterator[str]:
+    """The lines of a text file, blank ones too, or the texts of a table's rows."""
     from glassformer.data.sources import read_rows
-    from glassformer.data.sources.files import PACKINGS
+    from glassformer.data.sources.decoding import LONGEST_LINE, lines
     from glassformer.data.sources.formats import is_table
 
-    if path.is_dir() or is_table(path) or path.suffix in PACKINGS:
-        texts: list[str] = []
-        for text in run.texts_of(read_rows(path, encoding=run.config.data.encoding)):
-            texts.append(text)
-            if len(texts) == 256:
-                yield texts
-                texts = []
-        yield texts
+    encoding = run.config.data.encoding
+    if not path.exists():
+        raise GlassformerError(
+            f"{path}: not found; check the path after @, or send a text that begins so through "
+            f"standard input"
+        )
+    if path.is_dir() or is_table(path):
+        yield from run.texts_of(read_rows(path, encoding=encoding))
         return
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise GlassformerError(f"{path}: {error.strerror}; check the path after @") from None
-    try:
-        yield from _lines(handle, str(path))
-    finally:
-        os.close(handle)
+    for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
+        if len(line) > LONGEST_LINE:
+            raise _too_long(str(path), number, LONGEST_LINE)
+        yield line.rstrip("\r\n")
+
+
+def _in_pieces(texts: Iterator[str]) -> Iterator[list[str]]:
+    while piece := list(islice(texts, TOGETHER)):
+        yield piece
 
 
 def _from_stdin() -> Iterator[list[str]]:
+    """Whole lines as they arrive, so that a slow pipe is answered at once."""
     if sys.stdin.isatty():
         print("One text a line; end with Ctrl-D.", file=sys.stderr)
-    return _lines(sys.stdin.fileno(), "standard input")
-
-
-def _lines(handle: int, name: str) -> Iterator[list[str]]:
-    """Whole lines as they arrive, so that a slow pipe is answered at once."""
+    handle, name = sys.stdin.fileno(), "standard input"
     rest, number = b"", 0
     while piece := os.read(handle, AT_ONCE):
         *lines, rest = (rest + piece).split(b"\n")
         if len(rest) > LONGEST_LINE:
-            raise GlassformerError(
-                f"{name} line {number + len(lines) + 1}: longer than {LONGEST_LINE:,} bytes; "
-                f"break it into lines"
-            )
+            raise _too_long(name, number + len(lines) + 1, LONGEST_LINE)
         if lines:
             yield [_decoded(line, name, number + n) for n, line in enumerate(lines, 1)]
             number += len(lines)
@@ -134,9 +137,15 @@ def _lines(handle: int, name: str) -> Iterator[list[str]]:
 
 
 def _decoded(line: bytes, name: str, number: int) -> str:
+    """A line as text, without the mark that some programs put before the first."""
     try:
-        return line.decode("utf-8").removesuffix("\r")
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        return text.removesuffix("\r")
     except UnicodeDecodeError as error:
         raise GlassformerError(
             f"{name} line {number}: not UTF-8 (byte {line[error.start]:#04x}); save it as UTF-8"
         ) from None
+
+
+def _too_long(name: str, number: int, most: int) -> GlassformerError:
+    return GlassformerError(f"{name} line {number}: longer than {most:,}; break it into lines")

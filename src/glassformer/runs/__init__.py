@@ -1,9 +1,15 @@
 """Runs: a folder with all that is needed to use a model, and the verbs that make and use one.
 
-asked       what a person asks for, and the settings that follow
-creating    from raw data to a run folder that is ready to train
-teaching    training it, from the start or from where it stopped, to the report at the end
-run         the finished thing: predict, evaluate
-comparing   two runs on the same data
-display     what a person sees meanwhile
+asked        what a person asks for, and the settings that follow
+creating     from raw data to a run folder that is ready to train
+pretraining  learning the texts first, where a trial shows that it helps
+teaching     training it, from the start or from where it stopped
+curve        the same on fewer rows: would more data help?
+reporting    how good it is, beside an honest baseline
+run          the finished thing: predict, evaluate
+listing      the runs in a folder, and what of them can go
+recipes      results we stand behind, made again
+limits       what a machine can run out of, said in one line
+display      what a person sees meanwhile
+verbs        train, resume and load: all of it in one call each
 """

@@ -1,19 +1,18 @@
 """What a person asks for, and the settings that follow from it.
 
-Settings are laid over one another, later ones win: the records' defaults, the job's, the size, the
-TOML file, `--set`, and the named options.
+Settings are laid over one another, later ones win: the records' defaults, the job's, those of the
+run that parts are taken from, the TOML file, the size, `--set`, and the other named options.
 """
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from glassformer import __version__
-from glassformer.config import SIZES, choose, require, stack_of_size
+from glassformer.config import SIZES, MachineConfig, build, choose, require, stack_of_size
 from glassformer.config.run import FORMAT, Config, config_of
-from glassformer.config.training import MachineConfig
 from glassformer.config.values import Values, laid_over, parse_setting, plain, read_values
 from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError, unknown
@@ -22,13 +21,17 @@ from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+HOW_LONG = ("steps", "epochs", "time")
+TABLES = ("task", "model", "data", "train", "machine")
+FACTS = ("job", "format", "version", "origin")  # a configuration tells them, nobody sets them
+LEARNS_TEXTS_FIRST = ("classify",)  # jobs that may begin with gaps in their own texts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
     """A training that a person asks for; every field is an option of `glassformer train`.
 
-    `values` are settings as a recipe holds them, below the file and all others.
+    `values` are settings as a recipe holds them, nested; `settings` are written key=value.
     """
 
     job: str
@@ -43,8 +46,8 @@ class Asked:
     values: Values = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     steps: int | None = None
-    epochs: float | None = None
-    time: str | float | None = None
+    epochs: int | float | None = None
+    time: str | int | float | None = None
     pretrain: bool = True
     seed: int | None = None
     origin: Path | None = None
@@ -56,11 +59,11 @@ class Asked:
     def __post_init__(self) -> None:
         if self.job not in JOBS:
             raise GlassformerError(unknown("job", self.job, JOBS))
-        given = [n for n in ("steps", "epochs", "time") if getattr(self, n) is not None]
-        require(
-            len(given) < 2,
-            f"--{given[0]} and --{given[-1]} both say how long; give one of them" if given else "",
-        )
+        given = [name for name in HOW_LONG if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise GlassformerError(
+                f"--{given[0]} and --{given[1]} both say how long; give one of them"
+            )
         require(
             self.part is None or self.origin is not None,
             f"--part {self.part} needs a run to take it from; add --from RUN",
@@ -68,58 +71,139 @@ class Asked:
 
     def settle(self) -> Config:
         """The configuration, complete but for what the data decide."""
-        values = self._values()
+        said, options = self._said(), self._options()
+        values = lay_all(self._from_file(), self._of_size(), self.values, said, options)
         accelerated = choose_machine(_machine(values)).device.type != "cpu"
-        below = JOBS[self.job].defaults(accelerated)
-        if self.origin is not None:
-            below = laid_over(below, inherited(self.origin))
-        if self.size is not None:
-            choose("size", self.size, tuple(SIZES))
-            numbers = plain(stack_of_size(self.size))
-            dial = {key: numbers[key] for key in ("dim", "depth")}
-            heads = {"attention": {"heads": numbers["attention"]["heads"]}}
-            stacks = [name for name in ("encoder", "decoder") if name in below["model"]]
-            below = laid_over(below, {"model": dict.fromkeys(stacks, dial | heads)})
-        if any(key in values.get("train", {}) for key in ("steps", "epochs", "time")):
-            for key in ("steps", "epochs", "time"):
-                below.get("train", {}).pop(key, None)
+        below = lay_all(JOBS[self.job].defaults(accelerated), self._assumed())
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
-        return config_of(laid_over(below, values) | facts, JOBS[self.job].settings)
+        if self.origin is not None:
+            below = lay_all(below, inherited(self.origin))
+            facts |= {"origin": str(self.origin)}
+        config = config_of(lay_all(below, values) | facts, JOBS[self.job].settings)
+        self._refuse_pretraining(config)
+        return config
 
-    def _values(self) -> Values:
-        """What the person said, as nested values."""
-        values = dict(self.values)
-        if self.config is not None:
-            values = laid_over(values, read_values(self.config))
-        for key in ("job", "format", "version"):
-            values.pop(key, None)
+    def command(self) -> str:
+        """The same as typed on a command line, as far as options can say it."""
+        words = ["glassformer", "train", self.job, *self.data]
+        named = {name: getattr(self, name) for name in ("run", "group", "size", "config")}
+        named |= {name: getattr(self, name) for name in (*HOW_LONG, "seed", "part", "device")}
+        named |= {"from": self.origin}
+        named |= {"columns": ",".join(f"{k}={v}" for k, v in self.columns.items()) or None}
+        lists = {"valid": self.valid, "test": self.test, "set": self.settings}
+        lists |= {name: (value,) for name, value in named.items() if value is not None}
+        words += [word for key, some in lists.items() for one in some for word in (f"--{key}", one)]
+        flags = {"--no-pretrain": not self.pretrain, "--deterministic": self.deterministic}
+        words += [flag for flag, is_set in (flags | {"--curve": self.curve}).items() if is_set]
+        return shlex.join(map(str, words))
+
+    def _assumed(self) -> Values:
+        """What is meant where nothing is said."""
+        assumed: Values = {}
+        if group := usual_group(self.data):
+            assumed["data"] = {"group": group}
+        if self.job in LEARNS_TEXTS_FIRST and self.origin is None:
+            assumed["pretrain"] = "auto"
+        return assumed
+
+    def _from_file(self) -> Values:
+        """The settings of the file, which may be the configuration of another run."""
+        if self.config is None:
+            return {}
+        return {key: value for key, value in read_values(self.config).items() if key not in FACTS}
+
+    def _of_size(self) -> Values:
+        """What the dial sets, for every stack that the job has."""
+        if self.size is None:
+            return {}
+        choose("size", self.size, tuple(SIZES))
+        numbers = plain(stack_of_size(self.size))
+        dial = {key: numbers[key] for key in ("dim", "depth")}
+        dial["attention"] = {"heads": numbers["attention"]["heads"]}
+        has = JOBS[self.job].defaults(False)["model"]
+        return {"model": {name: dial for name in ("encoder", "decoder") if name in has}}
+
+    def _said(self) -> Values:
+        """The settings written key=value."""
+        values: Values = {}
         for setting in self.settings:
-            values = laid_over(values, parse_setting(setting))
-        options: dict[str, Values] = {
+            parsed = parse_setting(setting)
+            for key in FACTS:
+                require(
+                    key not in parsed,
+                    f"--set {setting}: {key} is no setting; "
+                    + ("use --from RUN" if key == "origin" else "leave it out"),
+                )
+            values = lay_over(values, parsed)
+        return values
+
+    def _options(self) -> Values:
+        """The named options, those that were given."""
+        tables: dict[str, Values] = {
             "data": {
                 "files": list(self.data),
-                "valid": list(self.valid),
-                "test": list(self.test),
-                "columns": dict(self.columns),
-                "group": self.group or usual_group(self.data),
+                "valid": list(self.valid) or None,
+                "test": list(self.test) or None,
+                "columns": dict(self.columns) or None,
+                "group": self.group,
             },
             "train": {"steps": self.steps, "epochs": self.epochs, "time": seconds(self.time)},
-            "machine": {"device": self.device, "deterministic": self.deterministic},
+            "machine": {"device": self.device, "deterministic": self.deterministic or None},
         }
-        named = {
-            table: {key: value for key, value in said.items() if value}
-            for table, said in options.items()
+        given = {
+            table: {key: value for key, value in said.items() if value is not None}
+            for table, said in tables.items()
         }
-        if any(named["train"]):
-            for key in ("steps", "epochs", "time"):
-                values.get("train", {}).pop(key, None)
-        if self.seed is not None:
-            values["seed"] = self.seed
-        if self.origin is not None:
-            values["origin"] = str(self.origin)
-        if self.curve:
-            values["curve"] = True
-        return laid_over(values, {table: said for table, said in named.items() if said})
+        single = {
+            "seed": self.seed,
+            "curve": self.curve or None,
+            "pretrain": None if self.pretrain else "no",
+        }
+        values: Values = {table: said for table, said in given.items() if said}
+        return values | {key: value for key, value in single.items() if value is not None}
+
+    def _refuse_pretraining(self, config: Config) -> None:
+        """Texts can be learned first by some jobs, and by a run that begins with nothing else."""
+        wanted = config.pretrain != "no"
+        require(
+            not wanted or self.job in LEARNS_TEXTS_FIRST,
+            f"pretrain={config.pretrain}: {self.job} has no texts to learn first; "
+            f"leave it out, only {', '.join(LEARNS_TEXTS_FIRST)} has",
+        )
+        require(
+            not wanted or self.origin is None,
+            f"pretrain={config.pretrain} and --from {self.origin} both say what to begin with; "
+            f"leave one out",
+        )
+        kind = config.model.frontend.kind
+        require(
+            config.pretrain != "yes" or kind == "tokens",
+            f"pretrain=yes: a frontend of {kind} has no single tokens to fill in; "
+            f"leave it out, or set model.frontend.kind=tokens",
+        )
+
+
+def lay_all(*layers: Values) -> Values:
+    """Layers of settings, the last on top."""
+    values: Values = {}
+    for layer in layers:
+        values = lay_over(values, layer)
+    return values
+
+
+def lay_over(below: Values, above: Values) -> Values:
+    """Settings over others; what says how long replaces all that said it otherwise.
+
+    >>> lay_over({"train": {"epochs": 8.0, "clip": 1.0}}, {"train": {"steps": 5}})
+    {'train': {'clip': 1.0, 'steps': 5}}
+    """
+    for table in TABLES:
+        said = above.get(table, {})
+        require(isinstance(said, Mapping), f"{table} must be a table of settings, got {said!r}")
+    if any(name in above.get("train", {}) for name in HOW_LONG):
+        old = below.get("train", {}).items()
+        below = below | {"train": {key: value for key, value in old if key not in HOW_LONG}}
+    return laid_over(below, above)
 
 
 def usual_group(data: tuple[str, ...]) -> str | None:
@@ -138,7 +222,7 @@ def inherited(origin: Path) -> Values:
     }
 
 
-def seconds(text: str | float | None) -> float | None:
+def seconds(text: str | int | float | None) -> float | None:
     """A time such as 90, 90s, 10m, 1.5h or 1h30m, in seconds.
 
     >>> seconds("1h30m")
@@ -154,7 +238,5 @@ def seconds(text: str | float | None) -> float | None:
     return sum(float(n) * UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", bare))
 
 
-def _machine(values: Mapping[str, Any]) -> MachineConfig:
-    from glassformer.config.values import build
-
+def _machine(values: Values) -> MachineConfig:
     return build(MachineConfig, values.get("machine", {}), "machine.")

@@ -7,13 +7,13 @@ input, an error or a kill leaves nothing half-written.
 import math
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-
-import torch
+from secrets import token_hex
 
 from glassformer.config.run import Config
 from glassformer.data.intake import Taken, take_in
@@ -21,23 +21,28 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.parts import begin_from
+from glassformer.runs.limits import within_limits
+from glassformer.runs.parts import begin_from, fresh_model, refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.base import Task
 from glassformer.training.feeding import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
-from glassformer.training.weights import weights_of, write_json, write_tensors
+from glassformer.training.state import freeze
+from glassformer.training.weights import weights_of, write_json, write_tensors, write_text
 
 HOME = Path("runs")
+LEFT_BEHIND = r"\..+\.new-[0-9a-f]{8}-(?P<process>\d+)"  # temporary names, as made below
 
 
-def create(asked: Asked, display: Display) -> RunFolder:
+def create(asked: Asked, display: Display, command: str = "") -> RunFolder:
     """A folder with samples, tokens and settled settings, ready to train."""
     config = asked.settle()
     target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
     refuse_taken(target)
-    with under_temporary_name(target) as path:
+    if asked.origin is not None:
+        refuse_untrained(RunFolder(asked.origin))
+    with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path)
         with display.counting("reading rows") as seen:
             samples, taken = take_in(
@@ -50,14 +55,13 @@ def create(asked: Asked, display: Display) -> RunFolder:
             folder.job(config, None).index(samples, folder.data)
         job = folder.job(config, folder.data)
         config = settle_steps(config, job)
-        if asked.pretrain and asked.origin is None and config.job == "classify":
-            config = replace(config, pretrain="auto" if config.pretrain == "no" else "yes")
+        model = fresh_model(job, config.seed)
+        freeze(model, config.train.freeze)  # a mistake in it shows before anything is kept
         if asked.origin is not None:
-            torch.manual_seed(config.seed)
-            model = job.model()
             parts = begin_from(model, RunFolder(asked.origin), asked.part)
             write_tensors(weights_of(model), folder.initial)
             display.say(f"begins with {', '.join(parts)} of {asked.origin}")
+        write_text((command or asked.command()) + "\n", path / "command.txt")
         folder.write_config(config)
     return RunFolder(target)
 
@@ -76,8 +80,11 @@ def settle_steps(config: Config, task: Task) -> Config:
 def told(taken: Taken, display: Display) -> None:
     """Say what came in, and what was left out."""
     columns = ", ".join(f"{role} = {column!r}" for role, column in taken.columns.items())
-    parts = ", ".join(f"{count:,} {part}" for part, count in sorted(taken.counts.items()))
+    parts = ", ".join(f"{count:,} {part}" for part, count in taken.counts.items())
     display.say(f"columns: {columns}")
+    for file, others in taken.others.items():
+        columns = ", ".join(f"{role} = {column!r}" for role, column in others.items())
+        display.say(f"columns of {file}: {columns}")
     display.say(f"rows: {parts}")
     for reason, skipped in taken.skipped.items():
         display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
@@ -91,10 +98,19 @@ def free_name(data: str) -> Path:
 
 
 def refuse_taken(target: Path) -> None:
-    """A folder with something in it is not written over."""
-    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+    """A folder with something in it is not written over, nor the one we stand in."""
+    try:
+        if target.absolute() == Path.cwd():
+            raise GlassformerError(
+                f"{target}: is where you are; name a folder inside it with --run"
+            )
+        taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))
+    except OSError as error:
+        raise cannot_be_made(target, error) from None
+    if taken or target.is_symlink():
         hint = (
-            f"go on with `glassformer resume {target}`, or name another with --run"
+            f"go on with `glassformer resume {shlex.quote(str(target))}`, or name another with "
+            f"--run"
             if (target / "config.toml").exists()
             else "name another with --run"
         )
@@ -103,18 +119,46 @@ def refuse_taken(target: Path) -> None:
 
 @contextmanager
 def under_temporary_name(target: Path) -> Iterator[Path]:
-    """A folder that becomes `target` when all goes well, and vanishes otherwise."""
-    temporary = target.parent / f".{target.name}.new-{os.getpid()}"
+    """A folder that becomes `target` when all goes well, and vanishes otherwise.
+
+    Its name ends in the number of this process, by which a leftover is known.
+    """
+    temporary = target.parent / f".{target.name}.new-{token_hex(4)}-{os.getpid()}"
+    missing = [folder for folder in target.parents if not folder.exists()]
     try:
         temporary.mkdir(parents=True)
     except OSError as error:
-        raise GlassformerError(
-            f"{target}: cannot be made ({error.strerror}); choose another place with --run"
-        ) from None
+        remove_empty(missing)
+        raise cannot_be_made(target, error) from None
     try:
         yield temporary
-        if target.is_dir():
-            target.rmdir()  # empty, as was seen before
-        temporary.rename(target)
+        try:
+            if target.is_dir():
+                target.rmdir()  # empty, as was seen before
+            temporary.rename(target)
+        except OSError as error:
+            raise cannot_be_made(target, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        remove_empty(missing)
+
+
+def discard(folder: RunFolder) -> None:
+    """Remove a run, and the folder of runs around it if nothing else is there."""
+    shutil.rmtree(folder.path)
+    if folder.path.parent == HOME:
+        remove_empty([HOME])
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove folders, innermost first, as far as nothing is in them."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def cannot_be_made(target: Path, error: OSError) -> GlassformerError:
+    """The words for a place that cannot be written to."""
+    return GlassformerError(
+        f"{target}: cannot be made ({error.strerror}); choose another place with --run"
+    )

@@ -6,12 +6,15 @@ errors says what twice the data might give; it is a guess, and says so.
 """
 
 import math
+import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import UInt8
 
 from glassformer.data.samples import NO_PART, Samples
 from glassformer.data.splits import part_of
@@ -19,11 +22,12 @@ from glassformer.evaluation.report import Table
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.teaching import Taught, teach
+from glassformer.runs.timing import SHARES
 from glassformer.training.loop import validate
 
-SHARES = (0.125, 0.25, 0.5)
+FEWEST = 8  # rows; fewer teach nothing
 WORTH = 0.002  # a smaller gain is none
-TAKEN = ("config.toml", "tokenizer.json", "labels.json", "initial.safetensors", "data")
+TAKEN = ("config.toml", "tokenizer.json", "labels.json", "initial.safetensors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +74,53 @@ class Curve:
         )
 
 
-def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve:
-    """Train on an eighth, a quarter and a half of the rows."""
-    job = taught.job
-    points = [trained_on(folder, share, display) for share in SHARES]
-    whole = validate(taught.model, job, taught.plan)[job.goal]
-    points.append((len(job.lengths("train")), whole))
+def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve | None:
+    """Train on an eighth, a quarter and a half of the rows, as far as those are enough."""
+    job, samples = taught.job, Samples.open(folder.data)
+    kept = {int((parts == 0).sum()): (share, parts) for share, parts in shares_of(samples)}
+    points = [
+        (rows, trained_on(folder, share, parts, display))
+        for rows, (share, parts) in sorted(kept.items())
+        if rows >= FEWEST
+    ]
+    if not points or not len(job.lengths("valid")):
+        display.say("no learning curve: there are too few rows to leave some out")
+        return None
+    points.append((len(samples.rows("train")), validate(taught.model, job, taught.plan)[job.goal]))
     curve = Curve(job.goal, job.higher_is_better, points)
     display.say(curve.sentence())
     return curve
 
 
-def trained_on(folder: RunFolder, share: float, display: Display) -> tuple[int, float]:
-    """The rows in a share of the training part, and the score of the same run on them."""
+def trained_on(
+    folder: RunFolder, share: float, parts: UInt8[np.ndarray, " samples"], display: Display
+) -> float:
+    """The score of the same run when only these rows are in the training part."""
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
         smaller = RunFolder(Path(scratch))
         for name in TAKEN:
-            if (folder.path / name).is_dir():
-                shutil.copytree(folder.path / name, smaller.path / name)
-            elif (folder.path / name).exists():
+            if (folder.path / name).exists():
                 shutil.copyfile(folder.path / name, smaller.path / name)
-        parts = fewer(Samples.open(smaller.data), share)
-        np.save(smaller.data / "parts.npy", parts, allow_pickle=False)
+        smaller.data.mkdir()
+        for path in folder.data.iterdir():
+            os.symlink(path.resolve(), smaller.data / path.name)
+        (smaller.data / "parts.npy").unlink()
+        Samples.assign(smaller.data, parts)
         config = folder.config()
         steps = max(1, round((config.train.steps or 1) * share))
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
-        rows = int((parts == 0).sum())
-        display.say(f"learning curve: {rows:,} rows")
+        display.say(f"learning curve: {int((parts == 0).sum()):,} rows")
         taught = teach(smaller, display)
-        return rows, validate(taught.model, taught.job, taught.plan)[taught.job.goal]
+        return validate(taught.model, taught.job, taught.plan)[taught.job.goal]
 
 
-def fewer(samples: Samples, share: float) -> np.ndarray:
+def shares_of(samples: Samples) -> Iterator[tuple[float, UInt8[np.ndarray, " samples"]]]:
+    """Each share of the training rows, and the part of each sample when only those are left."""
+    for share in SHARES:
+        yield share, fewer(samples, share)
+
+
+def fewer(samples: Samples, share: float) -> UInt8[np.ndarray, " samples"]:
     """The part of each sample, with only a share of the training rows left in theirs."""
     parts = samples.parts.copy()
     for row in samples.rows("train").tolist():

@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from glassformer.training.plan import Event, Step, Validation
 
@@ -35,12 +34,7 @@ class Display:
     def say(self, sentence: str) -> None:
         """One line."""
         if not self.quiet:
-            self.console.print(sentence, markup=False, soft_wrap=True)
-
-    def show(self, table: Table) -> None:
-        """A table."""
-        if not self.quiet:
-            self.console.print(table)
+            self.console.print(harmless(sentence), markup=False, soft_wrap=True)
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int], None]]:
@@ -77,7 +71,7 @@ class Display:
                 if isinstance(event, Step):
                     progress.update(task, completed=event.step, said=pace.said(event))
                 else:
-                    progress.console.print(validated(event), markup=False)
+                    self.say(validated(event))
                 yield event
 
     def _lines(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
@@ -110,12 +104,18 @@ class Pace:
 
 
 def validated(event: Validation) -> str:
-    """A validation in one line."""
-    scores = "  ".join(f"{name} {value:.4f}" for name, value in event.scores.items())
-    return f"step {event.step:,}  validation: {scores}{'  (best so far)' if event.best else ''}"
+    """A validation as a line of a table: its columns stand under each other."""
+    scores = "  ".join(f"{name} {value:<7.4f}" for name, value in event.scores.items())
+    best = "best so far" if event.best else ""
+    return f"step {event.step:>7,}  validation  {scores}  {best}".rstrip()
 
 
-def clock(seconds: float) -> str:
+def harmless(text: str) -> str:
+    """Without what a terminal would obey, whatever a file or a column is called."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def clock(seconds: int | float) -> str:
     """A duration as people say it.
 
     >>> clock(75), clock(3700), clock(0.4)

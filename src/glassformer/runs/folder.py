@@ -1,6 +1,7 @@
 """A run folder: what lies where.
 
 config.toml          what was asked for, all settings settled
+command.txt          the same, as typed on a command line
 intake.json          columns, rows by part, and what was left out
 tokenizer.json       and whatever else the job learned before training
 data/                samples and their index
@@ -63,14 +64,22 @@ class RunFolder:
     def config(self) -> Config:
         """What was asked for."""
         if not self.config_file.exists():
-            hint = "resume or train it" if self.path.is_dir() else "check the path"
-            raise GlassformerError(f"{self.path}: not a run folder, it has no config.toml; {hint}")
-        values = read_config_values(self.config_file)
-        if values["job"] not in JOBS:
+            if not self.path.exists():
+                raise GlassformerError(f"{self.path}: not found; check the path")
             raise GlassformerError(
-                f"{self.config_file}: unknown job {values['job']!r}; the jobs are {', '.join(JOBS)}"
+                f"{self.path}: not a run folder, it has no config.toml; name one that "
+                f"`glassformer train` made"
             )
-        return config_of(values, JOBS[values["job"]].settings)
+        values = read_config_values(self.config_file)
+        job = values["job"]
+        if not isinstance(job, str) or job not in JOBS:
+            raise GlassformerError(
+                f"{self.config_file}: unknown job {job!r}; the jobs are {', '.join(JOBS)}"
+            )
+        try:
+            return config_of(values, JOBS[job].settings)
+        except GlassformerError as error:
+            raise GlassformerError(f"{self.config_file}: {error}") from None
 
     @property
     def pretrain(self) -> "RunFolder":
@@ -83,9 +92,30 @@ class RunFolder:
 
     def job(self, config: Config, data: Path | None) -> Job[Any, Any, Any]:
         """The run's job, over these data."""
-        return JOBS[config.job](config, self.path, data)
+        try:
+            return JOBS[config.job](config, self.path, data)
+        except (OSError, ValueError) as error:
+            where = self.path if data is None else data
+            raise GlassformerError(f"{where}: not whole ({error}); copy the run again") from None
 
     def intake(self) -> dict[str, Any]:
         """What is known about the data that came in."""
-        path = self.path / "intake.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return read_json(self.path / "intake.json")
+
+    def command(self) -> str:
+        """What was typed; nothing where that is not known."""
+        path = self.path / "command.txt"
+        return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """One of a run's own JSON files; empty when it is not there."""
+    if not path.exists():
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise GlassformerError(f"{path}: not whole ({error}); copy the run again") from None
+    if not isinstance(values, dict):
+        raise GlassformerError(f"{path}: not what a run writes; copy the run again")
+    return values

@@ -1,6 +1,7 @@
 """The runs in a folder, and what of them is needed no more."""
 
-import json
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from typing import Any
 
 from glassformer.config.run import read_config_values
 from glassformer.errors import GlassformerError
-from glassformer.runs.folder import RunFolder
+from glassformer.runs.creating import LEFT_BEHIND
+from glassformer.runs.folder import RunFolder, read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,10 @@ def prunable(home: Path) -> Iterator[tuple[Path, int]]:
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
                     yield path / name, _size(path / name)
-    for left in sorted(home.glob(".*.new-*")) if home.is_dir() else []:
-        yield left, _size(left)
+    for left in sorted(home.glob(".*.new-*")):
+        named = re.fullmatch(LEFT_BEHIND, left.name)
+        if named and not _is_alive(int(named["process"])):
+            yield left, _size(left)
 
 
 def remove(path: Path) -> None:
@@ -62,27 +66,42 @@ def _run_folders(home: Path) -> list[Path]:
         raise GlassformerError(f"{home}: no such folder; name the one that holds the runs")
     if (home / "config.toml").exists():
         return [home]
-    return sorted(p for p in home.iterdir() if p.is_dir() and (p / "config.toml").exists())
+    try:
+        return sorted(p for p in home.iterdir() if (p / "config.toml").exists())
+    except OSError as error:
+        raise GlassformerError(
+            f"{home}: cannot be opened ({error.strerror}); check who may read it"
+        ) from None
 
 
 def _listed(path: Path) -> Listed:
+    """A run that cannot be read is listed with the reason."""
     folder = RunFolder(path)
     try:
         job = str(read_config_values(folder.config_file)["job"])
+        scores = read_json(folder.report).get("scores", {})
     except GlassformerError as error:
         return Listed(path, "?", str(error), "", _size(path))
     state = "finished" if folder.report.exists() else "can be resumed"
-    return Listed(path, job, state, _score(folder.report), _size(path))
+    return Listed(path, job, state, _first(scores), _size(path))
 
 
-def _score(report: Path) -> str:
+def _first(scores: dict[str, Any]) -> str:
     """The first score of the run, in words."""
-    if not report.exists():
-        return ""
-    scores = json.loads(report.read_text(encoding="utf-8")).get("scores", {})
     ours: dict[str, Any] = next(iter(scores.values()), {})
     name, score = next(iter(ours.items()), ("", None))
     return f"{name} {score['value']:.3f}" if score else ""
+
+
+def _is_alive(process: int) -> bool:
+    """Whether the process that prepares a run is still there."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is someone else's
+        return True
+    return True
 
 
 def _size(path: Path) -> int:

@@ -1,25 +1,27 @@
 """Self-pretraining: learn the texts first, then the labels, where a short trial shows a gain.
 
-The trial spends the same time on two ways: one model learns labels all the time, the other fills
-gaps in the texts for half of it. If that one is better on the validation part, by more than chance,
-the whole training begins so. The decision is written into config.toml: a resumed run keeps it.
+The trial spends equal work on two ways: one model learns labels all the time, the other fills gaps
+in the texts for half of it. If that one is better on the validation part, by more than chance, the
+whole training begins so. The decision is written into config.toml: a resumed run keeps it.
+
+Work is counted and not timed, so that the same seed gives the same run; only a run that is given by
+time is measured.
 """
 
-import json
 import shutil
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.runs.display import Display
-from glassformer.runs.folder import RunFolder
-from glassformer.runs.parts import begin_from
+from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.parts import begin_from, fresh_model
 from glassformer.runs.teaching import answers_on, begin, teach
-from glassformer.runs.timing import Clock, step_seconds, steps_in
+from glassformer.runs.timing import TRIED, Clock, step_seconds, steps_in
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain import Pretrain, PretrainConfig
 from glassformer.training.loop import train
@@ -29,7 +31,7 @@ from glassformer.training.state import State
 from glassformer.training.weights import put_weights, weights_of, write_json, write_tensors
 
 TRIAL = 0.1  # of the job's steps; the trial takes four times as many in all
-TIMES = 3.0  # pretraining takes so many times as long as the job itself
+TIMES = 3.0  # pretraining takes so many times the work of the job itself
 SHARE = 0.65  # of the time left, where time is given
 SHORT = 16  # tokens: names and the like have no context to learn from
 CHANCE = 0.1  # a gain that chance explains more often than this does not count
@@ -60,20 +62,24 @@ def learn_texts_first(folder: RunFolder, display: Display, deadline: Clock | Non
 
 def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock | None) -> Config:
     """Try both ways for a short time, and write down which one is taken."""
-    job = folder.job(config, folder.data)
-    if not len(job.lengths("valid")) or job.lengths("train").mean() < SHORT:
-        said, decision = "Its texts were not learned first: they are too short for it.", "no"
+    job, decision = folder.job(config, folder.data), "no"
+    if not len(job.lengths("valid")):
+        said = "Its texts were not learned first: no rows are held out to try whether that helps."
+    elif config.model.frontend.kind != "tokens":
+        said = "Its texts were not learned first: its frontend has no single tokens to fill in."
+    elif job.lengths("train").mean() < SHORT:
+        said = "Its texts were not learned first: they are too short for it."
     else:
         trial = try_both(folder, config, job, display, deadline)
         decision = "yes" if trial.helps else "no"
         said = (
-            f"A short trial on the validation part, of equal time: {job.goal} {trial.without:.3f} "
+            f"A short trial on the validation part, of equal work: {job.goal} {trial.without:.3f} "
             f"from labels alone, {trial.pretrained:.3f} after learning the texts first "
             f"(p = {trial.p_value:.2g}); so its texts were {'' if trial.helps else 'not '}"
             f"learned first."
         )
     display.say(said)
-    write_json({"said": said}, folder.path / "pretraining.json")
+    write_json({"said": said}, note_of(folder))
     config = replace(config, pretrain=decision)
     folder.write_config(config)
     return config
@@ -86,19 +92,20 @@ def try_both(
     display: Display,
     deadline: Clock | None,
 ) -> Trial:
-    """Labels alone, against texts first and then labels, in the same time."""
+    """Labels alone, against texts first and then labels, with the same work."""
     machine = choose_machine(config.machine)
     texts = Pretrain(pretrain_config(config, 1), folder.path, folder.data)
     steps = config.train.steps or steps_in(config, job, machine, deadline or Clock(0.0))
     steps = max(10, round(TRIAL * steps))
     plan = short_plan(config, steps)
-    ratio = step_seconds(job, plan) / step_seconds(texts, short_plan(texts.config, steps))
-    display.say(f"trying for {4 * steps:,} steps whether learning the texts first helps")
+    gaps = short_plan(texts.config, max(1, round(work_ratio(texts) * steps)))
+    in_all = 3 * steps + gaps.steps
+    display.say(f"trying for {in_all:,} steps whether learning the texts first helps")
 
     alone = begin(job, config, folder).to(machine.device)
     run_through(job, alone, short_plan(config, 2 * steps))
     filler = begin(texts, config, folder).to(machine.device)
-    run_through(texts, filler, short_plan(texts.config, max(1, round(ratio * steps))))
+    run_through(texts, filler, gaps)
     after = begin(job, config, folder).to(machine.device)
     learned = {name: t for name, t in weights_of(filler).items() if name in weights_of(after)}
     put_weights(after, weights_of(after) | learned, "the trial")
@@ -114,15 +121,15 @@ def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Cloc
     """Learn the texts in a run of its own inside the run, then begin with what it learned."""
     inside = folder.pretrain
     if not inside.config_file.exists():
-        job = folder.job(config, folder.data)
-        settled = pretrain_config(config, pretrain_steps(folder, config, job, deadline))
+        settled = pretrain_config(config, pretrain_steps(folder, config, deadline))
         inside.path.mkdir(exist_ok=True)
         shutil.copyfile(folder.path / "tokenizer.json", inside.path / "tokenizer.json")
         inside.write_config(settled)
+    if not note_of(folder).exists():
+        write_json({"said": "Its texts were learned first, as asked for."}, note_of(folder))
     if not inside.model.exists():
         teach(inside, display)
-    torch.manual_seed(config.seed)
-    model = folder.job(config, folder.data).model()
+    model = fresh_model(folder.job(config, folder.data), config.seed)
     begin_from(model, inside, None)
     half = folder.initial.with_name(".initial.new")
     write_tensors(weights_of(model), half)
@@ -131,25 +138,41 @@ def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Cloc
 
 def pretrain_config(config: Config, steps: int) -> Config:
     """The settings of the run that learns the texts: the same model, tokens and batches."""
+    train = config.train
     return replace(
         config,
         job="pretrain",
         task=PretrainConfig(max_length=config.task.max_length),
-        train=TrainConfig(steps=steps, optimiser=OptimiserConfig(rate=config.train.optimiser.rate)),
+        train=TrainConfig(
+            steps=steps,
+            clip=train.clip,
+            save_every=train.save_every,
+            log_every=train.log_every,
+            optimiser=OptimiserConfig(kind=train.optimiser.kind, rate=train.optimiser.rate),
+        ),
         pretrain="no",
+        curve=False,
     )
 
 
-def pretrain_steps(
-    folder: RunFolder, config: Config, job: Job[Any, Any, Any], deadline: Clock | None
-) -> int:
-    """How many steps of filling gaps the time allows."""
+def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) -> int:
+    """How many steps of filling gaps the time allows, or the work of the job."""
     texts = Pretrain(pretrain_config(config, 1), folder.path, folder.data)
-    step = step_seconds(texts, short_plan(texts.config, 20))
     if config.train.steps is None and deadline is not None:
+        step = step_seconds(texts, short_plan(texts.config, TRIED))
         return max(1, int(SHARE * deadline.left / step))
-    own = step_seconds(job, short_plan(config, 20)) * (config.train.steps or 1)
-    return max(1, int(TIMES * own / step))
+    return max(1, round(TIMES * work_ratio(texts) * (config.train.steps or 1)))
+
+
+def work_ratio(texts: Pretrain) -> float:
+    """The work of a step of the job, for each of a step of filling gaps.
+
+    Both send as many tokens through the encoder; to fill a gap, every word is scored as well.
+    """
+    model = texts.model()
+    encoder = sum(weight.numel() for weight in model.encoder.parameters())
+    gaps = texts.task.masked * model.frontend.vocabulary * model.frontend.dim
+    return encoder / (encoder + gaps)
 
 
 def short_plan(config: Config, steps: int) -> Plan:
@@ -164,9 +187,12 @@ def run_through(job: Job[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
         pass
 
 
+def note_of(folder: RunFolder) -> Path:
+    """Where the decision is explained."""
+    return folder.path / "pretraining.json"
+
+
 def decision_note(folder: RunFolder) -> list[str]:
     """What was decided and why, for the report."""
-    path = folder.path / "pretraining.json"
-    if not path.exists():
-        return []
-    return [json.loads(path.read_text(encoding="utf-8"))["said"]]
+    said = read_json(note_of(folder)).get("said")
+    return [str(said)] if said else []

@@ -35,7 +35,6 @@ def report_on(
     display: Display,
     *,
     curve: Curve | None = None,
-    command: str = "",
 ) -> Report:
     """Score a run on the part held out, train the baseline, and write report.json and .html."""
     job = taught.job
@@ -64,7 +63,7 @@ def report_on(
         notes.append(curve.sentence())
     report = Report(
         title=folder.path.name,
-        facts=facts(taught, folder, part) | ({"command": command} if command else {}),
+        facts=facts(taught, folder, part),
         scores=scores,
         curves=curves(folder.metrics),
         tables=[*(sections.tables if sections else ()), *tables],
@@ -80,6 +79,7 @@ def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int |
     """What was run, on what, and how."""
     config, rows = taught.config, folder.intake().get("counts", {})
     counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    command = folder.command()
     return {
         "job": config.job,
         "data": ", ".join(config.data.files),
@@ -91,6 +91,7 @@ def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int |
         "machine": taught.plan.machine.described,
         "seed": config.seed,
         "glassformer": config.version,
+        **({"command": command} if command else {}),
     }
 
 
@@ -146,7 +147,7 @@ def baseline_seconds(folder: RunFolder) -> float:
         return 0.0
     megabytes = job.samples.records.rows.lengths.sum() / 1e6
     labels = len(job.labels.names)
-    return 5.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
+    return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
 
 def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:

@@ -1,10 +1,10 @@
 """A finished run: predict with it, evaluate it."""
 
 import html
-import json
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -22,7 +22,8 @@ from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
-from glassformer.runs.folder import RunFolder
+from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.parts import fresh_model
 from glassformer.tasks.job import Job, Prediction
 from glassformer.training.feeding import part_batches
 from glassformer.training.machine import Machine, choose_machine
@@ -43,10 +44,10 @@ class Run:
         self.config: Config = self.folder.config()
         if not self.folder.model.exists():
             raise GlassformerError(
-                f"{path}: is not trained to its end; go on with `glassformer resume {path}`"
+                f"{path}: is not trained to its end, it has no model.safetensors; go on with "
+                f"`glassformer resume {shlex.quote(str(path))}`"
             )
-        asked = replace(self.config.machine, device=device)
-        self.machine: Machine = choose_machine(asked if device != "auto" else MachineConfig())
+        self.machine: Machine = choose_machine(MachineConfig(device=device))
 
     @cached_property
     def job(self) -> Job[Any, Any, Any]:
@@ -56,15 +57,14 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The trained model."""
-        model = self.job.model()
+        model = fresh_model(self.job, self.config.seed)
         put_weights(model, read_tensors(self.folder.model), str(self.folder.model))
         return model.to(self.machine.device).eval()
 
     @cached_property
     def report(self) -> dict[str, Any]:
         """What report.json says; empty when there is none."""
-        path = self.folder.report
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return read_json(self.folder.report)
 
     def predict(self, inputs: str | Iterable[str]) -> Any:
         """What it says: one Prediction for one text, a list for several."""
@@ -84,24 +84,34 @@ class Run:
 
     def evaluate(self, *data: str | Path, against: "Run | None" = None) -> "Evaluation":
         """How good it is on these data, and how far better than another run."""
-        ours, taken = self._answers(data)
+        if against is not None:
+            self._refuse_other(against)
+        ours = self._answers(data)
         comparison = None
         if against is not None:
-            if against.config.job != self.config.job:
+            theirs = against._answers(data)
+            if ours.rows != theirs.rows or ours.answered_in != theirs.answered_in:
                 raise GlassformerError(
-                    f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
-                    f"compare two runs of one job"
+                    f"{against.folder.path}: reads other rows or labels of these data than "
+                    f"{self.folder.path}; compare two runs that are asked the same"
                 )
-            if against.job.answers_in != self.job.answers_in:
-                raise GlassformerError(
-                    f"{against.folder.path}: answers in other labels than {self.folder.path}; "
-                    f"compare two runs with the same labels"
-                )
-            theirs, _ = against._answers(data)
-            comparison = self.job.compare(ours, theirs)
-        return Evaluation(self.job.scores(ours), taken, comparison)
+            comparison = self.job.compare(ours.said, theirs.said)
+        return Evaluation(self.job.scores(ours.said), ours.taken, comparison)
 
-    def _answers(self, data: tuple[str | Path, ...]) -> tuple[Any, Taken]:
+    def _refuse_other(self, against: "Run") -> None:
+        """Two runs can be compared when they do one job and answer in the same words."""
+        if against.config.job != self.config.job:
+            raise GlassformerError(
+                f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
+                f"compare two runs of one job"
+            )
+        if against.job.answers_in != self.job.answers_in:
+            raise GlassformerError(
+                f"{against.folder.path}: answers in other labels than {self.folder.path}; "
+                f"compare two runs with the same labels"
+            )
+
+    def _answers(self, data: tuple[str | Path, ...]) -> "Said":
         """What it says about all rows of some files."""
         with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
             place, names = Path(scratch), tuple(map(str, data))
@@ -112,24 +122,25 @@ class Run:
             job = self.folder.job(self.config, place)
             plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
-                return job.answers(self.model, part_batches(job, plan, "test")), taken
+                said = job.answers(self.model, part_batches(job, plan, "test"))
+            return Said(said, taken, [sample["where"] for sample in samples.of("test")])
 
     def texts_of(self, rows: Iterable[Row]) -> Iterator[str]:
-        """The texts of a table's rows, from the column that was trained on, or the likeliest."""
-        rest = iter(rows)
+        """What is read of a table's rows: the column that was trained on, or the likeliest."""
+        rest, role = iter(rows), self.job.roles[0]
         head = list(islice(rest, LOOKED_AT))
-        given = {role: name for role, name in self._trained_columns(head).items() if role == "text"}
-        column = find_columns(head, ["text"], given)["text"]
-        return (str(row[column]) for row in chain(head, rest))
+        known = self._trained_columns(head)
+        column = find_columns(head, [role], {role: known[role]} if role in known else {})[role]
+        return (_as_text(row[column]) for row in chain(head, rest))
 
     def _columns(self, names: Iterable[str]) -> dict[str, str]:
         """The columns that were trained on, as far as these files have them."""
         found: dict[str, str] = {}
         for name in names:
             if Path(name).exists():
-                head = list(islice(read_rows(Path(name)), 1))
-                found |= self._trained_columns(head)
-        return found | dict(self.config.data.columns)
+                rows = read_rows(Path(name), encoding=self.config.data.encoding)
+                found |= self._trained_columns(list(islice(rows, 1)))
+        return found
 
     def _trained_columns(self, head: list[Row]) -> dict[str, str]:
         known = self.folder.intake().get("columns", {})
@@ -157,6 +168,20 @@ class Run:
         return f"<b>{title}</b><table><tr><th></th>{head}</tr>{rows}</table>"
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a run says about some data, what came in of them, and which rows those are."""
+
+    said: Any
+    taken: Taken
+    rows: list[str]
+
+    @property
+    def answered_in(self) -> dict[str, str]:
+        """The columns that hold the right answers; what is read may differ."""
+        return dict(list(self.taken.columns.items())[1:])
+
+
 class Evaluation:
     """Scores with intervals, the rows behind them, and the comparison with another run."""
 
@@ -180,6 +205,11 @@ class Evaluation:
         if self.comparison is not None:
             values["against"] = {n: found.as_values() for n, found in self.comparison.items()}
         return values
+
+
+def _as_text(value: str | list[str]) -> str:
+    """A text may come as a list of its words."""
+    return " ".join(value) if isinstance(value, list) else value
 
 
 def _shown(score: dict[str, float] | None) -> str:

@@ -11,7 +11,8 @@ from glassformer.config.run import Config
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.log import Log
-from glassformer.runs.timing import Clock, steps_in
+from glassformer.runs.parts import fresh_model
+from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.tasks.job import Job
 from glassformer.training.averages import mean
 from glassformer.training.feeding import part_batches
@@ -35,14 +36,18 @@ class Taught:
 
 def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Taught:
     """Train a run to its end and keep the best model; `deadline` is for a run given by time."""
-    config, machine = folder.config(), choose_machine(folder.config().machine)
+    config = folder.config()
+    machine = choose_machine(config.machine)
     job = folder.job(config, folder.data)
     model = begin(job, config, folder).to(machine.device)
     if config.train.steps is None:
-        steps = steps_in(config, job, machine, deadline or Clock(config.train.time or 0.0))
+        given = deadline or Clock(config.train.time or 0.0)
+        times = 1 + sum(SHARES) if config.curve else 1.0
+        with display.waiting("timing a few steps"):
+            steps = steps_in(config, job, machine, given, times)
         config = replace(config, train=replace(config.train, steps=steps))
         folder.write_config(config)
-        display.say(f"{clock(config.train.time or 0)} are enough for {steps:,} steps")
+        display.say(f"{clock(given.seconds)} are enough for {steps:,} steps")
     plan = Plan(config.train, config.data, machine, config.seed, folder.checkpoints)
     state = State(model, config.train)
     if state.load(folder.checkpoints):
@@ -72,8 +77,7 @@ def answers_on(job: Job[Any, Any, Any], model: nn.Module, plan: Plan, part: str)
 
 def begin(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:
     """The model before its first step: fresh, or with parts of another run."""
-    torch.manual_seed(config.seed)
-    model = job.model()
+    model = fresh_model(job, config.seed)
     if folder.initial.exists():
         put_weights(model, read_tensors(folder.initial), str(folder.initial))
     return model

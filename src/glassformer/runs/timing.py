@@ -18,6 +18,7 @@ from glassformer.training.state import State
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 SPARE = 0.05  # of the time, for what cannot be foreseen
+SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, that a learning curve takes again
 
 
 class Clock:
@@ -33,18 +34,26 @@ class Clock:
         return self.deadline - time.monotonic() - self.reserve - SPARE * self.seconds
 
 
-def steps_in(config: Config, job: Job[Any, Any, Any], machine: Machine, clock: Clock) -> int:
-    """How many steps fit into the time left, with validations between and after them."""
+def steps_in(
+    config: Config, job: Job[Any, Any, Any], machine: Machine, clock: Clock, times: float = 1.0
+) -> int:
+    """How many steps fit into the time left, with validations between and after them.
+
+    Args:
+        times: How often they are made, as for a learning curve.
+    """
     plan = Plan(replace(config.train, steps=TRIED), config.data, machine, config.seed)
-    step = step_seconds(job, plan)
-    passes = VALIDATIONS + 2  # one to calibrate, one on the test part
-    left = clock.left - passes * validation_seconds(job, plan)
-    if left < step:
+    step, validation = step_seconds(job, plan), validation_seconds(job, plan)
+    passes = 2 + VALIDATIONS  # one to calibrate, one on the test part
+    if config.train.validate_every is not None:
+        passes, step = 2, step + validation / config.train.validate_every
+    left = clock.left - passes * times * validation
+    if left < times * step:
         raise GlassformerError(
             f"--time {clock.seconds:.0f}s is too short: reading, validating and comparing leave no "
             f"time for a step; give more time, fewer rows or a smaller --size"
         )
-    return int(left / step)
+    return int(left / (times * step))
 
 
 def step_seconds(job: Job[Any, Any, Any], plan: Plan) -> float:
@@ -54,18 +63,16 @@ def step_seconds(job: Job[Any, Any, Any], plan: Plan) -> float:
     state, tally = State(model, plan.train), Tally(plan.machine.device)
     called = ready(model, plan.machine)
     batches = training_batches(job, plan, 0, 0)
-    times: list[float] = []
-    started = time.perf_counter()
-    for _ in range(TRIED):
+    moments = [time.perf_counter()]
+    while len(moments) <= TRIED and moments[-1] - moments[0] < LONGEST_TRY:
         taken = [batch for _, batch in itertools.islice(batches, plan.train.accumulate)]
-        before = time.perf_counter()
         learn(state, called, job, plan, taken, tally)
         tally.total.item()  # waits for a GPU
-        times.append(time.perf_counter() - before)
-        if time.perf_counter() - started > LONGEST_TRY and len(times) > 2:
-            break
+        moments.append(time.perf_counter())
     batches.close()  # type: ignore[attr-defined]
-    return sum(times[1:]) / max(1, len(times) - 1) if len(times) > 1 else times[0]
+    if len(moments) == 2:
+        return moments[1] - moments[0]
+    return (moments[-1] - moments[1]) / (len(moments) - 2)  # the first step is slow
 
 
 def validation_seconds(job: Job[Any, Any, Any], plan: Plan) -> float:

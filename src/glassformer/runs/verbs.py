@@ -1,14 +1,17 @@
 """The verbs: train, resume, load. Everything the command line does is one of these first."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
+from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
-from glassformer.runs.creating import create
+from glassformer.runs.creating import create, discard
 from glassformer.runs.curve import learning_curve
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import learn_texts_first
 from glassformer.runs.reporting import baseline_seconds, report_on
 from glassformer.runs.run import Run
@@ -27,19 +30,26 @@ def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run
     for name in ("run", "config", "origin"):
         if asked.get(name) is not None:
             asked[name] = Path(asked[name])
-    for name in ("valid", "test"):
+    for name in ("valid", "test", "settings"):
         given = asked.get(name, ())
         asked[name] = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+    if isinstance(asked.get("columns"), str):
+        asked["columns"] = parse_columns(asked["columns"])
     return train_as(Asked(job=job, data=tuple(map(str, data)), **asked), Display(quiet=quiet))
 
 
 def train_as(asked: Asked, display: Display, command: str = "") -> Run:
-    """Train what a person asked for."""
+    """Train what a person asked for; what cannot be trained leaves no folder behind."""
     wanted = asked.settle().train.time
     deadline = None if wanted is None else Clock(wanted)
-    folder = create(asked, display)
+    folder = create(asked, display, command)
     display.say(f"run folder: {folder.path}")
-    return bring_to_end(folder, display, deadline, command)
+    try:
+        return bring_to_end(folder, display, deadline)
+    except GlassformerError:
+        if not any(folder.path.rglob("checkpoints/latest")):  # nothing learned is lost
+            discard(folder)
+        raise
 
 
 def resume(path: str | Path, *, quiet: bool = False) -> Run:
@@ -48,27 +58,27 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
     folder.config()
     if folder.report.exists():
         raise GlassformerError(
-            f"{path}: is finished; use it with `glassformer predict {path}`, or train another run"
+            f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "
+            f"or train another run"
         )
     return bring_to_end(folder, display)
 
 
-def bring_to_end(
-    folder: RunFolder, display: Display, deadline: Clock | None = None, command: str = ""
-) -> Run:
+def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Run:
     """Learn the texts first where that helps, train, keep the best, and report."""
     wanted = folder.config().train.time
     if wanted is not None:
         deadline = deadline or Clock(wanted)
         deadline.reserve = baseline_seconds(folder)
     try:
-        learn_texts_first(folder, display, deadline)
-        taught = teach(folder, display, deadline)
-        curve = learning_curve(taught, folder, display) if taught.config.curve else None
-        report_on(taught, folder, display, curve=curve, command=command)
+        with within_limits(folder.path):
+            learn_texts_first(folder, display, deadline)
+            taught = teach(folder, display, deadline)
+            curve = learning_curve(taught, folder, display) if taught.config.curve else None
+            report_on(taught, folder, display, curve=curve)
     except BaseException as error:
         if not isinstance(error, Exception):  # a person, or the system, wants it to stop
-            display.say(f"go on with: glassformer resume {folder.path}")
+            display.say(f"go on with: glassformer resume {shlex.quote(str(folder.path))}")
         raise
     return Run(folder.path)
 

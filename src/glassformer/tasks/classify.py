@@ -130,7 +130,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
-        full = self.tokens.lengths[self.samples.rows(part)]
+        full = self.tokens.lengths[self.samples.rows(part)] + 1  # with the end
         longest = self.task.max_length - 1  # the start is one more
         pieces = np.ones_like(full)
         if self.task.long == "windows" and part != "train":
@@ -165,7 +165,9 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         return [piece]
 
     def _cut(self, ids: np.ndarray) -> list[np.ndarray]:
-        pieces = WAYS[self.task.long](ids, self.task.max_length - 1)
+        """The pieces that are read: each begins with a start, the text ends with an end."""
+        whole = np.append(ids, self.tokenizer.end)
+        pieces = WAYS[self.task.long](whole, self.task.max_length - 1)
         return [np.concatenate([[self.tokenizer.start], piece]) for piece in pieces]
 
     @property

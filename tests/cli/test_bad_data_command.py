@@ -1,0 +1,368 @@
+"""Whatever is wrong with data, settings or a run: one clear line, and nothing is left behind."""
+
+import json
+import os
+import shutil
+
+import pytest
+import torch
+from small_files import SHORT, everything_in, quickly, reviews, trained, write_csv
+
+from glassformer.cli import main
+from glassformer.data.sources import files
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """Temporary folders are made here as well, so that none can hide."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.chdir(tmp_path)
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def home(tmp_path_factory):
+    return trained(tmp_path_factory)
+
+
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """Runs a command that must fail, and returns what it says."""
+
+    def run(*words):
+        capsys.readouterr()
+        before = everything_in(tmp_path)
+        assert main([str(word) for word in words]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("glassformer: ")
+        assert err.count("\n") == 1
+        assert everything_in(tmp_path) == before
+        return err.removeprefix("glassformer: ").strip()
+
+    return run
+
+
+def table(*rows, header="text,label"):
+    return "\n".join([header, *rows, ""]).encode()
+
+
+FINE = [f'"{row["text"]}",{row["label"]}' for row in reviews(61)]
+BYTES = bytes(range(256)) * 20
+
+DATA = {
+    "empty": (b"", "the file is empty; give one with at least one row"),
+    "blank": (b"\n \n\n", "bad.csv"),
+    "header only": (table(), "a header (text, label) and no rows below it"),
+    "binary": (BYTES, "a zero byte, so this is a binary file and not text"),
+    "an image": (b"\x89PNG\r\n\x1a\n" + BYTES, "not text but a PNG image"),
+    "one column": (table("fine", "odd", header="text"), "no column for label"),
+    "ragged quotes": (table(*FINE, '"never closed,good', *FINE), "close every quote"),
+    "ragged rows": (table(*FINE, "a,b,c"), "3 cells where the table has 2 columns (text, label)"),
+    "mixed encodings": (
+        table(*FINE) + "naïve,good\n".encode() + "déjà vu,bad\n".encode("cp1252"),
+        "line 64: not valid UTF-8 (byte 0xe9",
+    ),
+    "one label": (table(*(f"text {n},good" for n in range(61))), "two labels or more, found only"),
+    "a label seen once": (table(*FINE, "odd,purple"), "label 'purple' occurs only once"),
+    "10 MB in one field": (
+        table(*FINE, '"' + "word " * 2_000_000 + '",good'),
+        "row 62 (line 63), column 'text': more than 1,000,000 characters in one field",
+    ),
+    "too few rows": (table("fine,good", "odd,bad", "so,good"), "give more rows"),
+    "no labels": (table(*(f"text {n}," for n in range(61))), "no row to use (61 with empty label"),
+    "labels that are texts": (table(*(f"text {n},all {n}" for n in range(1100))), "bad.csv"),
+}
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_bad_data_are_refused_in_one_line_and_leave_nothing_behind(case, tmp_path, refused):
+    content, told = DATA[case]
+    (tmp_path / "bad.csv").write_bytes(content)
+    assert told in refused("train", "classify", "bad.csv", *SHORT)
+
+
+@pytest.mark.parametrize("case", ["empty", "binary", "one column", "mixed encodings"])
+@pytest.mark.parametrize("option", ["--valid", "--test"])
+def test_bad_data_beside_good_ones_are_refused_as_well(option, case, tmp_path, refused):
+    content, told = DATA[case]
+    (tmp_path / "bad.csv").write_bytes(content)
+    write_csv(tmp_path / "fine.csv", reviews())
+    said = refused("train", "classify", "fine.csv", option, "bad.csv", *SHORT)
+    assert said.startswith("bad.csv")
+    assert told in said
+
+
+def test_a_folder_without_permission_is_refused(tmp_path, refused, monkeypatch):
+    for label in ("good", "bad"):
+        (tmp_path / "texts" / label).mkdir(parents=True)
+    listed = os.listdir
+
+    def forbidden(path):  # a superuser may read everything, so it is played
+        if str(path).endswith("texts"):
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(files.os, "listdir", forbidden)
+    told = "texts: the folder cannot be opened (Permission denied); check who may read it"
+    assert refused("train", "classify", "texts", *SHORT) == told
+
+
+OPTIONS = {
+    "a missing file": (("none.csv",), "none.csv: not found"),
+    "nearly a file": (("fin.csv",), "fin.csv: not found; did you mean 'fine.csv'?"),
+    "a missing file to choose by": (("fine.csv", "--valid", "none.csv"), "none.csv: not found"),
+    "an unknown column": (
+        ("fine.csv", "--columns", "text=txt"),
+        "fine.csv: unknown column 'txt'; did you mean 'text'?",
+    ),
+    "an unknown role": (("fine.csv", "--columns", "texts=text"), "unknown role 'texts'"),
+    "columns without roles": (("fine.csv", "--columns", "text"), "--columns: 'text' does not say"),
+    "an unknown group": (("fine.csv", "--group", "flim"), "unknown column 'flim'; did you mean"),
+    "an unknown setting": (
+        ("fine.csv", "--set", "model.encoder.dpeth=2"),
+        "unknown setting 'model.encoder.dpeth'; did you mean 'model.encoder.depth'?",
+    ),
+    "an unknown table": (("fine.csv", "--set", "trian.steps=2"), "unknown setting 'trian'"),
+    "a wrong type": (
+        ("fine.csv", "--set", "train.clip=high"),
+        "train.clip must be float, got 'high'",
+    ),
+    "a number for a table": (
+        ("fine.csv", "--set", "train=3"),
+        "train must be a table of settings, got 3",
+    ),
+    "a number for the machine": (("fine.csv", "--set", "machine=3"), "machine must be a table"),
+    "a number for the model": (
+        ("fine.csv", "--set", "model=3"),
+        "model must be a table of settings",
+    ),
+    "no value": (("fine.csv", "--set", "train.clip"), "--set 'train.clip' is not key=value"),
+    "a fact": (("fine.csv", "--set", "job=pretrain"), "job is no setting"),
+    "another origin": (("fine.csv", "--set", "origin=x"), "origin is no setting; use --from RUN"),
+    "a model that cannot be": (
+        ("fine.csv", "--set", "model.encoder.dim=17"),
+        "17 is not one of 2; change either",
+    ),
+    "a part that is not there": (
+        ("fine.csv", "--set", 'train.freeze=["encodr"]'),
+        "train.freeze: no parameter begins with 'encodr'; the parts are ",
+    ),
+    "an unknown size": (("fine.csv", "--size", "huge"), "unknown size 'huge'; the choices are"),
+    "no such settings": (("fine.csv", "--config", "none.toml"), "none.toml: cannot be read"),
+    "broken settings": (("fine.csv", "--config", "broken.toml"), "broken.toml: not valid TOML"),
+    "an unknown device": (("fine.csv", "--device", "gpu"), "unknown machine.device 'gpu'"),
+    "no time": (("fine.csv", "--time", "soon"), "--time 'soon' is not a time; write 90s, 10m"),
+    "no run": (("fine.csv", "--from", "tmp"), "tmp: not a run folder, it has no config.toml"),
+    "no such run": (("fine.csv", "--from", "none"), "none: not found; check the path"),
+    "a place inside a file": (
+        ("fine.csv", "--run", "fine.csv/run"),
+        "fine.csv/run: cannot be made",
+    ),
+    "a file": (("fine.csv", "--run", "broken.toml"), "broken.toml: already exists"),
+    "a folder in use": (("fine.csv", "--run", "used"), "used: already exists; name another"),
+    "here": (("fine.csv", "--run", "."), ".: is where you are; name a folder inside it"),
+    "a name too long": (("fine.csv", "--run", "x" * 300), "cannot be made (File name too long)"),
+    "gaps in texts and a frontend": (
+        ("fine.csv", "--set", "pretrain=yes", "--set", "model.frontend.kind=ngrams"),
+        "pretrain=yes: a frontend of ngrams has no single tokens to fill in",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_that_cannot_be_are_refused_and_leave_nothing_behind(case, tmp_path, refused):
+    words, told = OPTIONS[case]
+    write_csv(tmp_path / "fine.csv", reviews())
+    (tmp_path / "broken.toml").write_text("[train\nclip = 1", encoding="utf-8")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.txt").write_text("years of work", encoding="utf-8")
+    short = [word for word in SHORT if word != "--no-pretrain" or case != list(OPTIONS)[-1]]
+    if "--time" in words:
+        short = [word for word in short if word not in ("--steps", "3")]
+    assert told in refused("train", "classify", *words[:1], *short, *words[1:])
+
+
+@pytest.mark.parametrize("words", [("--epochs", "0"), ("--epochs", "-1"), ("--time", "0")])
+def test_no_time_at_all_is_refused(words, tmp_path, refused):
+    write_csv(tmp_path / "fine.csv", reviews())
+    assert "must be above 0" in refused("train", "classify", "fine.csv", "--quiet", *words)
+
+
+def test_too_little_time_is_refused_and_leaves_nothing_behind(tmp_path, refused):
+    write_csv(tmp_path / "fine.csv", reviews())
+    words = [word for word in SHORT if word not in ("--steps", "3")]
+    told = refused("train", "classify", "fine.csv", "--time", "1s", *words)
+    assert told.startswith("--time 1s is too short: ")
+
+
+def test_an_unknown_job_is_refused_with_the_choices(tmp_path, refused):
+    write_csv(tmp_path / "fine.csv", reviews())
+    told = "unknown job 'clasify'; did you mean 'classify'? The choices are classify, pretrain"
+    assert refused("train", "clasify", "fine.csv") == told
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_refused(device, home, tmp_path, refused, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    write_csv(tmp_path / "fine.csv", reviews())
+    told = f"--device {device}: this machine has no such device, only cpu; use --device auto"
+    assert refused("train", "classify", "fine.csv", "--device", device, *SHORT) == told
+    assert refused("predict", home / "run", "fine", "--device", device) == told
+
+
+def test_a_training_that_diverges_at_once_leaves_nothing_behind(tmp_path, refused):
+    write_csv(tmp_path / "fine.csv", reviews())
+    wild = ("--set", "train.optimiser.rate=1e30", "--set", "train.clip=0")
+    told = refused("train", "classify", "fine.csv", *SHORT, *wild)
+    assert told.startswith("training diverged at step 3: ")
+
+
+def test_a_run_is_never_written_over(home, tmp_path, refused):
+    shutil.copytree(home / "run", tmp_path / "my run")
+    told = refused("train", "classify", home / "reviews.csv", *SHORT, "--run", "my run")
+    assert told == (
+        "my run: already exists; go on with `glassformer resume 'my run'`, or name another with "
+        "--run"
+    )
+
+
+def test_an_origin_that_does_not_fit_is_refused(home, tmp_path, refused):
+    data, run = home / "reviews.csv", home / "run"
+    words = ("train", "classify", data, *SHORT, "--from", run)
+    assert "it belongs to another model" in refused(*words, "--set", "model.encoder.dim=32")
+    assert refused(*words, "--part", "ears") == (
+        f"{run}: nothing there fits ears; its parts are encoder, frontend, to_class"
+    )
+    words = [word for word in words if word != "--no-pretrain"]
+    told = f"pretrain=yes and --from {run} both say what to begin with; leave one out"
+    assert refused(*words, "--set", "pretrain=yes") == told
+    half = tmp_path / "half"
+    shutil.copytree(run, half)
+    (half / "model.safetensors").unlink()
+    told = "half: has no trained model; finish it with `glassformer resume half`"
+    assert refused("train", "classify", data, *SHORT, "--from", "half") == told
+
+
+# Runs that came to harm
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def replaced(old, new):
+    def edit(path):
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    return edit
+
+
+def with_job_of_a_list(path):
+    path.write_text(path.read_text().replace('job = "classify"', 'job = ["classify"]'))
+
+
+HARM = {
+    "no config": ("config.toml", os.unlink, "not a run folder, it has no config.toml"),
+    "half a config": ("config.toml", cut, "run/config.toml: "),
+    "a config of bytes": ("config.toml", lambda p: p.write_bytes(BYTES), "not valid TOML"),
+    "an empty config": (
+        "config.toml",
+        lambda p: p.write_text(""),
+        "not the configuration of a run",
+    ),
+    "a config with a typo": (
+        "config.toml",
+        replaced("depth = 1", "dpeth = 1"),
+        "run/config.toml: unknown setting 'model.encoder.dpeth'; did you mean",
+    ),
+    "a newer format": (
+        "config.toml",
+        replaced("format = 1", "format = 99"),
+        "in format 99, this version reads up to 1; upgrade glassformer",
+    ),
+    "a job of the future": (
+        "config.toml",
+        replaced('job = "classify"', 'job = "dream"'),
+        "run/config.toml: unknown job 'dream'; the jobs are classify, pretrain",
+    ),
+    "a job of another type": ("config.toml", with_job_of_a_list, "unknown job ['classify']"),
+    "no model": ("model.safetensors", os.unlink, "it has no model.safetensors; go on with"),
+    "half a model": ("model.safetensors", cut, "not a whole file of weights"),
+    "an empty model": ("model.safetensors", lambda p: p.write_bytes(b""), "not a whole file"),
+    "a model of another size": (
+        "config.toml",
+        replaced("dim = 16", "dim = 32"),
+        "it belongs to another model",
+    ),
+    "a model that cannot be": (
+        "config.toml",
+        replaced("dim = 16", "dim = 17"),
+        "this model cannot be built: dim must be a multiple of heads",
+    ),
+    "no tokens": ("tokenizer.json", os.unlink, "run/tokenizer.json: "),
+    "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),
+    "no labels": ("labels.json", os.unlink, "run/labels.json: not the labels of a run"),
+    "half the labels": ("labels.json", cut, "run/labels.json: not the labels of a run"),
+    "labels of another type": ("labels.json", lambda p: p.write_text("[1]"), "run/labels.json: "),
+}
+
+
+@pytest.mark.parametrize("case", HARM)
+def test_a_harmed_run_is_refused_by_every_command_that_uses_it(case, home, tmp_path, refused):
+    name, harm, told = HARM[case]
+    run = tmp_path / "run"
+    shutil.copytree(home / "run", run)
+    harm(run / name)
+    assert told in refused("predict", "run", "a fine film")
+    assert told in refused("evaluate", "run", home / "test.csv")
+    assert told in refused("evaluate", home / "run", home / "test.csv", "--against", "run")
+
+
+RESUMED = {
+    "no config": ("config.toml", os.unlink, "not a run folder"),
+    "half a config": ("config.toml", cut, "run/config.toml: "),
+    "a newer format": ("config.toml", replaced("format = 1", "format = 99"), "upgrade glassformer"),
+    "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),
+    "no labels": ("labels.json", os.unlink, "run/labels.json: "),
+    "no data": ("data", shutil.rmtree, "run/data/"),
+    "half the samples": ("data/samples.values.npy", cut, "run/data/samples.values.npy"),
+    "half the parts": ("data/parts.npy", cut, "run/data/parts.npy: "),
+    "no index": ("data/tokens.ends.npy", os.unlink, "run/data/tokens.ends.npy"),
+    "half the index of labels": ("data/labels.npy", cut, "run/data: not whole"),
+}
+
+
+@pytest.mark.parametrize("case", RESUMED)
+def test_a_harmed_run_is_not_resumed(case, home, tmp_path, refused):
+    name, harm, told = RESUMED[case]
+    run = tmp_path / "run"
+    shutil.copytree(home / "run", run)
+    for done in ("report.json", "model.safetensors"):
+        (run / done).unlink()
+    shutil.rmtree(run / "checkpoints")
+    harm(run / name)
+    assert told in refused("resume", "run", "--quiet")
+
+
+def test_a_checkpoint_that_is_not_whole_is_refused(home, tmp_path, refused):
+    for name in ("model.safetensors", "optimiser.safetensors", "state.json"):
+        run = tmp_path / f"run-{name}"
+        shutil.copytree(home / "run", run)
+        (run / "report.json").unlink()
+        latest = (run / "checkpoints" / "latest").read_text().strip()
+        cut(run / "checkpoints" / latest / name)
+        assert f"{latest}/{name}" in refused("resume", run.name, "--quiet")
+
+
+def test_a_harmed_intake_is_refused(home, tmp_path, refused):
+    run = tmp_path / "run"
+    shutil.copytree(home / "run", run)
+    (run / "intake.json").write_text(json.dumps({"columns": {}})[:-3], encoding="utf-8")
+    assert "run/intake.json: not whole" in refused("evaluate", "run", home / "test.csv")

@@ -1,0 +1,185 @@
+"""`glassformer evaluate`: scores with intervals on new data, and two runs against each other."""
+
+import json
+import shutil
+
+import pytest
+from small_files import SHORT, quickly, reviews, shared, train, trained, write_csv
+
+from glassformer.cli import main
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return trained(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def others(home, tmp_path_factory):
+    """A run that learned less, one with other labels, and one that does another job."""
+
+    def make(folder):
+        data = home / "reviews.csv"
+        assert train(data, folder / "worse", "--seed", 1, "--steps", 1) == 0
+        rows = (row | {"label": row["label"].upper()} for row in reviews())
+        assert train(write_csv(folder / "loud.csv", rows), folder / "loud") == 0
+        words = ["--run", str(folder / "texts"), *SHORT]
+        assert main(["train", "pretrain", str(data), *words]) == 0
+
+    return shared("others", tmp_path_factory, make)
+
+
+def evaluate(*words):
+    return main(["evaluate", *map(str, words)])
+
+
+def test_json_has_every_score_with_its_interval(home, capsys):
+    assert evaluate(home / "run", home / "test.csv", "--json") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    found = json.loads(out)
+    assert found["rows"] == 41
+    assert {"accuracy", "macro_f1"} <= found["scores"].keys()
+    for name, score in found["scores"].items():
+        assert score.keys() == {"value", "low", "high"}
+        assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
+        assert found[name] == score
+    assert found["scores"]["accuracy"]["value"] > 0.9
+    assert "against" not in found
+
+
+def test_the_accuracy_is_the_share_of_right_predictions(home, capsys):
+    assert evaluate(home / "run", home / "test.csv", "--json") == 0
+    scored = json.loads(capsys.readouterr().out)["scores"]["accuracy"]["value"]
+    rows = list(reviews(41, seed=2))
+    assert main(["predict", str(home / "run"), *(row["text"] for row in rows)]) == 0
+    said = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
+    right = [label == row["label"] for label, row in zip(said, rows, strict=True)]
+    assert scored == pytest.approx(sum(right) / len(right))
+
+
+def test_for_people_it_is_a_table(home, capsys):
+    assert evaluate(home / "run", home / "test.csv") == 0
+    out, err = capsys.readouterr()
+    assert "On 41 rows" in out
+    assert "accuracy" in out
+    assert err == ""
+
+
+def test_against_another_run_it_tells_by_how_much_and_how_surely(home, others, capsys):
+    words = [home / "run", home / "test.csv", "--against", others / "worse"]
+    assert evaluate(*words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    there = found["against"]["accuracy"]
+    difference = there["difference"]
+    assert 0 < difference["low"] <= difference["value"] <= difference["high"]
+    assert 0 < there["p_value"] < 0.05
+    assert evaluate(others / "worse", home / "test.csv", "--against", home / "run", "--json") == 0
+    back = json.loads(capsys.readouterr().out)["against"]["accuracy"]
+    assert back["difference"]["value"] == -difference["value"]
+    assert back["p_value"] == there["p_value"]
+    assert evaluate(*words) == 0
+    assert "accuracy, run minus worse: " in capsys.readouterr().out
+
+
+def test_against_itself_nothing_differs(home, capsys):
+    assert evaluate(home / "run", home / "test.csv", "--against", home / "run", "--json") == 0
+    for found in json.loads(capsys.readouterr().out)["against"].values():
+        assert (found["difference"]["value"], found["p_value"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("loud", "answers in other labels than {ours}; compare two runs with the same labels"),
+        ("texts", "does pretrain, not classify; compare two runs of one job"),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_refused(other, told, home, others, capsys):
+    assert evaluate(home / "run", home / "test.csv", "--against", others / other) == 1
+    told = f"{others / other}: {told.format(ours=home / 'run')}"
+    assert capsys.readouterr() == ("", f"glassformer: {told}\n")
+
+
+def test_runs_that_read_different_rows_are_refused(home, tmp_path, capsys):
+    rows = [
+        {"text": "" if n < 3 else row["text"], "title": row["text"], "label": row["label"]}
+        for n, row in enumerate(reviews())
+    ]
+    data = write_csv(tmp_path / "two.csv", rows)
+    with quickly():
+        for column in ("text", "title"):
+            assert train(data, tmp_path / column, "--columns", f"text={column}") == 0
+    capsys.readouterr()
+    assert evaluate(tmp_path / "text", data, "--against", tmp_path / "title") == 1
+    assert "reads other rows or labels" in capsys.readouterr().err
+
+
+def test_rows_left_out_are_counted(home, tmp_path, capsys):
+    rows = [row | {"text": " " if n % 3 == 0 else row["text"]} for n, row in enumerate(reviews(31))]
+    data = write_csv(tmp_path / "gaps.csv", rows)
+    assert evaluate(home / "run", data, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["skipped"]) == (20, {"empty text": 11})
+    assert evaluate(home / "run", data) == 0
+    assert "left out: 11 rows with empty text" in capsys.readouterr().out
+
+
+def test_the_columns_that_were_trained_on_are_read_again(tmp_path, capsys):
+    """Here the names alone would lead to other columns."""
+    rows = [{"label": r["text"], "text": r["label"], "n": n} for n, r in enumerate(reviews())]
+    data = write_csv(tmp_path / "odd.csv", rows)
+    with quickly():
+        assert train(data, tmp_path / "run", "--columns", "text=label,label=text") == 0
+    capsys.readouterr()
+    assert evaluate(tmp_path / "run", data, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 113
+
+
+def test_other_names_of_columns_are_guessed(home, tmp_path, capsys):
+    rows = ({"review": row["text"], "sentiment": row["label"]} for row in reviews(23))
+    assert evaluate(home / "run", write_csv(tmp_path / "other.csv", rows), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 23
+
+
+def test_an_encoding_that_was_trained_with_is_used_again(tmp_path, capsys):
+    rows = [row | {"text": row["text"] + " café"} for row in reviews()]
+    data = write_csv(tmp_path / "old.csv", rows)
+    data.write_bytes(data.read_text(encoding="utf-8").encode("cp1252"))
+    with quickly():
+        assert train(data, tmp_path / "run", "--set", "data.encoding=cp1252") == 0
+    capsys.readouterr()
+    assert evaluate(tmp_path / "run", data, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 113
+
+
+BAD = {
+    "a label it never saw": (
+        "text,label\nfine,good\nodd,purple\n",
+        "row 2: label 'purple' was not there in training",
+    ),
+    "no labels": ("text\nfine\n", "no column for label"),
+    "no rows": ("text,label\n", "a header (text, label) and no rows below it"),
+    "nothing": ("", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_data_that_cannot_be_scored_are_refused_in_one_line(case, home, tmp_path, capsys):
+    content, told = BAD[case]
+    (tmp_path / "bad.csv").write_text(content, encoding="utf-8")
+    assert evaluate(home / "run", tmp_path / "bad.csv") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"glassformer: {tmp_path / 'bad.csv'}")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_may_be_called_anything(home, tmp_path, capsys):
+    odd = tmp_path / "[red]my run"
+    shutil.copytree(home / "run", odd)
+    assert evaluate(odd, home / "test.csv", "--against", odd) == 0
+    assert "[red]my run" in capsys.readouterr().out
+    assert main(["runs", "list", str(tmp_path)]) == 0
+    assert "[red]my run" in capsys.readouterr().out

@@ -1,0 +1,170 @@
+"""`glassformer runs`: what is there, and what can go without losing anything; and all the help."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+import typer
+from small_files import everything_in, trained
+
+from glassformer.cli import app, main
+from glassformer.runs.listing import found_in
+
+
+@pytest.fixture
+def home(tmp_path_factory, tmp_path):
+    """A folder of runs: one finished, one not, one broken, and something else."""
+    there = trained(tmp_path_factory)
+    runs = tmp_path / "runs"
+    for name in ("finished", "halfway", "broken"):
+        shutil.copytree(there / "run", runs / name)
+    for name in ("report.json", "report.html", "model.safetensors"):
+        (runs / "halfway" / name).unlink()
+    (runs / "broken" / "config.toml").write_text("job = [", encoding="utf-8")
+    (runs / "notes").mkdir()
+    (runs / "notes" / "todo.txt").write_text("more data", encoding="utf-8")
+    (runs / "file").write_text("", encoding="utf-8")
+    shutil.copy(there / "test.csv", tmp_path / "test.csv")
+    return runs
+
+
+def dead_process():
+    """The number of a process that is no more."""
+    process = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_list_shows_each_run_its_job_its_state_and_its_score(home, capsys):
+    assert main(["runs", "list", str(home), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    found = {entry["run"].rpartition("/")[2]: entry for entry in json.loads(out)}
+    assert list(found) == ["broken", "finished", "halfway"]
+    assert found["finished"]["job"] == found["halfway"]["job"] == "classify"
+    assert found["finished"]["state"] == "finished"
+    assert found["finished"]["score"].startswith("accuracy ")
+    assert (found["halfway"]["state"], found["halfway"]["score"]) == ("can be resumed", "")
+    assert "not valid TOML" in found["broken"]["state"]
+    size = sum(p.stat().st_size for p in (home / "finished").rglob("*") if p.is_file())
+    assert found["finished"]["bytes"] == size
+
+
+def test_list_is_a_table_for_people(home, capsys):
+    assert main(["runs", "list", str(home)]) == 0
+    out = capsys.readouterr().out
+    [line] = [line for line in out.splitlines() if str(home / "halfway") in line]
+    assert "can be resumed" in line
+    assert "MiB" in line
+
+
+def test_list_shows_a_run_by_itself_and_an_empty_folder(home, tmp_path, capsys):
+    assert [run.path for run in found_in(home / "finished")] == [home / "finished"]
+    (tmp_path / "none").mkdir()
+    assert main(["runs", "list", str(tmp_path / "none")]) == 0
+    assert capsys.readouterr().out == f"No runs in {tmp_path / 'none'}.\n"
+
+
+def test_a_broken_report_is_listed_and_not_fatal(home, capsys):
+    (home / "finished" / "report.json").write_text('{"scores": {', encoding="utf-8")
+    assert main(["runs", "list", str(home), "--json"]) == 0
+    found = {entry["run"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert "not whole" in found[str(home / "finished")]["state"]
+
+
+@pytest.mark.parametrize("command", ["list", "prune"])
+def test_a_folder_that_is_not_there_is_refused(command, tmp_path, capsys):
+    assert main(["runs", command, str(tmp_path / "none")]) == 1
+    told = f"{tmp_path / 'none'}: no such folder; name the one that holds the runs"
+    assert capsys.readouterr() == ("", f"glassformer: {told}\n")
+
+
+def test_a_pruned_run_still_predicts_and_evaluates_the_same(home, tmp_path, capsys):
+    words = ["evaluate", str(home / "finished"), str(tmp_path / "test.csv"), "--json"]
+    assert main(words) == 0
+    before = capsys.readouterr().out
+    assert main(["runs", "prune", str(home)]) == 0
+    told = capsys.readouterr().out
+    kept = sorted(path.name for path in (home / "finished").iterdir())
+    assert not {"checkpoints", "data"} & set(kept)
+    assert {"config.toml", "labels.json", "model.safetensors", "report.html"} <= set(kept)
+    assert f"removed {home / 'finished' / 'checkpoints'} (" in told
+    assert told.splitlines()[-1].endswith(" MiB freed")
+    assert main(words) == 0
+    assert capsys.readouterr().out == before
+    assert main(["predict", str(home / "finished"), "a great film"]) == 0
+
+
+def test_prune_leaves_alone_what_is_unfinished_broken_or_not_a_run(home):
+    for name in ("halfway", "notes"):
+        before = everything_in(home / name)
+        assert main(["runs", "prune", str(home)]) == 0
+        assert everything_in(home / name) == before
+    assert (home / "file").exists()
+
+
+def test_prune_removes_what_killed_preparations_left_and_not_what_is_alive(home):
+    dead, alive = (
+        home / f".new.new-0123abcd-{process}" for process in (dead_process(), os.getpid())
+    )
+    other = home / ".settings.new-and-good"
+    for folder in (dead, alive, other):
+        (folder / "data").mkdir(parents=True)
+    assert main(["runs", "prune", str(home)]) == 0
+    assert [folder.exists() for folder in (dead, alive, other)] == [False, True, True]
+
+
+def test_a_dry_prune_only_tells(home, capsys):
+    before = everything_in(home)
+    assert main(["runs", "prune", str(home), "--dry"]) == 0
+    out = capsys.readouterr().out
+    assert f"would remove {home / 'finished' / 'checkpoints'} (" in out
+    assert out.splitlines()[-1].endswith(" MiB would be freed")
+    assert everything_in(home) == before
+
+
+# Help
+
+
+def commands(group, *names):
+    """Every command with the words that call it."""
+    for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name)
+
+
+COMMANDS = list(commands(typer.main.get_command(app.app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_an_example_in_its_help(words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main([*words, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert f"Example: glassformer {' '.join(words)}" in " ".join(out.split())
+
+
+def test_the_commands_of_the_contract_are_there():
+    wanted = {("train",), ("resume",), ("predict",), ("evaluate",)}
+    assert wanted | {("runs", "list"), ("runs", "prune")} <= set(COMMANDS)
+
+
+def test_help_of_train_answers_at_once_and_without_torch():
+    code = (
+        "import sys; from glassformer.cli import main; main(['train', '--help']); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        times.append(time.perf_counter() - started)
+        assert done.returncode == 0, done.stderr
+        assert "--no-pretrain" in done.stdout
+    assert min(times) < 0.5

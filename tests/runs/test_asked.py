@@ -1,0 +1,165 @@
+"""What a person asks for becomes settings: later layers win, and nothing is dropped in silence."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from glassformer.cli import main
+from glassformer.errors import GlassformerError
+from glassformer.runs import verbs
+from glassformer.runs.asked import Asked, seconds
+
+
+def settled(**asked):
+    return Asked(**{"job": "classify", "data": ("x.csv",)} | asked).settle()
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_layer_wins_over_those_below_it(tmp_path):
+    file = write(tmp_path / "a.toml", "[model.encoder]\ndim = 96\ndepth = 3\ndropout = 0.3\n")
+    encoder = settled().model.encoder
+    assert (encoder.dim, encoder.depth, encoder.dropout) == (64, 2, 0.2)  # the job's
+    encoder = settled(config=file).model.encoder
+    assert (encoder.dim, encoder.depth, encoder.dropout) == (96, 3, 0.3)
+    encoder = settled(config=file, size="base").model.encoder
+    assert (encoder.dim, encoder.depth, encoder.dropout) == (512, 6, 0.3)
+    values = {"model": {"encoder": {"depth": 5}}}
+    encoder = settled(config=file, size="base", values=values).model.encoder
+    assert (encoder.dim, encoder.depth, encoder.dropout) == (512, 5, 0.3)
+    more = {"values": values, "settings": ("model.encoder.depth=7", "model.encoder.depth=1")}
+    encoder = settled(config=file, size="base", **more).model.encoder
+    assert (encoder.dim, encoder.depth, encoder.dropout) == (512, 1, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps", "epochs", "time"),
+    [
+        ({}, None, 8.0, None),
+        ({"steps": 5}, 5, None, None),
+        ({"time": "2m"}, None, None, 120.0),
+        ({"settings": ("train.epochs=2",)}, None, 2.0, None),
+        ({"settings": ("train.steps=7", "train.epochs=2")}, None, 2.0, None),
+        ({"settings": ("train.steps=7",), "epochs": 3}, None, 3.0, None),
+        ({"values": {"train": {"time": 9.0}}, "settings": ("train.steps=7",)}, 7, None, None),
+    ],
+)
+def test_the_last_word_on_how_long_replaces_all_others(asked, steps, epochs, time):
+    train = settled(**asked).train
+    assert (train.steps, train.epochs, train.time) == (steps, epochs, time)
+
+
+def test_a_file_that_says_how_long_gives_way_to_the_command_line(tmp_path):
+    file = write(tmp_path / "run.toml", "[train]\nsteps = 9\nepochs = 2.0\nclip = 0.5\n")
+    assert (settled(config=file).train.steps, settled(config=file).train.clip) == (9, 0.5)
+    train = settled(config=file, settings=("train.epochs=4",)).train
+    assert (train.steps, train.epochs, train.clip) == (None, 4.0, 0.5)
+
+
+def test_asking_does_not_change_what_was_given():
+    values = {"train": {"epochs": 2.0, "clip": 0.5}}
+    asked = Asked(job="classify", data=("x.csv",), values=values, steps=3)
+    assert asked.settle() == asked.settle()
+    assert values == {"train": {"epochs": 2.0, "clip": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ({}, "auto"),
+        ({"pretrain": False}, "no"),
+        ({"settings": ("pretrain=no",)}, "no"),
+        ({"settings": ("pretrain=auto",)}, "auto"),
+        ({"settings": ("pretrain=yes",)}, "yes"),
+        ({"settings": ("pretrain=yes",), "pretrain": False}, "no"),
+        ({"values": {"pretrain": "yes"}}, "yes"),
+        ({"job": "pretrain"}, "no"),
+    ],
+)
+def test_texts_are_learned_first_as_it_was_said(asked, wanted):
+    assert settled(**asked).pretrain == wanted
+
+
+def test_a_job_without_labels_cannot_learn_its_texts_first():
+    with pytest.raises(
+        GlassformerError, match="pretrain=yes: pretrain has no texts to learn first"
+    ):
+        settled(job="pretrain", settings=("pretrain=yes",))
+
+
+def test_the_facts_of_another_run_are_not_taken_over(tmp_path):
+    text = 'job = "pretrain"\norigin = "elsewhere"\nversion = "0.0"\nformat = 1\nseed = 7\n'
+    config = settled(config=write(tmp_path / "old.toml", text))
+    assert (config.job, config.origin, config.seed) == ("classify", None, 7)
+    assert config.version != "0.0"
+
+
+def test_a_set_of_the_catalog_is_split_by_its_usual_group_unless_told_otherwise():
+    assert settled(data=("imdb",)).data.group == "film"
+    assert settled(data=("imdb",), settings=("data.group=other",)).data.group == "other"
+    assert settled(data=("imdb",), group="third").data.group == "third"
+    assert settled(data=("imdb", "x.csv")).data.group is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("1.5h", 5400),
+        ("1h30m", 5400),
+        ("2d", 172800),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_times_are_read_as_people_write_them(text, wanted):
+    assert seconds(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "-3s", "1h30", "m", "nan"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(GlassformerError, match="is not a time; write 90s, 10m or 1h30m"):
+        seconds(text)
+
+
+def test_two_ways_to_say_how_long_are_refused_in_python_too():
+    with pytest.raises(GlassformerError, match="--steps and --time both say how long"):
+        Asked(job="classify", data=(), steps=3, time="1m")
+    with pytest.raises(GlassformerError, match="--part encoder needs a run to take it from"):
+        Asked(job="classify", data=(), part="encoder")
+
+
+def test_the_command_says_the_same_when_it_is_typed(monkeypatch):
+    """So the command in a report makes the same run again."""
+    typed = []
+    monkeypatch.setattr(verbs, "train_as", lambda asked, display: typed.append(asked))
+    monkeypatch.setattr("glassformer.cli.results.show_run", lambda run, as_json: None)
+    everything = Asked(
+        job="classify",
+        data=("my reviews.csv", "more.csv"),
+        run=Path("runs/a b"),
+        valid=("v.csv", "w.csv"),
+        test=("t.csv",),
+        columns={"text": "Review Text", "label": "stars"},
+        group="film",
+        size="small",
+        config=Path("mine.toml"),
+        settings=("train.clip=0.5", 'train.freeze=["encoder"]'),
+        epochs=1.5,
+        pretrain=False,
+        seed=3,
+        origin=Path("runs/old"),
+        part="encoder",
+        device="cpu",
+        deterministic=True,
+        curve=True,
+    )
+    bare = Asked(job="pretrain", data=("x",), time="1h30m")
+    for asked in (everything, bare):
+        assert main(shlex.split(asked.command())[1:]) == 0
+    assert typed == [everything, bare]

@@ -1,0 +1,68 @@
+"""A learning curve trains on parts of the same rows, and touches nothing of the run."""
+
+import pytest
+from small_runs import learn, quickly, write_reviews
+
+from glassformer.data.samples import Samples
+from glassformer.runs import curve
+from glassformer.runs.curve import Curve, shares_of
+from glassformer.runs.timing import SHARES
+
+
+@pytest.fixture(autouse=True)
+def _quickly():
+    with quickly():
+        yield
+
+
+def test_the_rows_of_a_smaller_part_are_among_those_of_the_larger(tmp_path):
+    learn(write_reviews(tmp_path / "x.csv", 211), tmp_path / "run")
+    samples = Samples.open(tmp_path / "run" / "data")
+    kept = [set((parts == 0).nonzero()[0].tolist()) for _, parts in shares_of(samples)]
+    assert kept[0] < kept[1] < kept[2] < set(samples.rows("train").tolist())
+    for (share, parts), rows in zip(shares_of(samples), kept, strict=True):
+        assert len(rows) == pytest.approx(share * len(samples.rows("train")), rel=0.5)
+        assert ((parts == 1) == (samples.parts == 1)).all()
+
+
+def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it_is(
+    tmp_path, monkeypatch
+):
+    taught = []
+    teach = curve.teach
+
+    def watched(folder, display):
+        taught.append((folder.config().train.steps, len(Samples.open(folder.data).rows("train"))))
+        return teach(folder, display)
+
+    monkeypatch.setattr(curve, "teach", watched)
+    data = write_reviews(tmp_path / "x.csv", 151)
+    learn(data, tmp_path / "plain", steps=16)
+    run = learn(data, tmp_path / "run", steps=16, curve=True)
+    assert [steps for steps, _ in taught] == [round(16 * share) for share in SHARES]
+    [table] = [table for table in run.report["tables"] if table["title"] == "Learning curve"]
+    rows = [row for row, _ in table["rows"]]
+    assert rows == [*(rows for _, rows in taught), run.folder.intake()["counts"]["train"]]
+    for name in ("parts.npy", "samples.values.npy", "labels.npy"):
+        first, second = ((tmp_path / r / "data" / name).read_bytes() for r in ("plain", "run"))
+        assert first == second
+
+
+def test_too_few_rows_give_no_curve_and_say_so(tmp_path, capsys):
+    data, held = (write_reviews(tmp_path / f"{n}.csv", 11, seed=n) for n in (1, 2))
+    run = learn(data, tmp_path / "run", valid=held, test=held, curve=True, quiet=False)
+    assert "no learning curve: there are too few rows to leave some out" in capsys.readouterr().err
+    assert run.report["notes"] == []
+
+
+def test_what_more_rows_would_give_is_a_power_law_and_never_worse():
+    halved = Curve("accuracy", True, [(100, 0.6), (200, 0.8), (400, 0.9)])
+    assert halved.doubled() == pytest.approx(0.05)
+    assert halved.sentence().endswith("twice the rows might give 0.950.")
+    flat = Curve("accuracy", True, [(100, 0.8), (200, 0.8), (400, 0.7)])
+    assert flat.doubled() == pytest.approx(0.3)
+    assert flat.sentence().endswith("more rows would hardly help.")
+    loss = Curve("loss", False, [(100, 4.0), (200, 2.0)])
+    assert loss.sentence().endswith("twice the rows might give 1.000.")
+    perfect = Curve("accuracy", True, [(100, 1.0), (200, 1.0)])
+    assert perfect.sentence().endswith("more rows would hardly help.")

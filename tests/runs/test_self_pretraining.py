@@ -1,0 +1,200 @@
+"""Self-pretraining: tried, decided, told, and the same after any interruption."""
+
+import json
+import tomllib
+from contextlib import contextmanager
+
+import pytest
+from small_runs import learn, quickly, same, weights, write_reviews
+
+from glassformer.runs import pretraining, teaching, verbs
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.pretraining import Trial
+from glassformer.training.state import State
+from glassformer.training.weights import read_tensors
+
+
+@pytest.fixture(autouse=True)
+def _quickly():
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_reviews(tmp_path / "reviews.csv")
+
+
+def config_of(run):
+    return tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
+
+
+def notes_of(run):
+    return json.loads((run / "report.json").read_text(encoding="utf-8"))["notes"]
+
+
+def decided(monkeypatch, helps):
+    monkeypatch.setattr(Trial, "helps", property(lambda trial: helps))
+
+
+@contextmanager
+def stopped_before(owner, name, call):
+    """Someone presses Ctrl-C when this is called for the n-th time."""
+    original, calls = getattr(owner, name), []
+
+    def stop(*args, **options):
+        calls.append(name)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, stop)
+        yield
+
+
+# The trial
+
+
+@pytest.mark.parametrize(("helps", "decision"), [(True, "yes"), (False, "no")])
+def test_the_trial_is_told_written_down_and_obeyed(
+    helps, decision, data, tmp_path, monkeypatch, capsys
+):
+    decided(monkeypatch, helps)
+    learn(data, tmp_path / "run", steps=4, pretrain=True, quiet=False)
+    err = capsys.readouterr().err
+    told = [line for line in err.splitlines() if line.startswith("A short trial on the validation")]
+    assert len(told) == 1
+    assert told[0].endswith(f"so its texts were {'' if helps else 'not '}learned first.")
+    assert "whether learning the texts first helps" in err
+    assert notes_of(tmp_path / "run") == told
+    assert config_of(tmp_path / "run")["pretrain"] == decision
+    assert (tmp_path / "run" / "pretrain" / "model.safetensors").exists() == helps
+    assert (tmp_path / "run" / "initial.safetensors").exists() == helps
+
+
+@pytest.mark.parametrize(
+    ("without", "pretrained", "p_value", "helps"),
+    [(0.8, 0.9, 0.01, True), (0.8, 0.9, 0.3, False), (0.9, 0.8, 0.01, False)],
+)
+def test_only_a_gain_beyond_chance_helps(without, pretrained, p_value, helps):
+    assert Trial(without, pretrained, p_value).helps == helps
+
+
+def test_both_ways_of_the_trial_do_the_same_work(data, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(
+        pretraining, "run_through", lambda job, model, plan: done.append((job.name, plan.steps))
+    )
+    decided(monkeypatch, False)
+    with stopped_before(verbs, "teach", 1), pytest.raises(KeyboardInterrupt):
+        learn(data, tmp_path / "run", steps=300, pretrain=True)
+    (alone, labels), (first, gaps), (then, rest) = done
+    assert (alone, first, then) == ("classify", "pretrain", "classify")
+    assert (labels, rest) == (60, 30)
+    folder = RunFolder(tmp_path / "run")
+    vocabulary = folder.config().data.tokenizer.vocabulary
+    model = folder.job(folder.config(), folder.data).model()
+    encoder = sum(weight.numel() for weight in model.encoder.parameters())
+    assert gaps == round(30 * encoder / (encoder + 0.25 * vocabulary * 16))
+
+
+SKIPPED = {
+    "short texts": (0, (), "they are too short for it."),
+    "no rows held out": (17, ("data.valid_share=0.0",), "no rows are held out to try whether"),
+    "phrases": (17, ("model.frontend.kind=ngrams",), "its frontend has no single tokens to fill"),
+}
+
+
+@pytest.mark.parametrize("case", SKIPPED)
+def test_where_it_cannot_help_it_is_not_tried_and_it_says_so(case, tmp_path, monkeypatch, capsys):
+    length, settings, told = SKIPPED[case]
+
+    def never(*_):
+        raise AssertionError("it was tried")
+
+    monkeypatch.setattr(pretraining, "try_both", never)
+    data = write_reviews(tmp_path / "data.csv", length=length)
+    learn(data, tmp_path / "run", *settings, pretrain=True, quiet=False)
+    assert f"Its texts were not learned first: {told}" in capsys.readouterr().err
+    assert told in notes_of(tmp_path / "run")[0]
+    assert config_of(tmp_path / "run")["pretrain"] == "no"
+
+
+def test_no_pretrain_does_nothing_of_it(data, tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("it was done")
+
+    for name in ("decide", "pretrain"):
+        monkeypatch.setattr(pretraining, name, never)
+    learn(data, tmp_path / "run", pretrain=False)
+    assert config_of(tmp_path / "run")["pretrain"] == "no"
+    assert notes_of(tmp_path / "run") == []
+    there = {path.name for path in (tmp_path / "run").iterdir()}
+    assert not there & {"pretrain", "pretraining.json", "initial.safetensors"}
+
+
+# Learning the texts first
+
+
+def test_asked_for_it_begins_with_what_was_learned_without_a_trial(data, tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("it was tried")
+
+    monkeypatch.setattr(pretraining, "try_both", never)
+    settings = ("pretrain=yes", "train.optimiser.rate=1e-12", "train.save_every=5")
+    learn(data, tmp_path / "run", *settings, steps=8, pretrain=True)
+    inside = tmp_path / "run" / "pretrain"
+    learned, initial = weights(inside), read_tensors(tmp_path / "run" / "initial.safetensors")
+    shared = [name for name in initial if name in learned]
+    assert {name.split(".")[0] for name in shared} == {"frontend", "encoder"}
+    assert all(initial[name].equal(learned[name]) for name in shared)
+    assert all(t.allclose(initial[n], atol=1e-6) for n, t in weights(tmp_path / "run").items())
+    assert notes_of(tmp_path / "run") == ["Its texts were learned first, as asked for."]
+    assert config_of(inside)["train"]["save_every"] == 5
+
+
+def test_steps_count_the_job_alone(data, tmp_path):
+    learn(data, tmp_path / "run", "pretrain=yes", steps=5, pretrain=True)
+    report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    assert report["facts"]["steps"] == 5
+    assert json.loads(lines[-1])["step"] == 5
+    assert config_of(tmp_path / "run")["train"]["steps"] == 5
+    inside = config_of(tmp_path / "run" / "pretrain")
+    assert inside["job"] == "pretrain"
+    assert 5 < inside["train"]["steps"] <= 15
+
+
+STAGES = [
+    (pretraining, "try_both", 1),  # before the trial
+    (pretraining, "run_through", 3),  # within it
+    (pretraining, "pretrain", 1),  # decided
+    (pretraining, "teach", 1),  # the run inside is settled
+    (State, "save", 3),  # the run inside has checkpoints
+    (teaching, "keep_best", 1),  # it came to its end
+    (pretraining, "begin_from", 1),  # its model is kept
+    (verbs, "teach", 1),  # what to begin with is kept
+    (State, "save", 2),  # the job has a checkpoint
+    (teaching, "keep_best", 1),  # it came to its end
+    (verbs, "report_on", 1),  # its model is kept
+]
+
+
+def test_stopped_between_any_two_stages_it_comes_to_the_same_end(data, tmp_path, monkeypatch):
+    decided(monkeypatch, True)
+    asked = {"steps": 4, "pretrain": True}
+    learn(data, tmp_path / "peace", "train.save_every=1", **asked)
+    with stopped_before(*STAGES[0]), pytest.raises(KeyboardInterrupt):
+        learn(data, tmp_path / "stopped", "train.save_every=1", **asked)
+    for stage in STAGES[1:]:
+        with stopped_before(*stage), pytest.raises(KeyboardInterrupt):
+            verbs.resume(tmp_path / "stopped", quiet=True)
+    verbs.resume(tmp_path / "stopped", quiet=True)
+    for part in ("", "pretrain"):
+        first, second = (weights(tmp_path / name / part) for name in ("peace", "stopped"))
+        assert same(first, second)
+        assert config_of(tmp_path / "peace" / part) == config_of(tmp_path / "stopped" / part)
+    names = [{path.name for path in (tmp_path / run).iterdir()} for run in ("peace", "stopped")]
+    assert names[0] == names[1]
+    assert notes_of(tmp_path / "peace") == notes_of(tmp_path / "stopped")

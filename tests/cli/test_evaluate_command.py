@@ -179,7 +179,7 @@ def test_data_that_cannot_be_scored_are_refused_in_one_line(case, home, tmp_path
 def test_a_run_may_be_called_anything(home, tmp_path, capsys):
     odd = tmp_path / "[red]my run"
     shutil.copytree(home / "run", odd)
-    assert evaluate(odd, home / "test.csv", "--against", odd) == 0
+    assert evaluate(odd, home / "test.csv") == 0
     assert "[red]my run" in capsys.readouterr().out
     assert main(["runs", "list", str(tmp_path)]) == 0
     assert "[red]my run" in capsys.readouterr().out

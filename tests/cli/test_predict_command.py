@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import select
 import subprocess
 import sys
 
@@ -214,10 +216,14 @@ def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
 def test_a_line_through_a_pipe_is_answered_before_the_pipe_is_closed(run):
     command = [sys.executable, "-m", "glassformer", "predict", str(run)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, text=True, env=usual, **pipes) as process:
         for text in ("a great film", "a dull film"):
             process.stdin.write(text + "\n")
             process.stdin.flush()
+            ready, _, _ = select.select([process.stdout], [], [], 30)
+            if not ready:
+                process.kill()
             label, sure = process.stdout.readline().split("\t")
             assert [(label, float(sure))] == answers_to(run, [text])
         process.stdin.close()

@@ -87,7 +87,7 @@ def test_what_happened_is_written_line_by_line_and_for_tensorboard(run):
     assert "validation accuracy" in run.report["curves"]
 
 
-def test_an_interrupted_run_is_resumed_to_the_same_weights(home, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on_to_the_same_weights(home, tmp_path, monkeypatch, capsys):
     with quickly():
         learn(home / "reviews.csv", tmp_path / "peace", "train.save_every=2", steps=7)
 
@@ -100,8 +100,9 @@ def test_an_interrupted_run_is_resumed_to_the_same_weights(home, tmp_path, monke
                 learn(home / "reviews.csv", tmp_path / "stopped", "train.save_every=2", steps=7)
         with pytest.raises(GlassformerError, match="is not trained to its end"):
             glassformer.load(tmp_path / "stopped")
-        done = glassformer.resume(tmp_path / "stopped", quiet=True)
+        done = glassformer.resume(tmp_path / "stopped")
     assert isinstance(done, Run)
+    assert "goes on from step 7 of 7\n" in capsys.readouterr().err
     assert same(weights(tmp_path / "peace"), weights(tmp_path / "stopped"))
     assert done.report["facts"]["command"]
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from small_runs import learn, quickly, same, weights, write_reviews
 
+from glassformer.errors import GlassformerError
 from glassformer.runs import pretraining, teaching, verbs
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.pretraining import Trial
@@ -152,6 +153,20 @@ def test_asked_for_it_begins_with_what_was_learned_without_a_trial(data, tmp_pat
     assert all(t.allclose(initial[n], atol=1e-6) for n, t in weights(tmp_path / "run").items())
     assert notes_of(tmp_path / "run") == ["Its texts were learned first, as asked for."]
     assert config_of(inside)["train"]["save_every"] == 5
+
+
+def test_a_mistake_in_the_settings_shows_before_the_texts_are_learned(data, tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("it was done")
+
+    monkeypatch.setattr(verbs, "learn_texts_first", never)
+    for setting, told in (
+        ('train.freeze=["encodr"]', "no parameter begins with 'encodr'"),
+        ("model.encoder.dim=17", "this model cannot be built"),
+    ):
+        with pytest.raises(GlassformerError, match=told):
+            learn(data, tmp_path / "run", "pretrain=yes", setting, pretrain=True)
+    assert list(tmp_path.iterdir()) == [data]
 
 
 def test_steps_count_the_job_alone(data, tmp_path):

@@ -38,7 +38,8 @@ def reader(folder, **task):
 def test_of_a_long_text_exactly_these_tokens_are_read(tmp_path, long, read):
     job = reader(tmp_path, long=long)
     batch = job.batch("valid", np.array([0, 1]), None)
-    assert read_by(job, batch) == [["<start>", *piece.split()] for piece in [*read, "w1 w2 w3 <end>"]]
+    pieces = [*read, "w1 w2 w3 <end>"]
+    assert read_by(job, batch) == [["<start>", *piece.split()] for piece in pieces]
     assert batch.owners.tolist() == [0] * len(read) + [1]
 
 

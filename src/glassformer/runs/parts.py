@@ -28,10 +28,9 @@ def begin_from(model: nn.Module, origin: RunFolder, part: str | None) -> list[st
         if name in own and (part is None or f"{name}.".startswith(f"{part}."))
     }
     if part is None:
-        strange = {part_of(name) for name in chosen if chosen[name].shape != own[name].shape} - set(
-            BODY
-        )
-        chosen = {name: t for name, t in chosen.items() if part_of(name) not in strange}
+        strange = {part_of(name) for name in chosen if chosen[name].shape != own[name].shape}
+        left_out = strange.difference(BODY)
+        chosen = {name: t for name, t in chosen.items() if part_of(name) not in left_out}
     if not chosen:
         has = sorted({part_of(name) for name in learned})
         raise GlassformerError(

@@ -1,0 +1,112 @@
+"""Recipes: each can be followed, and the README shows what they claim."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from glassformer.cli import main
+from glassformer.data.catalog import CATALOG
+from glassformer.errors import GlassformerError
+from glassformer.runs import recipes
+from glassformer.runs.asked import Asked
+from glassformer.runs.display import Display
+from glassformer.runs.recipes import RECIPES, follow, read_recipe
+
+ROOT = Path(__file__).parents[2]
+TINY = """
+what = "Two stages, each of a few steps"
+
+[[stage]]
+job = "pretrain"
+data = ["FILE"]
+steps = 3
+values = { model = { encoder = { dim = 8, depth = 1, attention = { heads = 2 } } } }
+
+[[stage]]
+job = "classify"
+data = ["FILE"]
+steps = 4
+
+[result]
+score = "accuracy"
+value = 0.5
+low = 0.0
+high = 1.0
+command = "glassformer reproduce tiny"
+commit = "0000000"
+machine = "any"
+minutes = 0.1
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    rows = [f"the {mood} film of year {n},{mood}" for n in range(60) for mood in ("good", "bad")]
+    (tmp_path / "films.csv").write_text("text,label\n" + "\n".join(rows))
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY.replace("FILE", str(tmp_path / "films.csv")))
+    monkeypatch.setitem(RECIPES, "tiny", recipe)
+    return recipe
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_settles_into_a_configuration(name, tmp_path):
+    for stage in read_recipe(name).stages:
+        assert set(stage.data) <= set(CATALOG)
+        options = {field: getattr(stage, field) for field in type(stage).__dataclass_fields__}
+        options["device"] = "cpu"
+        config = Asked(**options).settle()
+        assert config.data.group == CATALOG[stage.data[0]].group, "it splits as the catalog says"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_claim_names_its_command_and_lies_in_its_interval(name):
+    result = read_recipe(name).result
+    if result is None:
+        pytest.skip("not measured yet")
+    assert result.command == f"glassformer reproduce {name}"
+    assert re.fullmatch(r"[0-9a-f]{7,40}", result.commit)
+    assert result.low <= result.value <= result.high
+
+
+@pytest.mark.parametrize("file", ["README.md", "README.zh.md"])
+def test_the_readme_shows_what_the_recipes_claim(file):
+    shown = re.findall(
+        r"^\| `([\w-]+)` \| (?:.*?) \| ([\d.]+) \[([\d.]+), ([\d.]+)\] \|",
+        (ROOT / file).read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    claimed = {
+        name: tuple(f"{100 * x:.1f}" for x in (found.value, found.low, found.high))
+        for name in RECIPES
+        if (found := read_recipe(name).result) is not None
+    }
+    assert {name: (value, low, high) for name, value, low, high in shown} == claimed
+
+
+def test_a_later_stage_begins_with_what_the_one_before_learned(tiny, tmp_path):
+    run = follow(read_recipe("tiny"), Display(quiet=True), run=tmp_path / "out")
+    assert run.config.origin == str(tmp_path / "out-stage-1")
+    assert run.config.model.encoder.dim == 8
+    assert (tmp_path / "out" / "initial.safetensors").exists()
+
+
+def test_reproduce_says_whether_the_score_agrees(tiny, tmp_path, capsys):
+    assert main(["reproduce", "tiny", "--run", str(tmp_path / "out"), "--quiet"]) == 0
+    assert "agrees with the 0.5000 [0.0000, 1.0000] measured at 0000000" in capsys.readouterr().out
+
+
+def test_an_unknown_recipe_is_refused_with_the_nearest_name():
+    with pytest.raises(GlassformerError, match=r"did you mean 'imdb-cpu'"):
+        read_recipe("imdb-cpuu")
+
+
+def test_without_a_name_the_recipes_are_listed(capsys):
+    assert main(["reproduce"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in RECIPES)
+
+
+def test_recipes_are_found_beside_the_package():
+    assert recipes.home() == ROOT / "recipes"

@@ -15,6 +15,7 @@ from glassformer.errors import GlassformerError
 
 if TYPE_CHECKING:
     from glassformer.runs.run import Run
+    from glassformer.tasks.job import Prediction
 
 AT_ONCE = 1 << 16  # bytes taken from standard input before answering
 LONGEST_LINE = 1 << 24
@@ -45,17 +46,24 @@ def predict(
     loaded = Run(run, device=device)
     _ = loaded.model  # what is wrong with it shows before anybody types
     chunks = _given(inputs, loaded) if inputs else _from_stdin()
-    for texts in chunks:
-        for text, found in zip(texts, loaded.predict_each(texts), strict=True):
-            unsure = abstain is not None and found.confidence < abstain
-            if as_json:
-                values: dict[str, Any] = {"input": text, **found.as_values()}
-                if abstain is not None:
-                    values |= {"abstained": unsure} | ({"prediction": None} if unsure else {})
-                print(json.dumps(values, ensure_ascii=False))
-            else:
-                print(f"{'?' if unsure else found.text}\t{found.confidence:.3f}")
-        sys.stdout.flush()
+    try:
+        for texts in chunks:
+            for text, found in zip(texts, loaded.predict_each(texts), strict=True):
+                print(_line(text, found, abstain, as_json))
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _line(text: str, found: "Prediction", abstain: float | None, as_json: bool) -> str:
+    """One answer; below the confidence asked for it is none."""
+    unsure = abstain is not None and found.confidence < abstain
+    if not as_json:
+        return f"{'?' if unsure else found.text}\t{found.confidence:.3f}"
+    values: dict[str, Any] = {"input": text, **found.as_values()}
+    if abstain is not None:
+        values |= {"abstained": unsure} | ({"prediction": None} if unsure else {})
+    return json.dumps(values, ensure_ascii=False)
 
 
 def evaluate(

@@ -157,6 +157,8 @@ def _fitting(hint: Any, value: Any, where: str) -> Any:
     for kind in wanted:
         if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
             return build(kind, value, where + ".")
+        if get_origin(kind) is tuple and isinstance(value, str):
+            value = [value]  # one word for a list of one
         if get_origin(kind) is tuple and isinstance(value, list | tuple):
             return tuple(_fitting(get_args(kind)[0], item, where) for item in value)
         if get_origin(kind) is dict and isinstance(value, dict):

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from glassformer.config.run import Config
 from glassformer.data.intake import Taken, take_in
@@ -24,7 +25,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.parts import begin_from, fresh_model, refuse_untrained
 from glassformer.tasks import JOBS
-from glassformer.tasks.base import Task
+from glassformer.tasks.job import Job
 from glassformer.training.feeding import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
@@ -32,6 +33,7 @@ from glassformer.training.state import freeze
 from glassformer.training.weights import weights_of, write_json, write_tensors, write_text
 
 HOME = Path("runs")
+FEWEST = 300  # steps, when nobody says how many
 LEFT_BEHIND = r"\..+\.new-[0-9a-f]{8}-(?P<process>\d+)"  # temporary names, as made below
 
 
@@ -66,14 +68,15 @@ def create(asked: Asked, display: Display, command: str = "") -> RunFolder:
     return RunFolder(target)
 
 
-def settle_steps(config: Config, task: Task) -> Config:
-    """Epochs as a number of steps, written down."""
+def settle_steps(config: Config, job: Job[Any, Any, Any]) -> Config:
+    """How long, as a number of steps, written down; few rows are seen often when nobody says."""
     train = config.train
     if train.steps is not None or train.time is not None:
         return config
     plan = Plan(train, config.data, choose_machine(config.machine), config.seed)
-    batches = len(one_epoch(task, plan, 0))
-    steps = max(1, math.ceil((train.epochs or 1.0) * batches / train.accumulate))
+    epochs, fewest = (train.epochs, 1) if train.epochs else (job.usual_epochs, FEWEST)
+    batches = len(one_epoch(job, plan, 0))
+    steps = max(fewest, math.ceil(epochs * batches / train.accumulate))
     return replace(config, train=replace(train, steps=steps))
 
 

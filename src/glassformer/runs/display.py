@@ -89,17 +89,17 @@ class Pace:
     """How fast it goes, and how long is left."""
 
     def __init__(self, steps: int) -> None:
-        self.steps, self.started = steps, time.monotonic()
-        self.first: int | None = None
+        self.steps = steps
+        self.first: tuple[int, float] | None = None
 
     def said(self, event: Step) -> str:
         """Loss, rate, tokens a second and time left, in one line."""
-        self.first = event.step - 1 if self.first is None else self.first
-        done, spent = event.step - self.first, time.monotonic() - self.started
-        left = spent / done * (self.steps - event.step)
+        self.first = self.first or (event.step, time.monotonic())
+        done, spent = event.step - self.first[0], time.monotonic() - self.first[1]
+        left = f"  {clock(spent / done * (self.steps - event.step))} left" if done else ""
         return (
             f"loss {event.loss:.3f}  rate {event.rate:.1e}  "
-            f"{event.tokens_per_second:,.0f} tokens/s  {clock(left)} left"
+            f"{event.tokens_per_second:,.0f} tokens/s{left}"
         )
 
 

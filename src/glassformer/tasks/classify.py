@@ -82,6 +82,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
     goal = "accuracy"
     settings = ClassifyConfig
     roles = ("text", "label")
+    usual_epochs = 8.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task
@@ -102,7 +103,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         return {
             "model": {"encoder": plain(stack)},
             "data": {"batch_tokens": 16384 if accelerated else 4096},
-            "train": {"epochs": 8.0, "patience": 5},
+            "train": {"patience": 5},
             "task": {"max_length": length},
         }
 

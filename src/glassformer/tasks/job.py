@@ -51,6 +51,7 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     Attributes:
         settings: The record of the job's own settings.
         roles: What a sample must have; a `?` marks what it may lack.
+        usual_epochs: How long to train when nobody says.
         samples: The run's samples, where they are still there.
 
     Args:
@@ -61,6 +62,7 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
 
     settings: ClassVar[type]
     roles: ClassVar[tuple[str, ...]]
+    usual_epochs: ClassVar[float]
 
     samples: Samples | None
 

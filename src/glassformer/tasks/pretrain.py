@@ -74,6 +74,7 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
     higher_is_better = False
     settings = PretrainConfig
     roles = ("text",)
+    usual_epochs = 10.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task
@@ -96,7 +97,6 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
                 "test_share": 0.0,
                 "tokenizer": {"kind": "bpe", "vocabulary": 16000},
             },
-            "train": {"epochs": 10.0},
         }
 
     @classmethod

@@ -162,7 +162,7 @@ def test_none_unsets_what_is_not_text():
     [
         (TrainConfig, {"step": 3}, "unknown setting 'step'; did you mean 'steps'?"),
         (TrainConfig, {"steps": 3.0}, "steps must be int, got 3.0"),
-        (TrainConfig, {"freeze": "encoder"}, "freeze must be a list of str, got 'encoder'"),
+        (TrainConfig, {"freeze": 3}, "freeze must be a list of str, got 3"),
         (TrainConfig, {"freeze": [3]}, "freeze must be str, got 3; put it in quotes"),
         (TrainConfig, {"optimiser": {"rat": 1}}, "unknown setting 'optimiser.rat'; did you mean"),
         (TrainConfig, {"optimiser": 1}, "optimiser must be OptimiserConfig, got 1"),
@@ -257,3 +257,7 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
     path.write_bytes(b'group = "caf\xe9"')
     with pytest.raises(GlassformerError, match=r"latin.toml: not valid TOML .*; mend that line"):
         read(DataConfig, path)
+
+
+def test_one_word_is_a_list_of_one():
+    assert build(TrainConfig, {"freeze": "encoder"}).freeze == ("encoder",)

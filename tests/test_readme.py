@@ -37,7 +37,7 @@ def run(code, names=None):
 def test_the_code_in_the_readme_runs(number, capsys):
     run(blocks(README)[number])
     printed = capsys.readouterr().out
-    assert printed.startswith(["#.......", "torch.Size([2, 4, 5, 7])"][number])
+    assert printed.startswith(["dull", "#.......", "torch.Size([2, 4, 5, 7])"][number])
 
 
 def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):

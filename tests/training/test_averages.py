@@ -112,7 +112,9 @@ def test_training_stops_when_patience_runs_out(scores, higher, ended, best):
     tried = [event for event in events if isinstance(event, Validation)]
     assert state.progress.step == tried[-1].step == ended
     assert max(event.step for event in tried if event.best) == best
-    assert state.progress.best == [(scores[best - 1], best)]
+    [(score, kept)] = state.progress.best
+    assert score == scores[best - 1]
+    assert kept == max(n for n, tried in enumerate(scores[:ended], 1) if tried == score)
     assert list(train_on(task, plan, state)[1]) == []  # stopped stays stopped
 
 
@@ -155,4 +157,4 @@ def test_a_score_that_is_no_number_is_worse_than_any(higher):
         state.progress.step = step
         said.append(enter(state, task, plan, score))
     assert said == [True, True, False, True]
-    assert [step for _, step in state.progress.best] == [4, 2, 1]
+    assert [step for _, step in state.progress.best] == [4, 2, 3]

@@ -19,7 +19,7 @@ from glassformer.config import (
 from glassformer.config.data import FORM_NAMES, TOKENIZER_NAMES
 from glassformer.config.run import FORMAT, JOB_NAMES, Config, config_of, read_config_values
 from glassformer.config.training import OPTIMISER_NAMES, SCHEDULE_NAMES, TrainConfig
-from glassformer.config.values import laid_over, parse_setting, plain, to_toml
+from glassformer.config.values import MOST, laid_over, parse_setting, plain, to_toml
 from glassformer.data.text.tokenizer import TOKENIZERS
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier
@@ -60,7 +60,7 @@ inners = st.builds(
 outers = st.builds(
     Outer,
     name=texts,
-    count=st.integers(-(2**63), 2**63 - 1),
+    count=st.integers(1 - MOST, MOST - 1),
     sure=st.booleans(),
     maybe=st.none() | st.integers(0, 9),
     shares=st.lists(numbers, max_size=3).map(tuple),

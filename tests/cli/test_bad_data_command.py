@@ -127,6 +127,14 @@ OPTIONS = {
         "unknown setting 'model.encoder.dpeth'; did you mean 'model.encoder.depth'?",
     ),
     "an unknown table": (("fine.csv", "--set", "trian.steps=2"), "unknown setting 'trian'"),
+    "a frontend for images": (
+        ("fine.csv", "--set", "model.frontend.kind=patches"),
+        "model.frontend.kind = patches does not read text; choose from tokens, ngrams",
+    ),
+    "a number beyond all need": (
+        ("fine.csv", "--set", "task.max_length=99999999999999999999"),
+        "task.max_length must be below 1,099,511,627,776",
+    ),
     "a wrong type": (
         ("fine.csv", "--set", "train.clip=high"),
         "train.clip must be float, got 'high'",

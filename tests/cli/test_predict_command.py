@@ -206,10 +206,10 @@ def test_no_input_gets_no_answer(run, typed, capsys):
 def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
     from glassformer.cli import use
 
-    monkeypatch.setattr(use, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(use, "MOST_BYTES", 100_000)
     with typed(b"one\n" + b"word " * 50_000):
         assert predict(run) == 1
-    told = "standard input line 2: longer than 100,000; break it into lines"
+    told = "standard input line 2: longer than 100,000 bytes; break it into lines"
     assert capsys.readouterr().err == f"glassformer: {told}\n"
 
 

@@ -80,7 +80,7 @@ def test_a_column_of_ever_new_values_is_no_label():
 
 def test_a_list_is_the_labels_and_never_the_text():
     sample = rows(a=["short", "text"], b=[["news", "sport", "politics", "weather"], []])
-    assert find_columns(sample, ["text", "labels"], {}) == {"text": "a", "labels": "b"}
+    assert find_columns(sample, ["text", "label"], {}) == {"text": "a", "label": "b"}
 
 
 def test_two_columns_without_names_are_source_and_target_in_order():

@@ -95,6 +95,21 @@ def test_a_column_that_only_sounds_like_a_split_is_none(tmp_path):
     assert refusal(tmp_path, path, columns={"split": "subset"}).startswith(words)
 
 
+def test_a_split_that_names_some_parts_must_name_them_all(tmp_path):
+    rows = [(f"t {n}", "yes", "test" if n % 3 else "holdout") for n in range(100)]
+    path = table(tmp_path / "x.csv", *rows, header=("text", "label", "split"))
+    assert refusal(tmp_path, path).startswith("x.csv row 1: unknown split 'holdout'")
+
+
+def test_texts_of_a_given_part_that_are_also_in_train_are_counted(tmp_path):
+    rows = [(f"text number {n}", "yes") for n in range(100)]
+    train = table(tmp_path / "x.csv", *rows, header=("text", "label"))
+    test = table(tmp_path / "y.csv", *rows[:7], ("another", "yes"), header=("text", "label"))
+    _, taken = take(tmp_path, train, test=(str(test),), valid_share=0.0)
+    assert taken.shared["test"].count == 7
+    assert taken.shared["test"].first.endswith("y.csv row 1")
+
+
 def test_a_wrong_split_far_below_is_refused_with_its_row(tmp_path):
     rows = [(f"t {n}", "yes", "train") for n in range(LOOKED_AT)]
     path = table(tmp_path / "x.csv", *rows, ("t", "yes", "tset"), header=("text", "y", "split"))

@@ -39,7 +39,7 @@ def test_every_layer_wins_over_those_below_it(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "steps", "epochs", "time"),
     [
-        ({}, None, 8.0, None),
+        ({}, None, None, None),
         ({"steps": 5}, 5, None, None),
         ({"time": "2m"}, None, None, 120.0),
         ({"settings": ("train.epochs=2",)}, None, 2.0, None),

@@ -28,6 +28,7 @@ def test_the_rows_of_a_smaller_part_are_among_those_of_the_larger(tmp_path):
 def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it_is(
     tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(curve, "FEWEST_STEPS", 4)
     taught = []
     teach = curve.teach
 
@@ -39,7 +40,7 @@ def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it
     data = write_reviews(tmp_path / "x.csv", 151)
     learn(data, tmp_path / "plain", steps=16)
     run = learn(data, tmp_path / "run", steps=16, curve=True)
-    assert [steps for steps, _ in taught] == [round(16 * share) for share in SHARES]
+    assert [steps for steps, _ in taught] == [max(4, round(16 * share)) for share in SHARES]
     [table] = [table for table in run.report["tables"] if table["title"] == "Learning curve"]
     rows = [row for row, _ in table["rows"]]
     assert rows == [*(rows for _, rows in taught), run.folder.intake()["counts"]["train"]]
@@ -52,7 +53,7 @@ def test_too_few_rows_give_no_curve_and_say_so(tmp_path, capsys):
     data, held = (write_reviews(tmp_path / f"{n}.csv", 11, seed=n) for n in (1, 2))
     run = learn(data, tmp_path / "run", valid=held, test=held, curve=True, quiet=False)
     assert "no learning curve: there are too few rows to leave some out" in capsys.readouterr().err
-    assert run.report["notes"] == []
+    assert not [note for note in run.report["notes"] if "twice" in note]
 
 
 def test_what_more_rows_would_give_is_a_power_law_and_never_worse():

@@ -10,6 +10,7 @@ from small_runs import learn, quickly, same, weights, write_reviews
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import teaching, verbs
+from glassformer.runs.limits import held
 from glassformer.training.state import State
 
 
@@ -35,6 +36,12 @@ FULL = [
     OSError(errno.ENOSPC, "No space left on device"),
     OSError(errno.EDQUOT, "Disk quota exceeded"),
     SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
+]
+NO_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory"),
+    MemoryError(),
+    RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
 ]
 
 
@@ -58,8 +65,9 @@ def test_a_disk_that_is_full_from_the_start_keeps_nothing(data, tmp_path, monkey
     assert list(tmp_path.iterdir()) == [data]
 
 
-def test_a_full_memory_is_told_with_what_to_do(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(State, "__init__", raising(torch.OutOfMemoryError("CUDA out of memory")))
+@pytest.mark.parametrize("error", NO_MEMORY, ids=repr)
+def test_a_full_memory_is_told_with_what_to_do(error, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(State, "__init__", raising(error))
     with pytest.raises(GlassformerError, match="does not fit the memory of the device; use a smal"):
         learn(data, tmp_path / "run")
     assert list(tmp_path.iterdir()) == [data]
@@ -69,3 +77,19 @@ def test_other_faults_are_not_hidden(data, tmp_path, monkeypatch):
     monkeypatch.setattr(Samples, "write", raising(FileNotFoundError(errno.ENOENT, "gone")))
     with pytest.raises(FileNotFoundError):
         learn(data, tmp_path / "run")
+
+
+def test_a_run_is_trained_by_one_process_at_a_time(data, tmp_path):
+    learn(data, tmp_path / "run")
+    (tmp_path / "run" / "report.json").unlink()
+    with held(tmp_path / "run"), pytest.raises(GlassformerError, match="by another process; wait"):
+        verbs.resume(tmp_path / "run", quiet=True)
+    verbs.resume(tmp_path / "run", quiet=True)
+
+
+def test_a_finished_run_that_lost_its_model_makes_it_again(data, tmp_path):
+    learn(data, tmp_path / "run")
+    before = weights(tmp_path / "run")
+    (tmp_path / "run" / "model.safetensors").unlink()
+    verbs.resume(tmp_path / "run", quiet=True)
+    assert same(before, weights(tmp_path / "run"))

@@ -25,7 +25,7 @@ from glassformer.cli import bench, runs
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
 from glassformer.cli.use import evaluate, predict
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, printable
 
 app = typer.Typer(
     add_completion=False,
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with interruptible():
             typer.main.get_command(app)(args=argv, prog_name="glassformer")
     except GlassformerError as error:
-        print(f"glassformer: {one_line(str(error))}", file=sys.stderr)
+        print(f"glassformer: {printable(str(error))}", file=sys.stderr)
         return 1
     except Interrupted:
         print("glassformer: interrupted", file=sys.stderr)
@@ -73,11 +73,6 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def one_line(text: str) -> str:
-    """Without line breaks and what a terminal would obey, whatever a file's name holds."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _print_version(asked: bool) -> bool:

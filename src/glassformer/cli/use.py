@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.config.training import DEVICE_NAMES
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, printable
 
 if TYPE_CHECKING:
     from glassformer.runs.run import Run
     from glassformer.tasks.job import Prediction
 
 AT_ONCE = 1 << 16  # bytes taken from standard input before answering
-LONGEST_LINE = 1 << 24
+MOST_BYTES = 1 << 24
 TOGETHER = 256  # texts of a file that are answered together
 
 Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
@@ -59,7 +59,7 @@ def _line(text: str, found: "Prediction", abstain: float | None, as_json: bool) 
     """One answer; below the confidence asked for it is none."""
     unsure = abstain is not None and found.confidence < abstain
     if not as_json:
-        return f"{'?' if unsure else found.text}\t{found.confidence:.3f}"
+        return f"{'?' if unsure else printable(found.text)}\t{found.confidence:.3f}"
     values: dict[str, Any] = {"input": text, **found.as_values()}
     if abstain is not None:
         values |= {"abstained": unsure} | ({"prediction": None} if unsure else {})
@@ -72,6 +72,7 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(metavar="RUN2", help="Another run to compare it with.")
     ] = None,
+    columns: Annotated[str, typer.Option(metavar="text=...,label=...", help="Columns.")] = "",
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -80,13 +81,15 @@ def evaluate(
     Example: glassformer evaluate runs/reviews test.csv --against runs/other
     """
     from glassformer.cli.results import show_evaluation
+    from glassformer.data.columns import parse_columns
     from glassformer.runs.display import Display
     from glassformer.runs.run import Run
 
     ours = Run(run, device=device)
     other = None if against is None else Run(against, device=device)
     with Display().waiting("evaluating"):
-        found = ours.evaluate(*data, against=other)
+        named = parse_columns(columns) if columns else None
+        found = ours.evaluate(*data, against=other, columns=named)
     show_evaluation(found, ours, other, as_json=as_json)
 
 
@@ -118,7 +121,7 @@ def _from_file(path: Path, run: "Run") -> Iterator[str]:
         return
     for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
         if len(line) > LONGEST_LINE:
-            raise _too_long(str(path), number, LONGEST_LINE)
+            raise _too_long(str(path), number, f"{LONGEST_LINE:,} characters")
         yield line.rstrip("\r\n")
 
 
@@ -135,8 +138,8 @@ def _from_stdin() -> Iterator[list[str]]:
     rest, number = b"", 0
     while piece := os.read(handle, AT_ONCE):
         *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) > LONGEST_LINE:
-            raise _too_long(name, number + len(lines) + 1, LONGEST_LINE)
+        if len(rest) > MOST_BYTES:
+            raise _too_long(name, number + len(lines) + 1, f"{MOST_BYTES:,} bytes")
         if lines:
             yield [_decoded(line, name, number + n) for n, line in enumerate(lines, 1)]
             number += len(lines)
@@ -155,5 +158,5 @@ def _decoded(line: bytes, name: str, number: int) -> str:
         ) from None
 
 
-def _too_long(name: str, number: int, most: int) -> GlassformerError:
-    return GlassformerError(f"{name} line {number}: longer than {most:,}; break it into lines")
+def _too_long(name: str, number: int, most: str) -> GlassformerError:
+    return GlassformerError(f"{name} line {number}: longer than {most}; break it into lines")

@@ -18,6 +18,8 @@ from glassformer.errors import GlassformerError, unknown
 Record = TypeVar("Record")
 Values = dict[str, Any]
 
+MOST = 2**40  # more of anything is a slip of the finger
+
 
 def read(kind: type[Record], path: Path) -> Record:
     """A record from a TOML file."""
@@ -170,10 +172,16 @@ def _fitting(hint: Any, value: Any, where: str) -> Any:
         if kind is float and type(value) in (int, float):
             return _finite(value, where)
         if type(value) is kind:
-            return _whole(value, where) if kind is str else value
+            return _whole(value, where) if kind is str else _countable(value, where)
     names = " or ".join(_called(kind) for kind in wanted if kind is not type(None))
     quotes = "; put it in quotes" if str in wanted and type(value) in (int, float, bool) else ""
     raise GlassformerError(f"{where} must be {names}, got {value!r}{quotes}")
+
+
+def _countable(value: Any, where: str) -> Any:
+    if type(value) is int and abs(value) >= MOST:
+        raise GlassformerError(f"{where} must be below {MOST:,}, got {value}; use a smaller number")
+    return value
 
 
 def _finite(value: int | float, where: str) -> float:

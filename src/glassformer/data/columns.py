@@ -23,11 +23,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "label": (
         *("label", "class", "category", "sentiment", "target", "tag", "stars", "rating", "score"),
         *("polarity", "topic", "genre", "intent", "emotion", "class_index", "y", "language"),
-        *("lang", "type", "gold", "labels", "标签", "类别", "分类", "情感", "评分", "метка"),
-    ),
-    "labels": (
-        *("labels", "tags", "categories", "classes", "topics", "genres", "label", "tag"),
-        *("category", "genre", "topic", "标签", "类别"),
+        *("lang", "type", "gold", "labels", "tags", "categories", "classes", "topics", "genres"),
+        *("标签", "类别", "分类", "情感", "评分", "метка"),
     ),
     "source": ("source", "src", "input", "from", "original", "question", "原文", "源文", "源"),
     "target": (
@@ -146,15 +143,13 @@ def _by_last_word(role: str, columns: list[str]) -> str | None:
 
 
 def _by_content(role: str, columns: list[str], sample: Sequence[Row]) -> str | None:
-    """The column that looks most like the role: the text is the longest, a label repeats itself."""
+    """The text is the longest, a label is a list or repeats itself."""
     lists = [column for column in columns if any(isinstance(row[column], list) for row in sample)]
     texts = [column for column in columns if column not in lists]
-    if role == "labels":
-        return lists[0] if lists else None
     if role == "text":
         return max(texts, key=lambda column: sum(len(row[column]) for row in sample), default=None)
     if role == "label":
-        return _label_by_content(texts, sample)
+        return lists[0] if lists else _label_by_content(texts, sample)
     return None
 
 

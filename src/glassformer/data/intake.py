@@ -46,12 +46,14 @@ class Taken:
     Attributes:
         columns: Those of the first file.
         others: Those of files that have other columns than the first, by file.
+        shared: Rows of a part that was given whose text is in train as well, by part.
     """
 
     columns: Columns = field(default_factory=dict)
     others: dict[str, Columns] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
+    shared: dict[str, Skipped] = field(default_factory=dict)
 
     def note(self, file: str, columns: Columns) -> None:
         """Keep which columns a file has."""
@@ -184,6 +186,12 @@ class Parting:
             taken.skip(
                 "a text that is also in another part, with another group", samples[row]["where"]
             )
+        trained = np.unique(np.array(self.contents)[parts == PARTS.index("train")])
+        for part in ("valid", "test"):
+            rows = np.flatnonzero(parts == PARTS.index(part))
+            twice = rows[np.isin(np.array(self.contents)[rows], trained)]
+            if len(twice):
+                taken.shared[part] = Skipped(len(twice), samples[int(twice[0])]["where"])
         Samples.assign(samples.folder, parts)
         return Samples.open(samples.folder)
 
@@ -214,9 +222,11 @@ def _content(sample: Sample) -> list[str]:
 
 
 def _splits(head: Sequence[Row], column: str) -> bool:
-    """Whether a column only names parts; another may be called `subset`, too."""
-    said = {str(row[column]).strip().casefold() for row in head}
-    return said <= {"", *SPLIT_NAMES}
+    """Whether a column names parts: `split` if any of its values does, a `subset` if all do."""
+    said = {str(row[column]).strip().casefold() for row in head} - {""}
+    if column.strip().casefold() == "split" and said & set(SPLIT_NAMES):
+        return True
+    return said <= set(SPLIT_NAMES)
 
 
 def _refuse_nearly_named(path: Path) -> None:

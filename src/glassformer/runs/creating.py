@@ -28,12 +28,11 @@ from glassformer.tasks import JOBS
 from glassformer.tasks.job import Job
 from glassformer.training.feeding import one_epoch
 from glassformer.training.machine import choose_machine
-from glassformer.training.plan import Plan
+from glassformer.training.plan import FEWEST_STEPS, Plan
 from glassformer.training.state import freeze
 from glassformer.training.weights import weights_of, write_json, write_tensors, write_text
 
 HOME = Path("runs")
-FEWEST = 300  # steps, when nobody says how many
 LEFT_BEHIND = r"\..+\.new-[0-9a-f]{8}-(?P<process>\d+)"  # temporary names, as made below
 
 
@@ -74,7 +73,7 @@ def settle_steps(config: Config, job: Job[Any, Any, Any]) -> Config:
     if train.steps is not None or train.time is not None:
         return config
     plan = Plan(train, config.data, choose_machine(config.machine), config.seed)
-    epochs, fewest = (train.epochs, 1) if train.epochs else (job.usual_epochs, FEWEST)
+    epochs, fewest = (train.epochs, 1) if train.epochs else (job.usual_epochs, FEWEST_STEPS)
     batches = len(one_epoch(job, plan, 0))
     steps = max(fewest, math.ceil(epochs * batches / train.accumulate))
     return replace(config, train=replace(train, steps=steps))
@@ -91,6 +90,8 @@ def told(taken: Taken, display: Display) -> None:
     display.say(f"rows: {parts}")
     for reason, skipped in taken.skipped.items():
         display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
+    for part, twice in taken.shared.items():
+        display.say(f"{twice.count:,} texts of {part} are also in train, first {twice.first}")
 
 
 def free_name(data: str) -> Path:

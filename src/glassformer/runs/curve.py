@@ -1,7 +1,7 @@
 """A learning curve: would more data help? The same run on parts of its training rows.
 
 The rows of a smaller part are among those of the larger, the validation part stays the same, and
-the steps shrink with the rows, so that every row is seen equally often. A power law through the
+the steps shrink with the rows, but not below what a run takes at least. A power law through the
 errors says what twice the data might give; it is a guess, and says so.
 """
 
@@ -24,8 +24,9 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.teaching import Taught, teach
 from glassformer.runs.timing import SHARES
 from glassformer.training.loop import validate
+from glassformer.training.plan import FEWEST_STEPS
 
-FEWEST = 8  # rows; fewer teach nothing
+FEWEST_ROWS = 8  # fewer teach nothing
 WORTH = 0.002  # a smaller gain is none
 TAKEN = ("config.toml", "tokenizer.json", "labels.json", "initial.safetensors")
 
@@ -81,7 +82,7 @@ def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve
     points = [
         (rows, trained_on(folder, share, parts, display))
         for rows, (share, parts) in sorted(kept.items())
-        if rows >= FEWEST
+        if rows >= FEWEST_ROWS
     ]
     if not points or not len(job.lengths("valid")):
         display.say("no learning curve: there are too few rows to leave some out")
@@ -107,7 +108,8 @@ def trained_on(
         (smaller.data / "parts.npy").unlink()
         Samples.assign(smaller.data, parts)
         config = folder.config()
-        steps = max(1, round((config.train.steps or 1) * share))
+        whole = config.train.steps or 1
+        steps = max(min(FEWEST_STEPS, whole), round(whole * share))
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
         display.say(f"learning curve: {int((parts == 0).sum()):,} rows")
         taught = teach(smaller, display)

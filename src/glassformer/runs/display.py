@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from glassformer.errors import printable
 from glassformer.training.plan import Event, Step, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
@@ -34,7 +35,7 @@ class Display:
     def say(self, sentence: str) -> None:
         """One line."""
         if not self.quiet:
-            self.console.print(harmless(sentence), markup=False, soft_wrap=True)
+            self.console.print(printable(sentence), markup=False, soft_wrap=True)
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int], None]]:
@@ -108,11 +109,6 @@ def validated(event: Validation) -> str:
     scores = "  ".join(f"{name} {value:<7.4f}" for name, value in event.scores.items())
     best = "best so far" if event.best else ""
     return f"step {event.step:>7,}  validation  {scores}  {best}".rstrip()
-
-
-def harmless(text: str) -> str:
-    """Without what a terminal would obey, whatever a file or a column is called."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def clock(seconds: int | float) -> str:

@@ -1,6 +1,7 @@
-"""What a machine can run out of: disk and memory. A person can do something about either."""
+"""What a machine can run out of, and a run that only one process may train at a time."""
 
 import errno
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,25 @@ from safetensors import SafetensorError
 
 from glassformer.errors import GlassformerError
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_MEMORY = ("can't allocate memory", "not enough memory")  # as PyTorch says it on a CPU
+
+
+@contextmanager
+def held(place: Path) -> Iterator[None]:
+    """Hold a run while it is trained: a second process is refused, a killed one lets go."""
+    if fcntl is None:
+        yield
+        return
+    with (place / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise GlassformerError(
+                f"{place}: is being trained by another process; wait for it, or stop it first"
+            ) from None
+        yield
 
 
 @contextmanager
@@ -18,16 +37,27 @@ def within_limits(place: Path) -> Iterator[None]:
     """Say in one line that the disk or the memory was not enough."""
     try:
         yield
-    except torch.OutOfMemoryError:
-        raise GlassformerError(
-            f"{place}: does not fit the memory of the device; use a smaller --size, or smaller "
-            f"batches with --set data.batch_tokens=..."
-        ) from None
+    except (torch.OutOfMemoryError, MemoryError):
+        raise too_large(place) from None
+    except RuntimeError as error:
+        if not any(words in str(error) for words in NO_MEMORY):
+            raise
+        raise too_large(place) from None
     except (OSError, SafetensorError) as error:
-        is_full = getattr(error, "errno", None) in FULL or "No space left" in str(error)
+        said = str(error)
+        is_full = getattr(error, "errno", None) in FULL
+        is_full = is_full or "No space left" in said or "File too large" in said
         if not is_full:
             raise
         raise GlassformerError(
             f"{place}: no space is left on the disk; free some, then resume or train again, or "
             f"choose another place with --run"
         ) from None
+
+
+def too_large(place: Path) -> GlassformerError:
+    """For what does not fit."""
+    return GlassformerError(
+        f"{place}: does not fit the memory of the device; use a smaller --size, or smaller batches "
+        f"with --set data.batch_tokens=..."
+    )

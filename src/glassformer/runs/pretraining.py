@@ -33,6 +33,7 @@ from glassformer.training.weights import put_weights, weights_of, write_json, wr
 TRIAL = 0.1  # of the job's steps; the trial takes four times as many in all
 TIMES = 3.0  # pretraining takes so many times the work of the job itself
 SHARE = 0.65  # of the time left, where time is given
+FEW = 50  # validation rows; fewer cannot tell
 SHORT = 16  # tokens: names and the like have no context to learn from
 CHANCE = 0.1  # a gain that chance explains more often than this does not count
 
@@ -65,6 +66,8 @@ def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock 
     job, decision = folder.job(config, folder.data), "no"
     if not len(job.lengths("valid")):
         said = "Its texts were not learned first: no rows are held out to try whether that helps."
+    elif len(job.lengths("valid")) < FEW:
+        said = f"Its texts were not learned first: fewer than {FEW} validation rows cannot tell."
     elif config.model.frontend.kind != "tokens":
         said = "Its texts were not learned first: its frontend has no single tokens to fill in."
     elif job.lengths("train").mean() < SHORT:

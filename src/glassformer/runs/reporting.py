@@ -15,6 +15,7 @@ from glassformer.evaluation.report import (
     side_by_side,
     write_report,
 )
+from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.runs.curve import Curve
 from glassformer.runs.display import Display, clock
@@ -27,6 +28,8 @@ from glassformer.tasks.classify import Classify
 
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 OURS = "this model"
+CHANCE = 0.05  # a difference that chance explains more often than this is none
+FEW = 50  # validation rows; fewer choose a model by luck
 
 
 def report_on(
@@ -46,6 +49,9 @@ def report_on(
         with display.waiting("evaluating"):
             answers = answers_on(job, taught.model, taught.plan, part)
         scores[OURS] = job.scores(answers)
+        chosen_by = len(job.lengths("valid"))
+        if 0 < chosen_by < FEW:
+            notes.append(f"Only {chosen_by} validation rows chose the model: others might not.")
         if part == "valid":
             notes.append(
                 "There is no test part: these rows also chose the model, so the scores flatter it."
@@ -56,7 +62,9 @@ def report_on(
                 name, theirs = baseline(job, part, notes)
             if theirs is not None:
                 scores[name] = job.scores(theirs)
-                tables.append(comparison_table(job.compare(answers, theirs), OURS, name))
+                comparison = job.compare(answers, theirs)
+                notes.insert(0, verdict(comparison[job.goal], len(answers.labels)))
+                tables.append(comparison_table(comparison, OURS, name))
                 tables.append(rows_beside(job, answers, theirs, part))
     if curve is not None:
         tables.append(curve.table())
@@ -75,6 +83,16 @@ def report_on(
     return report
 
 
+def verdict(found: Comparison, rows: int) -> str:
+    """What the comparison with the baseline comes to, in a sentence."""
+    chance = f"(p = {max(found.p_value, 0.001):.2g})" if found.p_value >= 0.001 else "(p < 0.001)"
+    if found.p_value > CHANCE:
+        return f"On {rows:,} rows it cannot be told apart from the baseline {chance}."
+    better = "better" if found.difference.value > 0 else "worse"
+    points = abs(100 * found.difference.value)
+    return f"On {rows:,} rows it is {better} than the baseline by {points:.1f} points {chance}."
+
+
 def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int | float | None]:
     """What was run, on what, and how."""
     config, rows = taught.config, folder.intake().get("counts", {})
@@ -85,8 +103,8 @@ def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int |
         "data": ", ".join(config.data.files),
         "rows": counted,
         "scored on": f"{part} part",
-        "parameters": sum(p.numel() for p in taught.model.parameters()),
-        "steps": taught.plan.steps,
+        "parameters": f"{sum(p.numel() for p in taught.model.parameters()):,}",
+        "steps": f"{taught.steps:,} of {taught.plan.steps:,}, kept {taught.kept}",
         "time learning": clock(taught.seconds),
         "machine": taught.plan.machine.described,
         "seed": config.seed,
@@ -96,10 +114,15 @@ def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int |
 
 
 def intake_notes(folder: RunFolder) -> list[str]:
-    """What was left out of the data."""
+    """What was left out of the data, and what is there twice."""
+    intake = folder.intake()
     return [
         f"Left out: {entry['count']:,} rows with {reason}, the first is {entry['first']}."
-        for reason, entry in folder.intake().get("skipped", {}).items()
+        for reason, entry in intake.get("skipped", {}).items()
+    ] + [
+        f"{entry['count']:,} texts of the {part} part are also in the training part, the first is "
+        f"{entry['first']}: scores on it flatter."
+        for part, entry in intake.get("shared", {}).items()
     ]
 
 

@@ -3,7 +3,7 @@
 import html
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -82,14 +82,23 @@ class Run:
                 return
             yield found
 
-    def evaluate(self, *data: str | Path, against: "Run | None" = None) -> "Evaluation":
-        """How good it is on these data, and how far better than another run."""
+    def evaluate(
+        self,
+        *data: str | Path,
+        against: "Run | None" = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> "Evaluation":
+        """How good it is on these data, and how far better than another run.
+
+        Args:
+            columns: Which column plays which role, where it is not as in training.
+        """
         if against is not None:
             self._refuse_other(against)
-        ours = self._answers(data)
+        ours = self._answers(data, columns)
         comparison = None
         if against is not None:
-            theirs = against._answers(data)
+            theirs = against._answers(data, columns)
             if ours.rows != theirs.rows or ours.answered_in != theirs.answered_in:
                 raise GlassformerError(
                     f"{against.folder.path}: reads other rows or labels of these data than "
@@ -111,12 +120,13 @@ class Run:
                 f"compare two runs with the same labels"
             )
 
-    def _answers(self, data: tuple[str | Path, ...]) -> "Said":
+    def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str] | None) -> "Said":
         """What it says about all rows of some files."""
         with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
             place, names = Path(scratch), tuple(map(str, data))
             encoding = self.config.data.encoding
-            config = DataConfig(test=names, columns=self._columns(names), encoding=encoding)
+            named = self._columns(names) | dict(columns or {})
+            config = DataConfig(test=names, columns=named, encoding=encoding)
             samples, taken = take_in(config, self.job.roles, place)
             self.job.index(samples, place)
             job = self.folder.job(self.config, place)

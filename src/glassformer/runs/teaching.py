@@ -25,13 +25,15 @@ from glassformer.training.weights import put_weights, read_tensors, weights_of, 
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """A trained run, in memory."""
+    """A trained run, in memory: `steps` were done, the weights are those of step `kept`."""
 
     config: Config
     job: Job[Any, Any, Any]
     model: nn.Module
     plan: Plan
     seconds: float
+    steps: int
+    kept: str
 
 
 def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Taught:
@@ -61,11 +63,16 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
             log.write(event)
     finally:
         log.close()
-    display.say(f"trained for {clock(time.perf_counter() - started)}")
-    keep_best(state, plan, folder)
+    progress = state.progress
+    if progress.stopped:
+        display.say(
+            f"stopped at step {progress.step:,}: not better for {progress.stale} validations"
+        )
+    kept = keep_best(state, plan, folder)
+    display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     if len(job.lengths("valid")):
         job.finish(answers_on(job, model, plan, "valid"))
-    return Taught(config, job, model, plan, state.progress.seconds)
+    return Taught(config, job, model, plan, progress.seconds, progress.step, kept)
 
 
 def answers_on(job: Job[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
@@ -83,8 +90,11 @@ def begin(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Modu
     return model
 
 
-def keep_best(state: State, plan: Plan, folder: RunFolder) -> None:
-    """Give the model the weights it was best with, or the mean of several, and write them down."""
+def keep_best(state: State, plan: Plan, folder: RunFolder) -> str:
+    """Give the model the weights it was best with, or the mean of several, and write them down.
+
+    Returns the steps they are of, in words.
+    """
     best = [step for _, step in state.progress.best[: plan.train.average]]
     if best:
         assert plan.checkpoints is not None
@@ -96,3 +106,4 @@ def keep_best(state: State, plan: Plan, folder: RunFolder) -> None:
     half = folder.model.with_name(".model.new")
     write_tensors(weights_of(state.model), half)
     half.replace(folder.model)
+    return ", ".join(f"{step:,}" for step in best or [state.progress.step])

@@ -11,7 +11,7 @@ from glassformer.runs.creating import create, discard
 from glassformer.runs.curve import learning_curve
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.limits import within_limits
+from glassformer.runs.limits import held, within_limits
 from glassformer.runs.pretraining import learn_texts_first
 from glassformer.runs.reporting import baseline_seconds, report_on
 from glassformer.runs.run import Run
@@ -56,7 +56,7 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
     """Go on with a run that was interrupted."""
     folder, display = RunFolder(Path(path)), Display(quiet=quiet)
     folder.config()
-    if folder.report.exists():
+    if folder.report.exists() and folder.model.exists():
         raise GlassformerError(
             f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "
             f"or train another run"
@@ -71,7 +71,7 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
         deadline = deadline or Clock(wanted)
         deadline.reserve = baseline_seconds(folder)
     try:
-        with within_limits(folder.path):
+        with held(folder.path), within_limits(folder.path):
             learn_texts_first(folder, display, deadline)
             taught = teach(folder, display, deadline)
             curve = learning_curve(taught, folder, display) if taught.config.curve else None

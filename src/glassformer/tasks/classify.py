@@ -229,7 +229,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     @property
     def answers_in(self) -> tuple[str, ...]:
-        return self.labels.names
+        return (*self.labels.names, "several a text" if self.labels.multi else "one a text")
 
     def scores(self, answers: ClassAnswers) -> dict[str, Score]:
         return answers.scores()

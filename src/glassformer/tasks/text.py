@@ -10,13 +10,14 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from glassformer.config import ModelConfig, TokenizerConfig
+from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.core.layout import Layout
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
 
 CHUNK = 512  # texts that are tokenised together
+TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
 
 Ids = Int[np.ndarray, " tokens"]
@@ -116,7 +117,12 @@ def learn_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
 
 
 def reaching(model: ModelConfig, longest: int) -> ModelConfig:
-    """The model with positions for so many tokens."""
+    """The model with positions for so many tokens, refused if it does not read tokens."""
+    require(
+        model.frontend.kind in TEXT_FRONTENDS,
+        f"model.frontend.kind = {model.frontend.kind} does not read text; choose from "
+        f"{', '.join(TEXT_FRONTENDS)}",
+    )
     if model.encoder is None or model.encoder.max_length >= longest:
         return model
     return replace(model, encoder=replace(model.encoder, max_length=longest))

@@ -7,6 +7,7 @@ from glassformer.config import DataConfig, TrainConfig
 from glassformer.training.machine import Machine
 
 VALIDATIONS = 10  # in a run, unless the settings say how often
+FEWEST_STEPS = 300  # when nobody says how many
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ random follows from the seed and the step.
 """
 
 import json
+import re
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -92,7 +93,13 @@ class State:
         if not latest.exists():
             shutil.rmtree(folder, ignore_errors=True)
             return False
-        home = folder / latest.read_text(encoding="utf-8").strip()
+        name = latest.read_text(encoding="utf-8", errors="replace").strip()
+        if not re.fullmatch(r"step-\d+", name):
+            raise GlassformerError(
+                f"{latest}: names no checkpoint ({name[:40]!r}); write the name of one into it, "
+                f"such as step-100, or remove {folder} to train from the start"
+            )
+        home = folder / name
         progress = read_progress(home / "state.json")
         put_weights(self.model, read_tensors(home / "model.safetensors"), str(home))
         self.optimisers.put(read_tensors(home / "optimiser.safetensors"))

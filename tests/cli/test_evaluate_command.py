@@ -183,3 +183,18 @@ def test_a_run_may_be_called_anything(home, tmp_path, capsys):
     assert "[red]my run" in capsys.readouterr().out
     assert main(["runs", "list", str(tmp_path)]) == 0
     assert "[red]my run" in capsys.readouterr().out
+
+
+def test_rows_it_was_trained_on_are_told(home, capsys):
+    assert evaluate(home / "run", home / "reviews.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0.7 * found["rows"] < found["trained_on"] <= found["rows"]
+    assert evaluate(home / "run", home / "reviews.csv") == 0
+    assert "of the texts it was trained on: the scores flatter it" in capsys.readouterr().out
+
+
+def test_columns_can_be_named(home, tmp_path, capsys):
+    rows = [{"a": row["text"], "b": row["label"], "c": row["label"]} for row in reviews(20, seed=5)]
+    data = write_csv(tmp_path / "other.csv", rows)
+    assert evaluate(home / "run", data, "--columns", "text=a,label=c", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 20

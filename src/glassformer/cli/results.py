@@ -55,6 +55,8 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     print_table(score_table({name: values["scores"]}, f"On {values['rows']:,} rows"))
     for reason, count in values["skipped"].items():
         console.print(f"left out: {count:,} rows with {reason}", markup=False)
+    if found.trained_on:
+        console.print(f"{found.trained_on:,} of the texts it was trained on: the scores flatter it")
     if found.comparison is not None and other is not None:
         for score, comparison in found.comparison.items():
             line = f"{score}, {name} minus {other.folder.path.name}: {comparison}"

@@ -18,7 +18,9 @@ from glassformer.config.run import Config
 from glassformer.data.columns import find_columns
 from glassformer.data.intake import LOOKED_AT, Taken, take_in
 from glassformer.data.rows import Row
+from glassformer.data.samples import Samples
 from glassformer.data.sources import read_rows
+from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
@@ -105,7 +107,7 @@ class Run:
                     f"{self.folder.path}; compare two runs that are asked the same"
                 )
             comparison = self.job.compare(ours.said, theirs.said)
-        return Evaluation(self.job.scores(ours.said), ours.taken, comparison)
+        return Evaluation(self.job.scores(ours.said), ours.taken, comparison, ours.trained_on)
 
     def _refuse_other(self, against: "Run") -> None:
         """Two runs can be compared when they do one job and answer in the same words."""
@@ -133,7 +135,16 @@ class Run:
             plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
                 said = job.answers(self.model, part_batches(job, plan, "test"))
-            return Said(said, taken, [sample["where"] for sample in samples.of("test")])
+            where = [sample["where"] for sample in samples.of("test")]
+            return Said(said, taken, where, self._trained_on(samples))
+
+    def _trained_on(self, samples: Samples) -> int | None:
+        """How many of these samples it has learned from; None when its own are gone."""
+        if not (self.folder.data / "parts.npy").exists():
+            return None
+        role = self.job.roles[0]
+        learned = {content_key(one[role]) for one in Samples.open(self.folder.data).of("train")}
+        return sum(content_key(sample[role]) in learned for sample in samples.of("test"))
 
     def texts_of(self, rows: Iterable[Row]) -> Iterator[str]:
         """What is read of a table's rows: the column that was trained on, or the likeliest."""
@@ -185,6 +196,7 @@ class Said:
     said: Any
     taken: Taken
     rows: list[str]
+    trained_on: int | None
 
     @property
     def answered_in(self) -> dict[str, str]:
@@ -193,15 +205,21 @@ class Said:
 
 
 class Evaluation:
-    """Scores with intervals, the rows behind them, and the comparison with another run."""
+    """Scores with intervals, the rows behind them, and the comparison with another run.
+
+    Attributes:
+        trained_on: How many of the rows the run has learned from; None when nobody knows.
+    """
 
     def __init__(
         self,
         scores: dict[str, Score],
         taken: Taken,
         comparison: dict[str, Comparison] | None,
+        trained_on: int | None,
     ) -> None:
         self.scores, self.taken, self.comparison = scores, taken, comparison
+        self.trained_on = trained_on
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -211,6 +229,7 @@ class Evaluation:
             "scores": scores,
             "rows": sum(self.taken.counts.values()),
             "skipped": {reason: entry.count for reason, entry in self.taken.skipped.items()},
+            "trained_on": self.trained_on,
         }
         if self.comparison is not None:
             values["against"] = {n: found.as_values() for n, found in self.comparison.items()}

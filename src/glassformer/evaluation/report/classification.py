@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.evaluation.report.markup import named
 from glassformer.evaluation.report.record import HeatMap, Table
 from glassformer.metrics import Bin, Comparison, class_scores, confusion_matrix, reliability
-from glassformer.metrics.classification import THRESHOLD
+from glassformer.metrics.classification import THRESHOLD, micro_f1
+from glassformer.metrics.intervals import bootstrap
+from glassformer.metrics.score import Score
 
 MISTAKES = 10
 SHOWN = 12
@@ -83,16 +85,33 @@ def class_table(
     answers: Shaped[np.ndarray, "N ..."],
     classes: Sequence[str],
 ) -> Table:
-    """How well each class was found."""
+    """How well each class was found, its F1 with an interval."""
     found = class_scores(labels, answers, len(classes))
+    spread = [f1_interval(*members(labels, answers, n)) for n in range(len(classes))]
     return Table(
         title="By class",
-        header=("class", "precision", "recall", "F1", "rows"),
+        header=("class", "precision", "recall", "F1", "from", "to", "rows"),
         rows=[
-            (name, scores.precision, scores.recall, scores.f1, scores.support)
-            for name, scores in zip(classes, found, strict=True)
+            (name, one.precision, one.recall, one.f1, f1.low, f1.high, one.support)
+            for name, one, f1 in zip(classes, found, spread, strict=True)
         ],
     )
+
+
+def members(
+    labels: Shaped[np.ndarray, "N ..."], answers: Shaped[np.ndarray, "N ..."], number: int
+) -> tuple[Bool[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
+    """Which rows are of a class, and which were said to be."""
+    if labels.ndim == 1:
+        return labels == number, answers == number
+    return labels[:, number].astype(bool), answers[:, number].astype(bool)
+
+
+def f1_interval(true: Bool[np.ndarray, " N"], given: Bool[np.ndarray, " N"]) -> Score:
+    """One class's F1 with its interval; rows that look alike are drawn together."""
+    pairs = np.stack([true & given, true.astype(np.int64) + given], axis=1)
+    kinds, counts = np.unique(pairs, axis=0, return_counts=True)
+    return bootstrap(micro_f1, kinds[:, 0], kinds[:, 1], counts=counts)
 
 
 def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int) -> Table:

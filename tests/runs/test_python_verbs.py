@@ -131,6 +131,17 @@ def test_one_text_gives_one_prediction_and_several_a_list(run):
     assert run.predict([]) == []
 
 
+@pytest.mark.parametrize("inputs", [[1], [None], [b"x"], ["fine", 2.5]])
+def test_what_is_no_text_is_refused_in_words(run, inputs, without_shape_hook):
+    with pytest.raises(ValueError, match="predict takes a text or a list of texts, got"):
+        run.predict(inputs)
+
+
+def test_another_run_may_be_given_by_its_path(run, home):
+    found = run.evaluate(home / "test.csv", against=home / "run")
+    assert found.comparison["accuracy"].p_value == 1
+
+
 def test_evaluate_gives_scores_the_rows_and_the_comparison(run, home):
     found = run.evaluate(home / "test.csv", against=run)
     assert isinstance(found, Evaluation)

@@ -76,7 +76,7 @@ class Run:
 
     def predict_each(self, inputs: Iterable[str]) -> Iterator[Prediction]:
         """What it says, one after the other, as the inputs come."""
-        answers = self.job.predict(self.model.eval(), inputs)
+        answers = self.job.predict(self.model.eval(), map(_text, inputs))
         while True:
             with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
                 found = next(answers, None)
@@ -87,7 +87,7 @@ class Run:
     def evaluate(
         self,
         *data: str | Path,
-        against: "Run | None" = None,
+        against: "Run | str | Path | None" = None,
         columns: Mapping[str, str] | None = None,
     ) -> "Evaluation":
         """How good it is on these data, and how far better than another run.
@@ -95,6 +95,8 @@ class Run:
         Args:
             columns: Which column plays which role, where it is not as in training.
         """
+        if isinstance(against, str | Path):
+            against = Run(against)
         if against is not None:
             self._refuse_other(against)
         ours = self._answers(data, columns)
@@ -234,6 +236,12 @@ class Evaluation:
         if self.comparison is not None:
             values["against"] = {n: found.as_values() for n, found in self.comparison.items()}
         return values
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"predict takes a text or a list of texts, got {value!r}; make it a text")
+    return value
 
 
 def _as_text(value: str | list[str]) -> str:

@@ -3,14 +3,11 @@
 import csv
 import json
 import random
-from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-import torch
+from quick import quickly
 
 from glassformer.cli import main
-from glassformer.runs import log, reporting
 
 GOOD = ("great", "lovely", "superb", "warm", "clever", "bright", "moving")
 BAD = ("dull", "awful", "weak", "poor", "slow", "clumsy", "boring")
@@ -41,16 +38,6 @@ def write_csv(path, rows, delimiter=","):
         writer.writeheader()
         writer.writerows(rows)
     return path
-
-
-@contextmanager
-def quickly():
-    """Without the baseline and TensorBoard, which take seconds to import and have their tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporting, "baseline", lambda job, part, notes: ("", None))
-        patch.setattr(log, "open_board", lambda folder, step: None)
-        torch.set_num_threads(1)
-        yield
 
 
 def train(data, run, *words):

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 import torch
-from small_files import SHORT, everything_in, quickly, reviews, trained, write_csv
+from quick import quickly
+from small_files import SHORT, everything_in, reviews, trained, write_csv
 
 from glassformer.cli import main
 from glassformer.data.sources import files

@@ -4,7 +4,8 @@ import json
 import shutil
 
 import pytest
-from small_files import SHORT, quickly, reviews, shared, train, trained, write_csv
+from quick import quickly
+from small_files import SHORT, reviews, shared, train, trained, write_csv
 
 from glassformer.cli import main
 

@@ -11,7 +11,8 @@ import tomllib
 
 import pytest
 import torch
-from small_files import SHORT, TINY, quickly, report_of, reviews, train, trained, write_csv
+from quick import quickly
+from small_files import SHORT, TINY, report_of, reviews, train, trained, write_csv
 
 from glassformer.cli import main
 from glassformer.training.weights import read_tensors

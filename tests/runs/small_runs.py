@@ -2,12 +2,8 @@
 
 import csv
 import random
-from contextlib import contextmanager
 
-import pytest
-import torch
-
-from glassformer.runs import log, reporting, verbs
+from glassformer.runs import verbs
 from glassformer.training.weights import read_tensors
 
 WORDS = {
@@ -32,16 +28,6 @@ def write_reviews(path, count=97, length=17, seed=1):
             text = [*dice.choices(OTHER, k=length), dice.choice(WORDS[label]), str(number)]
             writer.writerow([" ".join(text), label])
     return path
-
-
-@contextmanager
-def quickly():
-    """Without the baseline and TensorBoard, which take seconds to import."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporting, "baseline", lambda job, part, notes: ("", None))
-        patch.setattr(log, "open_board", lambda folder, step: None)
-        torch.set_num_threads(1)
-        yield
 
 
 def learn(data, run, *settings, **asked):

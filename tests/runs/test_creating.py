@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from small_runs import learn, quickly, write_reviews
+from quick import quickly
+from small_runs import learn, write_reviews
 
 from glassformer.errors import GlassformerError
 from glassformer.runs import creating

@@ -1,7 +1,8 @@
 """A learning curve trains on parts of the same rows, and touches nothing of the run."""
 
 import pytest
-from small_runs import learn, quickly, write_reviews
+from quick import quickly
+from small_runs import learn, write_reviews
 
 from glassformer.data.samples import Samples
 from glassformer.runs import curve

@@ -4,8 +4,9 @@ import errno
 
 import pytest
 import torch
+from quick import quickly
 from safetensors import SafetensorError
-from small_runs import learn, quickly, same, weights, write_reviews
+from small_runs import learn, same, weights, write_reviews
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError

@@ -5,7 +5,8 @@ import math
 import shutil
 
 import pytest
-from small_runs import learn, quickly, same, weights, write_reviews
+from quick import quickly
+from small_runs import learn, same, weights, write_reviews
 
 import glassformer
 from glassformer import GlassformerError, Run

@@ -5,7 +5,8 @@ import tomllib
 from contextlib import contextmanager
 
 import pytest
-from small_runs import learn, quickly, same, weights, write_reviews
+from quick import quickly
+from small_runs import learn, same, weights, write_reviews
 
 from glassformer.errors import GlassformerError
 from glassformer.runs import pretraining, teaching, verbs

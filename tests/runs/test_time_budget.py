@@ -1,7 +1,8 @@
 """A time budget becomes steps: what is left after reading, validating, comparing and a reserve."""
 
 import pytest
-from small_runs import learn, quickly, write_reviews
+from quick import quickly
+from small_runs import learn, write_reviews
 
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError

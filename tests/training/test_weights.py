@@ -12,14 +12,13 @@ from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
 from torch import nn
 
 from glassformer.errors import GlassformerError
+from glassformer.files import write_json, write_text
 from glassformer.training.weights import (
     put_weights,
     read_tensors,
     using,
     weights_of,
-    write_json,
     write_tensors,
-    write_text,
 )
 
 

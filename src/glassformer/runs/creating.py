@@ -19,6 +19,7 @@ from typing import Any
 from glassformer.config.run import Config
 from glassformer.data.intake import Taken, take_in
 from glassformer.errors import GlassformerError
+from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
@@ -30,7 +31,7 @@ from glassformer.training.feeding import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import FEWEST_STEPS, Plan
 from glassformer.training.state import freeze
-from glassformer.training.weights import weights_of, write_json, write_tensors, write_text
+from glassformer.training.weights import weights_of, write_tensors
 
 HOME = Path("runs")
 LEFT_BEHIND = r"\..+\.new-[0-9a-f]{8}-(?P<process>\d+)"  # temporary names, as made below

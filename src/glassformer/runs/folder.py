@@ -21,9 +21,9 @@ from typing import Any
 
 from glassformer.config.run import Config, config_of, read_config_values
 from glassformer.errors import GlassformerError
+from glassformer.files import write_text
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import Job
-from glassformer.training.weights import write_text
 
 
 @dataclass(frozen=True, slots=True)

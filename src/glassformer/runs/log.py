@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from glassformer.files import write_text
 from glassformer.training.plan import Event, Step
-from glassformer.training.weights import write_text
 
 
 class Log:

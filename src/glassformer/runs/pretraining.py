@@ -17,6 +17,7 @@ from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
+from glassformer.files import write_json
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import begin_from, fresh_model
@@ -28,7 +29,7 @@ from glassformer.training.loop import train
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
 from glassformer.training.state import State
-from glassformer.training.weights import put_weights, weights_of, write_json, write_tensors
+from glassformer.training.weights import put_weights, weights_of, write_tensors
 
 TRIAL = 0.1  # of the job's steps; the trial takes four times as many in all
 TIMES = 3.0  # pretraining takes so many times the work of the job itself
@@ -134,9 +135,7 @@ def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Cloc
         teach(inside, display)
     model = fresh_model(folder.job(config, folder.data), config.seed)
     begin_from(model, inside, None)
-    half = folder.initial.with_name(".initial.new")
-    write_tensors(weights_of(model), half)
-    half.replace(folder.initial)
+    write_tensors(weights_of(model), folder.initial)
 
 
 def pretrain_config(config: Config, steps: int) -> Config:

@@ -103,7 +103,5 @@ def keep_best(state: State, plan: Plan, folder: RunFolder) -> str:
     elif state.useful is not None:
         put_weights(state.model, state.useful, "the averaged weights")
     state.model.eval()
-    half = folder.model.with_name(".model.new")
-    write_tensors(weights_of(state.model), half)
-    half.replace(folder.model)
+    write_tensors(weights_of(state.model), folder.model)
     return ", ".join(f"{step:,}" for step in best or [state.progress.step])

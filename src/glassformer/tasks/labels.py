@@ -13,6 +13,7 @@ from jaxtyping import Float, Shaped
 from glassformer.data.rows import listed
 from glassformer.data.samples import PARTS, Sample, Samples
 from glassformer.errors import GlassformerError
+from glassformer.files import write_json
 from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.job import Prediction
 
@@ -128,9 +129,7 @@ class Labels:
 
     def save(self, path: Path) -> None:
         """One JSON file, which appears when it is whole."""
-        half = path.with_name(path.name + ".part")
-        half.write_text(json.dumps(asdict(self), ensure_ascii=False, indent=1), encoding="utf-8")
-        half.replace(path)
+        write_json(asdict(self), path)
 
     @classmethod
     def load(cls, path: Path) -> "Labels":

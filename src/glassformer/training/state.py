@@ -18,17 +18,15 @@ from torch import nn
 
 from glassformer.config import TrainConfig
 from glassformer.errors import GlassformerError
+from glassformer.files import sync, write_json, write_text
 from glassformer.training.averages import MovingAverage
 from glassformer.training.optimisers import Optimisers
 from glassformer.training.weights import (
     Weights,
     put_weights,
     read_tensors,
-    sync,
     weights_of,
-    write_json,
     write_tensors,
-    write_text,
 )
 
 

@@ -1,7 +1,5 @@
 """Weights by name: out of a model, into a model, to disk and back. Shared ones are kept once."""
 
-import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.errors import GlassformerError
+from glassformer.files import replacing
 
 Weights = dict[str, Tensor]
 
@@ -59,11 +58,11 @@ def using(model: nn.Module, weights: Mapping[str, Tensor] | None) -> Iterator[No
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """A safetensors file, on disk when this returns, which others may read as any new file."""
-    path.touch()
-    mode = path.stat().st_mode
-    save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, path)
-    path.chmod(mode)
-    sync(path)
+    with replacing(path) as half:
+        half.touch()
+        mode = half.stat().st_mode
+        save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, half)
+        half.chmod(mode)
 
 
 def read_tensors(path: Path) -> Weights:
@@ -74,26 +73,3 @@ def read_tensors(path: Path) -> Weights:
         raise GlassformerError(
             f"{path}: not a whole file of weights ({error}); copy it again, or resume the run"
         ) from None
-
-
-def write_text(text: str, path: Path) -> None:
-    """A text file that is either the old one or the new one, whatever happens meanwhile."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    sync(temporary)
-    temporary.replace(path)
-    sync(path.parent)
-
-
-def write_json(values: object, path: Path) -> None:
-    """JSON, written as `write_text` does."""
-    write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", path)
-
-
-def sync(path: Path) -> None:
-    """Wait until the disk has it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

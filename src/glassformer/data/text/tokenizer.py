@@ -13,6 +13,7 @@ from glassformer.data.text.coders import SPECIALS, Bytes, Characters, Coder
 from glassformer.data.text.subwords import Bpe, Unigram, Words
 from glassformer.data.text.words import edges, number_words
 from glassformer.errors import GlassformerError, unknown
+from glassformer.files import write_text
 
 FORMAT = "glassformer tokenizer 1"
 
@@ -100,10 +101,7 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write it to one file, which appears when it is whole."""
-        path = Path(path)
-        half = path.with_name(path.name + ".part")
-        half.write_text(self.to_json(), encoding="utf-8")
-        half.replace(path)
+        write_text(self.to_json(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":

@@ -64,7 +64,13 @@ def full_report(name="German", value=0.9):
             f"validation {name}": [(10, 0.5)],
         },
         tables=[Table(title=name, header=("class", name), rows=[(name, value), (name, 3)])],
-        heat_map=HeatMap(title="Confusions", names=[name, "other"], counts=[[5, 2], [0, 0]]),
+        heat_map=HeatMap(
+            title="Confusions",
+            names=[name, "other"],
+            counts=[[5, 2], [0, 0]],
+            low=[[2, 0], [0, 0]],
+            high=[[7, 4], [0, 0]],
+        ),
         reliability=[Bin(0.8, 0.9, 17, 0.85, 0.7)],
         notes=[f"12 rows of {name} were left out."],
     )
@@ -147,9 +153,11 @@ def test_many_classes_become_the_pairs_most_confused():
     counts = [[10 if a == b else 0 for b in range(31)] for a in range(31)]
     counts[3][5] = 7
     counts[8][2] = 9
-    shown = texts_of(Report(title="t", heat_map=HeatMap(title="C", names=names, counts=counts)))
-    assert shown.endswith("class 8 class 2 9 0.474 class 3 class 5 7 0.412")
-    fewer = HeatMap(title="C", names=names[:30], counts=[row[:30] for row in counts[:30]])
+    whole = HeatMap(title="C", names=names, counts=counts, low=counts, high=counts)
+    shown = texts_of(Report(title="t", heat_map=whole))
+    assert shown.endswith("class 8 class 2 9 9 9 0.474 class 3 class 5 7 7 7 0.412")
+    square = [row[:30] for row in counts[:30]]
+    fewer = HeatMap(title="C", names=names[:30], counts=square, low=square, high=square)
     assert "class 29" in texts_of(Report(title="t", heat_map=fewer))
 
 

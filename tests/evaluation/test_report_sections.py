@@ -58,6 +58,7 @@ def test_long_texts_are_cut_and_line_ends_become_spaces():
 def test_confusions_and_reliability_count_every_row():
     found = sections()
     assert found.heat_map.counts == [[2, 0, 0], [1, 1, 0], [0, 1, 0]]
+    assert found.heat_map.low[0][0] < 2 < found.heat_map.high[0][0]
     assert sum(entry.count for entry in found.reliability) == 5
 
 

@@ -7,6 +7,7 @@ from sklearn import metrics as reference
 from glassformer.metrics import (
     class_scores,
     classification_scores,
+    confusion_intervals,
     confusion_matrix,
     multi_label_scores,
     reliability,
@@ -74,6 +75,15 @@ def test_confusions_are_those_of_scikit_learn():
     answers = probabilities.argmax(axis=1)
     expected = reference.confusion_matrix(labels, answers)
     assert (confusion_matrix(labels, answers, CLASSES) == expected).all()
+
+
+def test_a_cell_of_the_confusions_moves_as_a_binomial_count_does():
+    low, high = confusion_intervals(np.array([[900, 0], [64, 36]]))
+    assert (low[0, 1], high[0, 1]) == (0, 0)
+    spread = 1.96 * np.sqrt(1000 * 0.064 * (1 - 0.064))
+    assert low[1, 0] == pytest.approx(64 - spread, abs=3)
+    assert high[1, 0] == pytest.approx(64 + spread, abs=3)
+    assert not np.any(confusion_intervals(np.zeros((2, 2), dtype=np.int64)))
 
 
 def test_scores_of_several_labels_are_those_of_scikit_learn():

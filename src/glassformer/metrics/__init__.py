@@ -10,6 +10,7 @@ from glassformer.metrics.classification import (
     ClassScores,
     class_scores,
     classification_scores,
+    confusion_intervals,
     confusion_matrix,
     multi_label_scores,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "class_scores",
     "classification_comparison",
     "classification_scores",
+    "confusion_intervals",
     "confusion_matrix",
     "fit_temperature",
     "multi_label_comparison",

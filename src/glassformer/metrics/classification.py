@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from glassformer.metrics.calibration import calibration_gaps
-from glassformer.metrics.intervals import bootstrap, ratio, reflected
+from glassformer.metrics.intervals import LEVEL, RESAMPLES, bootstrap, draws, ratio, reflected
 from glassformer.metrics.score import Score
 
 THRESHOLD = 0.5  # a label is given from this probability on
@@ -79,6 +79,22 @@ def confusion_matrix(
     """How many rows of each class (down) were called each class (across)."""
     pairs = np.bincount(labels * classes + answers, minlength=classes * classes)
     return pairs.reshape(classes, classes)
+
+
+def confusion_intervals(
+    matrix: Int[np.ndarray, "C C"],
+) -> tuple[Int[np.ndarray, "C C"], Int[np.ndarray, "C C"]]:
+    """The least and the most of each cell that is usual when rows are drawn again."""
+    filled = np.flatnonzero(matrix)
+    low, high = np.zeros(matrix.size, dtype=np.int64), np.zeros(matrix.size, dtype=np.int64)
+    if len(filled):
+        counts = matrix.ravel()[filled]
+        drawn = np.concatenate(
+            list(draws(len(filled), RESAMPLES, np.random.default_rng(0), counts))
+        )
+        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0).round()
+        low[filled], high[filled] = ends.astype(np.int64)
+    return low.reshape(matrix.shape), high.reshape(matrix.shape)
 
 
 def class_scores(

@@ -65,6 +65,9 @@ def _device(asked: str) -> str:
 
 def _precision(asked: str, device: torch.device) -> torch.dtype:
     if asked == "auto":
-        pays = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-        return torch.bfloat16 if pays else torch.float32
+        pays = {
+            "cuda": lambda: torch.cuda.is_bf16_supported(including_emulation=False),
+            "cpu": torch.cpu._is_amx_tile_supported,  # measured: docs/log.md
+        }.get(device.type, bool)
+        return torch.bfloat16 if pays() else torch.float32
     return {"fp32": torch.float32, "bf16": torch.bfloat16}[asked]

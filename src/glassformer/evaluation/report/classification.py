@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.evaluation.report.markup import named
 from glassformer.evaluation.report.record import HeatMap, Table
-from glassformer.metrics import Bin, Comparison, class_scores, confusion_matrix, reliability
+from glassformer.metrics import Bin, Comparison, class_scores, confusion_intervals, confusion_matrix, reliability
 from glassformer.metrics.classification import THRESHOLD, micro_f1
 from glassformer.metrics.intervals import bootstrap
 from glassformer.metrics.score import Score
@@ -46,10 +46,14 @@ def classification_sections(
     mistakes = [
         (excerpt(texts[n]), classes[labels[n]], classes[answers[n]], float(sure[n])) for n in worst
     ]
+    matrix = confusion_matrix(labels, answers, len(classes))
+    low, high = confusion_intervals(matrix)
     heat_map = HeatMap(
         title="Confusions",
         names=list(classes),
-        counts=confusion_matrix(labels, answers, len(classes)).tolist(),
+        counts=matrix.tolist(),
+        low=low.tolist(),
+        high=high.tolist(),
     )
     tables = [class_table(labels, answers, classes), mistake_table(mistakes, int(wrong.sum()))]
     return Sections(tables, heat_map, reliability(sure, answers == labels))

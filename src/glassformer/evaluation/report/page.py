@@ -113,22 +113,28 @@ def confusions(heat_map: HeatMap | None) -> str:
         return table_section(most_confused(heat_map))
     across = "".join(f'<th scope="col"><span>{escaped(n)}</span></th>' for n in heat_map.names)
     rows = "\n".join(
-        f'<tr><th scope="row">{escaped(name)}</th>{heat_row(counts)}</tr>'
-        for name, counts in zip(heat_map.names, heat_map.counts, strict=True)
+        f'<tr><th scope="row">{escaped(name)}</th>{heat_row(*cells)}</tr>'
+        for name, *cells in zip(
+            heat_map.names, heat_map.counts, heat_map.low, heat_map.high, strict=True
+        )
     )
     table = f'<table class="heat"><thead><tr><td></td>{across}</tr></thead><tbody>{rows}</tbody>'
-    note = '<p class="quiet">Down: the truth. Across: the answer.</p>'
+    note = (
+        '<p class="quiet">Down: the truth. Across: the answer. Small: how far a count would move '
+        "if the rows were drawn again.</p>"
+    )
     return section(heat_map.title, f'<div class="wide">{table}</table></div>{note}')
 
 
-def heat_row(counts: Sequence[int]) -> str:
+def heat_row(counts: Sequence[int], lows: Sequence[int], highs: Sequence[int]) -> str:
     """The cells of one row, coloured by their share of it."""
     total = sum(counts) or 1
     cells = []
-    for count in counts:
+    for count, low, high in zip(counts, lows, highs, strict=True):
         share = count / total
         kind = "deep" if share >= DEEP else "some" if count else "none"
-        cells.append(f'<td class="{kind}" style="--share:{share:.3f}">{count:,}</td>')
+        spread = f"<small>{low:,}-{high:,}</small>" if count else ""
+        cells.append(f'<td class="{kind}" style="--share:{share:.3f}">{count:,}{spread}</td>')
     return "".join(cells)
 
 
@@ -143,10 +149,17 @@ def most_confused(heat_map: HeatMap) -> Table:
     ]
     pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
     rows = [
-        (names[row], names[column], count, count / sum(heat_map.counts[row]))
+        (
+            names[row],
+            names[column],
+            count,
+            heat_map.low[row][column],
+            heat_map.high[row][column],
+            count / sum(heat_map.counts[row]),
+        )
         for count, row, column in pairs[:MOST_PAIRS]
     ]
-    header = ("truth", "answer", "rows", "share of the truth")
+    header = ("truth", "answer", "rows", "from", "to", "share of the truth")
     return Table(title=f"{heat_map.title}: the most frequent", header=header, rows=rows)
 
 

@@ -22,11 +22,13 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeatMap:
-    """How many rows of each name (down) fell to each name (across)."""
+    """How many rows of each name (down) fell to each name (across), and between what and what."""
 
     title: str
     names: Sequence[str]
     counts: Sequence[Sequence[int]]
+    low: Sequence[Sequence[int]]
+    high: Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

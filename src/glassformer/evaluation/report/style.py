@@ -58,6 +58,7 @@ tbody th { font-weight: 500; }
 .heat td { min-width: 2.4rem; text-align: right; border: 1px solid var(--paper);
            background: rgba(var(--heat), var(--share)); print-color-adjust: exact;
            -webkit-print-color-adjust: exact; }
+.heat td small { display: block; font-size: 0.65em; opacity: 0.8; white-space: nowrap; }
 .heat td.deep { color: var(--deep); }
 .heat td.none { color: var(--quiet); }
 .heat tbody th { text-align: right; white-space: nowrap; font-weight: 400; }

@@ -13,7 +13,7 @@ ON_GPU := OMP_NUM_THREADS=1 PYTHONPATH=src GLASSFORMER_TEST_DEVICE=cuda \
 GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-cuda check format mutants clean
+.PHONY: help demo test test-all test-cuda soak check format mutants clean
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ test-cuda:  ## Run the GPU tests with the PYTHON given, without .venv
 	else \
 		echo "GPU tests skipped: $(PYTHON) has no torch that finds a GPU"; \
 	fi
+
+soak: $(VENV)/.done  ## Kill a training 200 times at random and see that nothing is lost
+	OMP_NUM_THREADS=1 $(BIN)/python tests/training/soaking.py 200
 
 check: $(VENV)/.done  ## Check format, lint, types and tests
 	$(BIN)/ruff format --check

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
         build_masked_model as build_masked_model,
         build_transformer as build_transformer,
     )
+    from glassformer.runs.examining import doctor as doctor
+    from glassformer.runs.planning import plan as plan
     from glassformer.runs.run import Run as Run
     from glassformer.runs.verbs import load as load, resume as resume, train as train
 
@@ -86,6 +88,8 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "build_masked_model",
         "build_transformer",
     ),
+    "glassformer.runs.examining": ("doctor",),
+    "glassformer.runs.planning": ("plan",),
     "glassformer.runs.run": ("Run",),
     "glassformer.runs.verbs": ("load", "resume", "train"),
 }

@@ -228,7 +228,7 @@ def test_a_training_that_diverges_at_once_leaves_nothing_behind(tmp_path, refuse
     write_csv(tmp_path / "fine.csv", reviews())
     wild = ("--set", "train.optimiser.rate=1e30", "--set", "train.clip=0")
     told = refused("train", "classify", "fine.csv", *SHORT, *wild)
-    assert told.startswith("training diverged at step 3: ")
+    assert told.startswith("training diverged at step 2 in batch 1 of epoch 2 (fine.csv row ")
 
 
 def test_a_run_is_never_written_over(home, tmp_path, refused):

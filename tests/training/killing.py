@@ -87,12 +87,18 @@ def moments(run: Path, dice: random.Random):
     yield lambda: (run / "model.safetensors").exists(), 0.0
 
 
+def write_rows(path: Path) -> None:
+    """Some rows to learn from."""
+    dice = random.Random(0)
+    lines = [f"{dice.choice('abc') * dice.randint(2, 9)}{n},{'xy'[n % 2]}" for n in range(97)]
+    path.write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main(folder: Path) -> None:
     """Write the data, train both runs, and tell at which steps one of them was killed."""
     sys.modules.update(dict.fromkeys(SLOW))  # as if they were not installed
     dice = random.Random(0)
-    lines = [f"{dice.choice('abc') * dice.randint(2, 9)}{n},{'xy'[n % 2]}" for n in range(97)]
-    (folder / "rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    write_rows(folder / "rows.csv")
     wait(attempt(folder / "peace"))
     run, kills, mess = folder / "killed", [], 0
     for until, delay in moments(run, dice):

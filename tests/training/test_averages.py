@@ -8,9 +8,9 @@ from jobs import First, fresh, plan_for, settings, some_rows, train_on
 from torch import nn
 
 from glassformer.training.averages import MovingAverage, mean
+from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.loop import enter, train
 from glassformer.training.plan import Validation
-from glassformer.training.state import checkpoint_weights
 from glassformer.training.weights import weights_of
 
 
@@ -118,7 +118,7 @@ def test_training_stops_when_patience_runs_out(scores, higher, ended, best):
     assert list(train_on(task, plan, state)[1]) == []  # stopped stays stopped
 
 
-def test_the_best_checkpoints_and_the_newest_stay_and_others_go(tmp_path):
+def test_the_best_checkpoints_and_the_two_newest_stay_and_others_go(tmp_path):
     scores, folder = [0.5, 0.9, 0.1, 0.7, 0.2, 0.3], tmp_path / "checkpoints"
     task = Scored(scores)
     plan = plan_for(task, folder, steps=6, validate_every=1, keep=2)
@@ -128,6 +128,7 @@ def test_the_best_checkpoints_and_the_newest_stay_and_others_go(tmp_path):
         "latest",
         "step-2",
         "step-4",
+        "step-5",
         "step-6",
     ]
     assert (folder / "latest").read_text() == "step-6\n"

@@ -12,10 +12,11 @@ from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
 from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import Loss
-from glassformer.training.feeding import training_batches
-from glassformer.training.loop import Tally, dice_seed, learn, train, validate
+from glassformer.training.checkpoints import checkpoint_weights
+from glassformer.training.feeding import Place, training_batches
+from glassformer.training.loop import dice_seed, learn, train, validate
 from glassformer.training.plan import VALIDATIONS, Step, Validation
-from glassformer.training.state import checkpoint_weights
+from glassformer.training.tally import Tally
 from glassformer.training.weights import using, weights_of
 
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}  # sums in another order, in fp32
@@ -55,7 +56,10 @@ def gradient_of(task, plan, batches, monkeypatch):
 
 
 def as_batches(task, *groups):
-    return [task.batch("train", torch.tensor(rows).numpy(), 0) for rows in groups]
+    rows = [torch.tensor(group).numpy() for group in groups]
+    return [
+        (Place(0, 0, some, some, False, True, 0, 1), task.batch("train", some, 0)) for some in rows
+    ]
 
 
 @pytest.mark.parametrize("name", ["copy", "ctc", "first"])
@@ -90,7 +94,7 @@ def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypa
     batches = as_batches(task, [0, 1, 2], [3, 4, 5, 6, 7])
     found, tally = gradient_of(task, plan, batches, monkeypatch)
     model = fresh(task, plan).model.train()
-    losses = [task.loss(task.forward(model, batch), batch) for batch in batches]
+    losses = [task.loss(task.forward(model, batch), batch) for _, batch in batches]
     mean = (losses[0].total + losses[1].total) / 8
     mean.backward()
     for name, parameter in model.named_parameters():
@@ -99,7 +103,7 @@ def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypa
     assert told.loss == pytest.approx(mean.item(), rel=1e-5)
     length = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
     assert told.norm == pytest.approx(length.item(), rel=1e-4)
-    assert tally.tokens == sum(batch.tokens for batch in batches)
+    assert tally.tokens == sum(batch.tokens for _, batch in batches)
 
 
 def test_gradients_longer_than_the_clip_are_cut_to_it_and_others_left(task, monkeypatch):
@@ -164,8 +168,8 @@ def test_a_loss_that_is_no_number_ends_in_one_clear_line(task, loss, at, monkeyp
         train_on(task, plan)
     message = str(ended.value)
     assert re.fullmatch(
-        rf"training diverged at step 15: loss {loss}, length of the gradient (nan|inf); "
-        r"lower the rate, for example --set train\.optimiser\.rate=3e-4",
+        rf"training diverged at step {at} in batch \d of epoch \d+: loss {loss}, length of the "
+        r"gradient (nan|inf); lower the rate, --set train\.optimiser\.rate=\.\.\.",
         message,
     )
     weights = checkpoint_weights(tmp_path / "checkpoints", 10)  # the last good state is there
@@ -183,7 +187,9 @@ def test_a_gradient_too_long_to_measure_is_seen_even_if_the_next_ones_are_fine(t
         return replace(found, total=found.total * 1e30) if len(calls) == 2 else found
 
     monkeypatch.setattr(task, "loss", broken)
-    with pytest.raises(GlassformerError, match=r"at step 5: .*, length of the gradient inf;"):
+    with pytest.raises(
+        GlassformerError, match=r"at step 2 in batch .*, length of the gradient inf;"
+    ):
         train_on(task, plan_for(task, steps=10, log_every=5, validate_every=10))
 
 

@@ -196,18 +196,15 @@ def test_a_checkpoint_holds_all_that_changes(trained):
 
 
 def left_by_a_kill(checkpoints, moment):
-    """The folder as it is when a process is killed while it saves step 9."""
-    stray = checkpoints / {"writing": ".step-9.new", "renamed": "step-9"}.get(moment, "step-1")
+    """The folder as it is when a process is killed while it saves a step or removes one."""
+    stray = checkpoints / {"writing": ".step-9.new", "removing": ".step-1.old"}[moment]
     shutil.copytree(checkpoints / "step-4", stray)
+    (stray / "state.json").unlink()
     if moment == "writing":
         (stray / "optimiser.safetensors").write_bytes(b"half")
-        (stray / "state.json").unlink()
-    if moment == "removing":
-        (stray / "state.json").unlink()
-        (checkpoints / ".step-3.new").mkdir()
 
 
-@pytest.mark.parametrize("moment", ["writing", "renamed", "removing"])
+@pytest.mark.parametrize("moment", ["writing", "removing"])
 def test_a_kill_while_saving_is_survived_and_leaves_nothing_behind(task, trained, moment):
     plan, state = trained
     left_by_a_kill(plan.checkpoints, moment)
@@ -219,19 +216,27 @@ def test_a_kill_while_saving_is_survived_and_leaves_nothing_behind(task, trained
     assert same(again.useful, state.useful)
     assert same(again.optimisers.tensors(), state.optimisers.tensors())
     kept = {path.name for path in plan.checkpoints.iterdir()} - {".latest.new"}
-    assert kept == {"latest", "step-4"}
+    assert kept == {"latest", "step-3", "step-4"}
+
+
+def test_a_checkpoint_that_has_its_name_is_used_before_latest_names_it(task, trained):
+    plan, state = trained
+    (plan.checkpoints / "latest").write_text("step-3\n")
+    again = fresh(task, plan)
+    assert again.load(plan.checkpoints)
+    assert again.progress == state.progress
 
 
 def test_a_kill_before_the_first_checkpoint_is_whole_begins_again(task, trained):
     plan, _ = trained
-    (plan.checkpoints / "latest").unlink()
+    for step in (3, 4):
+        (plan.checkpoints / f"step-{step}").rename(plan.checkpoints / f".step-{step}.new")
     again = fresh(task, plan)
     before = {name: tensor.clone() for name, tensor in weights_of(again.model).items()}
     assert not again.load(plan.checkpoints)
-    assert not plan.checkpoints.exists()
     assert again.progress.step == 0
     assert same(weights_of(again.model), before)
-    assert not fresh(task, plan).load(plan.checkpoints)  # nor is an empty place a checkpoint
+    assert not fresh(task, plan).load(plan.checkpoints / "nowhere")
 
 
 def test_what_is_loaded_no_longer_hangs_on_the_file(task, trained):
@@ -244,23 +249,6 @@ def test_what_is_loaded_no_longer_hangs_on_the_file(task, trained):
     assert same(weights_of(again.model), weights_of(state.model))
     assert same(again.optimisers.tensors(), state.optimisers.tensors())
     assert same(again.useful, state.useful)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [("{", "Expecting"), ("[]", "integer"), ('{"best": [], "stop": 1}', "stop"), ("{}", "best")],
-)
-def test_a_broken_state_is_refused_in_one_line(task, trained, text, reason):
-    plan, _ = trained
-    path = plan.checkpoints / "step-4" / "state.json"
-    path.write_text(text)
-    with pytest.raises(GlassformerError) as refused:
-        fresh(task, plan).load(plan.checkpoints)
-    message = str(refused.value)
-    assert message.startswith(f"{path}: not the state of a checkpoint (")
-    assert reason in message
-    assert message.endswith(f"remove {plan.checkpoints} to train from the start")
-    assert "\n" not in message
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path, trained):

@@ -3,7 +3,7 @@
     0    fine
     1    an error the person can mend, in one line on standard error
     2    wrong usage
-    130  interrupted
+    130  interrupted; 143 when the system ended it
 
 To add a command, write one function under `@app.command()`, with a sentence of help and an example.
 Import torch, and whatever imports it, inside the function: `--help` must answer at once.
@@ -20,8 +20,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from glassformer import __version__
-from glassformer.cli import bench, runs
+from glassformer import __version__, processes
+from glassformer.cli import bench, data, runs
+from glassformer.cli.doctor import doctor
+from glassformer.cli.plan import plan
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
 from glassformer.cli.use import evaluate, predict
@@ -32,14 +34,15 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (train, resume, predict, evaluate, reproduce):
+for command in (doctor, train, plan, resume, predict, evaluate, reproduce):
     app.command()(command)
 app.add_typer(runs.app, name="runs")
+app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
 
 
 class Interrupted(BaseException):
-    """Someone pressed Ctrl-C."""
+    """Someone pressed Ctrl-C, or the system wants the program to end."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,11 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         with interruptible():
             typer.main.get_command(app)(args=argv, prog_name="glassformer")
     except GlassformerError as error:
-        print(f"glassformer: {printable(str(error))}", file=sys.stderr)
+        if processes.is_first():
+            print(f"glassformer: {printable(str(error))}", file=sys.stderr)
         return 1
-    except Interrupted:
-        print("glassformer: interrupted", file=sys.stderr)
-        return 130
+    except Interrupted as stop:
+        if processes.is_first():
+            print("glassformer: interrupted", file=sys.stderr)
+        return 128 + stop.args[0]
     except SystemExit as stop:
         return int(stop.code or 0)
     return 0
@@ -60,19 +65,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise what no library mistakes for an answer of the person."""
+    """Let Ctrl-C and SIGTERM raise what no library mistakes for an answer of the person."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_: object) -> None:
-        raise Interrupted
+    def stop(number: int, frame: object) -> None:
+        raise Interrupted(number)
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _print_version(asked: bool) -> bool:

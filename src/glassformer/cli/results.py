@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from glassformer import processes
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Evaluation, Run
 
@@ -16,7 +17,9 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def show_run(run: Run, *, as_json: bool) -> None:
-    """How good a run is beside the baseline, and what to do with it."""
+    """How good a run is beside the baseline, and what to do with it; the first process says so."""
+    if not processes.is_first():
+        return
     report, path = Run(run.folder.path).report, run.folder.path
     if as_json:
         systems: list[tuple[str, Scores]] = list(report["scores"].items())

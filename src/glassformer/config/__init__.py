@@ -2,6 +2,7 @@
 
     model       the shape of a model, with one dial: its size
     data        where samples come from, and how they become batches
+    decoding    how sequences are written
     training    how a model learns
     values      records from TOML and back, and settings laid over one another
 
@@ -10,6 +11,7 @@ To vary a record, use `dataclasses.replace`.
 
 from glassformer.config.checks import choose, positive, require, share
 from glassformer.config.data import DataConfig, TokenizerConfig
+from glassformer.config.decoding import BeamConfig, DecodeConfig, SampleConfig
 from glassformer.config.model import (
     BLOCK_NAMES,
     FEEDFORWARD_NAMES,
@@ -53,14 +55,17 @@ __all__ = [
     "SIZES",
     "STACK_NAMES",
     "AttentionConfig",
+    "BeamConfig",
     "ConvolutionConfig",
     "DataConfig",
+    "DecodeConfig",
     "FeedForwardConfig",
     "FrontendConfig",
     "MachineConfig",
     "ModelConfig",
     "OptimiserConfig",
     "RegulariserConfig",
+    "SampleConfig",
     "StackConfig",
     "TokenizerConfig",
     "TrainConfig",

@@ -96,6 +96,9 @@ class TrainConfig:
         patience: Stop after so many validations without a better score.
         keep: How many of the best checkpoints stay.
         freeze: Parameters whose names begin so do not learn.
+        recompute: Forget what happens inside blocks and compute it again when gradients need it:
+            less memory, about a third more time.
+        shard: Deal the model out to the processes that train it, for one that fits none alone.
     """
 
     steps: int | None = None
@@ -111,6 +114,8 @@ class TrainConfig:
     patience: int | None = None
     keep: int = 1
     freeze: tuple[str, ...] = ()
+    recompute: bool = False
+    shard: bool = False
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     regularise: RegulariserConfig = field(default_factory=RegulariserConfig)
 
@@ -134,6 +139,11 @@ class TrainConfig:
         require(
             not self.ema or self.average == 1,
             "train.ema and train.average are two ways to average; use one of them",
+        )
+        require(
+            not self.shard or self.optimiser.kind == "adamw",
+            "train.shard=true deals matrices out, and Muon needs them whole; use "
+            "train.optimiser.kind=adamw",
         )
 
 

@@ -26,11 +26,16 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         *("lang", "type", "gold", "labels", "tags", "categories", "classes", "topics", "genres"),
         *("标签", "类别", "分类", "情感", "评分", "метка"),
     ),
-    "source": ("source", "src", "input", "from", "original", "question", "原文", "源文", "源"),
-    "target": (
-        *("target", "tgt", "trg", "output", "to", "translation", "answer"),
-        *("译文", "翻译", "目标"),
+    "source": (
+        *("source", "src", "source_text", "source_sentence", "src_text", "sentence1", "input"),
+        *("input_text", "from", "original", "question", "原文", "源文", "源", "quelle", "исходный"),
     ),
+    "target": (
+        *("target", "tgt", "trg", "target_text", "target_sentence", "tgt_text", "sentence2"),
+        *("output", "output_text", "to", "translation", "translated", "answer"),
+        *("译文", "翻译", "目标", "ziel", "перевод"),
+    ),
+    "references": ("references", "refs"),
     "split": ("split", "partition", "subset", "划分"),
     "group": (),  # only ever given: nobody can guess what belongs together
 }

@@ -17,15 +17,19 @@ import numpy as np
 
 from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
+from glassformer.data.catalog.hub import PREFIX, read_hub
 from glassformer.data.columns import find_columns
 from glassformer.data.rows import Row
 from glassformer.data.samples import NO_PART, PARTS, Sample, Samples
 from glassformer.data.sources import read_rows
+from glassformer.data.sources.files import kind_of
+from glassformer.data.sources.parallel import pair_files, paired, read_parallel
 from glassformer.data.splits import SPLIT_NAMES, content_key, part_of, split_names
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows by which columns are guessed
-LISTS = ("label", "labels")  # roles that may have several values
+LISTS = ("label", "labels", "references")  # roles that may have several values
+PAIR = {"source", "target"}  # roles of a job that reads one text and writes another
 
 Columns = dict[str, str]
 Seen = Callable[[int], None]
@@ -80,10 +84,7 @@ def take_in(
         roles: What a sample must have, such as text and label; a `?` marks what it may lack.
         seen: Told now and then how many rows were read.
     """
-    given = {"train": config.files, "valid": config.valid, "test": config.test}
-    if not any(given.values()):
-        raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
-    taken, parting = Taken(), Parting(config, seed)
+    given, taken, parting = names_by_part(config, roles), Taken(), Parting(config, seed)
 
     def samples() -> Iterator[tuple[str, Sample]]:
         number = 0
@@ -110,10 +111,22 @@ def take_in(
     return stored, taken
 
 
+def names_by_part(config: DataConfig, roles: Sequence[str]) -> dict[str, Sequence[str]]:
+    """What was given for each part. For pairs of texts, every two plain files are one name."""
+    given: dict[str, Sequence[str]] = dict(
+        zip(PARTS, (config.files, config.valid, config.test), strict=True)
+    )
+    if not any(given.values()):
+        raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
+    if not {*roles} >= PAIR:
+        return given
+    return {part: pair_files(names, _is_file) for part, names in given.items()}
+
+
 def open_rows(
     name: str, config: DataConfig, roles: Sequence[str], asked: str
 ) -> tuple[Iterator[Row], Columns]:
-    """The rows of a file, a folder or a set of the catalog, and its columns by role.
+    """The rows of a file, two files, a folder or a set of the catalog, and its columns by role.
 
     Args:
         asked: The part the file was given for. Rows are held out of `train` only, so that is where
@@ -121,7 +134,11 @@ def open_rows(
     """
     path, given = Path(name), dict(config.columns)
     group = config.group or given.get("group")
-    if path.exists() or name not in CATALOG:
+    if two := paired(name):
+        rows = read_parallel(*two, config.encoding)
+    elif name.startswith(PREFIX) and not path.exists():
+        rows = read_hub(name)
+    elif path.exists() or name not in CATALOG:
         _refuse_nearly_named(path)
         rows = read_rows(path, encoding=config.encoding)
     else:
@@ -216,8 +233,8 @@ def _sample(row: Row, columns: Columns, roles: Sequence[str], taken: Taken) -> S
 
 
 def _content(sample: Sample) -> list[str]:
-    """What makes two samples duplicates: what is read, not what is said about it."""
-    about = {"where", "group", *LISTS}
+    """What makes two samples duplicates: what is read, not what is said about it or to be said."""
+    about = {"where", "group", "target", *LISTS}
     return [str(value) for role, value in sample.items() if role not in about]
 
 
@@ -227,6 +244,15 @@ def _splits(head: Sequence[Row], column: str) -> bool:
     if column.strip().casefold() == "split" and said & set(SPLIT_NAMES):
         return True
     return said <= set(SPLIT_NAMES)
+
+
+def _is_file(name: str) -> bool:
+    """Whether this is a file, which must be there, rather than a folder or a set."""
+    path = Path(name)
+    if not path.exists() and (name in CATALOG or name.startswith(PREFIX)):
+        return False
+    _refuse_nearly_named(path)
+    return kind_of(path) == "file"
 
 
 def _refuse_nearly_named(path: Path) -> None:

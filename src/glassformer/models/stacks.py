@@ -7,9 +7,12 @@ Both take padded and packed batches and give the same answers for either.
 """
 
 from collections.abc import Sequence
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
+import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from glassformer.config import StackConfig
 from glassformer.core.caches import Cache, Memory
@@ -22,7 +25,31 @@ from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.models.blocks import BLOCKS, Block
 
 
-class Encoder(nn.Module):
+class Stack(nn.Module):
+    """Blocks on top of each other.
+
+    Attributes:
+        recomputes: Whether what happens inside a block is forgotten after the forward pass and
+            computed again in the backward pass: less memory, more time. Chen et al., 2016.
+    """
+
+    recomputes = False
+
+    def through(self, block: nn.Module, x: Vectors, **options: Any) -> Vectors:
+        """What a block makes of the vectors."""
+        if self.recomputes and self.training and torch.is_grad_enabled():
+            return checkpoint(partial(block, **options), x, use_reentrant=False)
+        return block(x, **options)
+
+
+def recompute_activations(model: nn.Module) -> None:
+    """Let every stack of a model forget what it can compute again."""
+    for module in model.modules():
+        if isinstance(module, Stack):
+            module.recomputes = True
+
+
+class Encoder(Stack):
     """Reads a whole sequence."""
 
     def __init__(self, config: StackConfig) -> None:
@@ -37,12 +64,12 @@ class Encoder(nn.Module):
         x, inside = packed_inside(x, layout)
         x = self.dropout(self.position.embed(x, inside))
         for block in self.blocks:
-            x = block(x, layout=inside, mask=mask, position=self.position)
+            x = self.through(block, x, layout=inside, mask=mask, position=self.position)
         x = x if self.norm is None else self.norm(x, inside)
         return x if inside is layout else pad(x, inside)
 
 
-class Decoder(nn.Module):
+class Decoder(Stack):
     """Reads and goes on from left to right.
 
     Args:
@@ -82,7 +109,8 @@ class Decoder(nn.Module):
             inside = self._places(caches).place(layout)
         x = self.dropout(self.position.embed(x, inside))
         for number, block in enumerate(self.blocks):
-            x = block(
+            x = self.through(
+                block,
                 x,
                 layout=inside,
                 mask=mask,

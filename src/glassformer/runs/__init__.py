@@ -9,6 +9,9 @@ reporting    how good it is, beside an honest baseline
 run          the finished thing: predict, evaluate
 listing      the runs in a folder, and what of them can go
 recipes      results we stand behind, made again
+folds        every row tested once, by a model that never saw it
+stopping     Ctrl-C and SIGTERM as a wish to stop well
+examining    the doctor's look at raw data
 limits       what a machine can run out of, said in one line
 display      what a person sees meanwhile
 verbs        train, resume and load: all of it in one call each

@@ -17,7 +17,9 @@ from secrets import token_hex
 from typing import Any
 
 from glassformer.config.run import Config
+from glassformer.data.doctor import examine_samples
 from glassformer.data.intake import Taken, take_in
+from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
@@ -25,6 +27,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.parts import begin_from, fresh_model, refuse_untrained
+from glassformer.runs.sizing import refuse_too_large
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import Job
 from glassformer.training.feeding import one_epoch
@@ -52,11 +55,14 @@ def create(asked: Asked, display: Display, command: str = "") -> RunFolder:
             )
         write_json(asdict(taken), path / "intake.json")
         told(taken, display)
+        look_at(samples, config, display)
         with display.waiting("learning tokens"):
             config = JOBS[config.job].learn(config, samples, path, asked.origin)
             folder.job(config, None).index(samples, folder.data)
         job = folder.job(config, folder.data)
         config = settle_steps(config, job)
+        machine = choose_machine(config.machine)
+        refuse_too_large(config, machine, lambda smaller: folder.job(smaller, None))
         model = fresh_model(job, config.seed)
         freeze(model, config.train.freeze)  # a mistake in it shows before anything is kept
         if asked.origin is not None:
@@ -91,8 +97,15 @@ def told(taken: Taken, display: Display) -> None:
     display.say(f"rows: {parts}")
     for reason, skipped in taken.skipped.items():
         display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
-    for part, twice in taken.shared.items():
-        display.say(f"{twice.count:,} texts of {part} are also in train, first {twice.first}")
+
+
+def look_at(samples: Samples, config: Config, display: Display) -> None:
+    """Say what a doctor finds in the data that training would stumble over."""
+    found = examine_samples(samples, JOBS[config.job].checks(config))
+    for finding in found.alarms:
+        display.say(finding.line)
+    if found.seen < found.total:
+        display.say(f"looked at {found.seen:,} of {found.total:,} rows; for all: glassformer doctor")
 
 
 def free_name(data: str) -> Path:

@@ -10,8 +10,9 @@ from contextlib import contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from glassformer import processes
 from glassformer.errors import printable
-from glassformer.training.plan import Event, Step, Validation
+from glassformer.training.plan import Event, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
 
@@ -24,7 +25,7 @@ class Display:
     """
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
-        self.quiet = quiet
+        self.quiet = quiet or not processes.is_first()
         self.console = console or Console(stderr=True, highlight=False)
 
     @property
@@ -72,14 +73,14 @@ class Display:
                 if isinstance(event, Step):
                     progress.update(task, completed=event.step, said=pace.said(event))
                 else:
-                    self.say(validated(event))
+                    self.say(told(event))
                 yield event
 
     def _lines(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
         pace, last = Pace(steps), 0.0
         for event in events:
-            if isinstance(event, Validation):
-                self.say(validated(event))
+            if not isinstance(event, Step):
+                self.say(told(event))
             elif time.monotonic() - last > LINE_EVERY or event.step == steps:
                 self.say(f"{what} {event.step:,}/{steps:,}  {pace.said(event)}")
                 last = time.monotonic()
@@ -104,8 +105,10 @@ class Pace:
         )
 
 
-def validated(event: Validation) -> str:
-    """A validation as a line of a table: its columns stand under each other."""
+def told(event: Validation | Trouble) -> str:
+    """A validation as a line of a table: its columns stand under each other; trouble in words."""
+    if isinstance(event, Trouble):
+        return f"step {event.step:>7,}  {event.what}"
     scores = "  ".join(f"{name} {value:<7.4f}" for name, value in event.scores.items())
     best = "best so far" if event.best else ""
     return f"step {event.step:>7,}  validation  {scores}  {best}".rstrip()

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 
+from glassformer import processes
 from glassformer.errors import GlassformerError
+from glassformer.training.trouble import is_out_of_memory
 
 fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NO_MEMORY = ("can't allocate memory", "not enough memory")  # as PyTorch says it on a CPU
 
 
 @contextmanager
 def held(place: Path) -> Iterator[None]:
     """Hold a run while it is trained: a second process is refused, a killed one lets go."""
-    if fcntl is None:
+    if fcntl is None or not processes.is_first():
         yield
         return
     with (place / ".lock").open("w") as file:
@@ -37,10 +37,8 @@ def within_limits(place: Path) -> Iterator[None]:
     """Say in one line that the disk or the memory was not enough."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError):
-        raise too_large(place) from None
-    except RuntimeError as error:
-        if not any(words in str(error) for words in NO_MEMORY):
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
             raise
         raise too_large(place) from None
     except (OSError, SafetensorError) as error:

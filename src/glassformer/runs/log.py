@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.files import write_text
-from glassformer.training.plan import Event, Step
+from glassformer.training.plan import Event, Step, Trouble
 
 
 class Log:
@@ -15,16 +15,22 @@ class Log:
 
     def __init__(self, metrics: Path, board: Path, step: int) -> None:
         self.metrics = metrics
-        kept = [line for line in read(metrics) if line["step"] <= step]
-        write_text("".join(json.dumps(line) + "\n" for line in kept), metrics)
+        self.forget_after(step)
         self.board = open_board(board, step)
 
+    def forget_after(self, step: int) -> None:
+        """Leave out what happened later."""
+        kept = [line for line in read(self.metrics) if line["step"] <= step]
+        write_text("".join(json.dumps(line) + "\n" for line in kept), self.metrics)
+
     def write(self, event: Event) -> None:
-        """Add an event."""
+        """Add an event; after trouble, training may have gone back to an earlier step."""
         line = asdict(event)
+        if isinstance(event, Trouble):
+            self.forget_after(event.step)
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if self.board is not None:
+        if self.board is not None and not isinstance(event, Trouble):
             numbers = {k: v for k, v in line.items() if k != "step"}
             scores = numbers if isinstance(event, Step) else event.scores
             group = "train" if isinstance(event, Step) else "valid"
@@ -52,6 +58,8 @@ def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
     """By name, the loss while training and every score on the validation part."""
     found: dict[str, list[tuple[float, float]]] = {}
     for line in read(metrics):
+        if "what" in line:
+            continue
         numbers = (
             {f"validation {name}": value for name, value in line["scores"].items()}
             if "scores" in line
@@ -60,6 +68,11 @@ def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
         for name, value in numbers.items():
             found.setdefault(name, []).append((float(line["step"]), float(value)))
     return found
+
+
+def troubles(metrics: Path) -> list[str]:
+    """What went wrong on the way, and what was done about it."""
+    return [f"Step {line['step']:,}: {line['what']}." for line in read(metrics) if "what" in line]
 
 
 def open_board(folder: Path, step: int) -> Any:

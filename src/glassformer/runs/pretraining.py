@@ -15,6 +15,7 @@ from typing import Any
 
 from torch import nn
 
+from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.files import write_json
@@ -83,9 +84,10 @@ def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock 
             f"learned first."
         )
     display.say(said)
-    write_json({"said": said}, note_of(folder))
-    config = replace(config, pretrain=decision)
-    folder.write_config(config)
+    config = replace(config, pretrain=processes.told(decision))
+    if processes.is_first():
+        write_json({"said": said}, note_of(folder))
+        folder.write_config(config)
     return config
 
 
@@ -124,18 +126,22 @@ def try_both(
 def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Clock | None) -> None:
     """Learn the texts in a run of its own inside the run, then begin with what it learned."""
     inside = folder.pretrain
-    if not inside.config_file.exists():
-        settled = pretrain_config(config, pretrain_steps(folder, config, deadline))
-        inside.path.mkdir(exist_ok=True)
-        shutil.copyfile(folder.path / "tokenizer.json", inside.path / "tokenizer.json")
-        inside.write_config(settled)
-    if not note_of(folder).exists():
-        write_json({"said": "Its texts were learned first, as asked for."}, note_of(folder))
+    if processes.told("" if inside.config_file.exists() else "new"):
+        steps = int(processes.told(str(pretrain_steps(folder, config, deadline))))
+        if processes.is_first():
+            inside.path.mkdir(exist_ok=True)
+            shutil.copyfile(folder.path / "tokenizer.json", inside.path / "tokenizer.json")
+            inside.write_config(pretrain_config(config, steps))
+    processes.wait()
     if not inside.model.exists():
         teach(inside, display)
-    model = fresh_model(folder.job(config, folder.data), config.seed)
-    begin_from(model, inside, None)
-    write_tensors(weights_of(model), folder.initial)
+    if processes.is_first():
+        if not note_of(folder).exists():
+            write_json({"said": "Its texts were learned first, as asked for."}, note_of(folder))
+        model = fresh_model(folder.job(config, folder.data), config.seed)
+        begin_from(model, inside, None)
+        write_tensors(weights_of(model), folder.initial)
+    processes.wait()
 
 
 def pretrain_config(config: Config, steps: int) -> Config:

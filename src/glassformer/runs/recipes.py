@@ -1,23 +1,30 @@
 """Recipes: results we stand behind, one TOML file each, with the score that was measured.
 
 what = "..."                what it shows, in a sentence
+folds = 10                  for data that nobody has split: every row is tested once
 [[stage]]                   one training; a later one begins with what the one before learned
 job, data, group, ...       any option of `glassformer train`
 [stage.values.train]        settings, as in a configuration
 [result]                    the score, and the command, commit and machine that gave it
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from glassformer.config.values import Values, build, read_values
 from glassformer.errors import GlassformerError, unknown
+from glassformer.evaluation.report import Report
 from glassformer.runs.asked import Asked
-from glassformer.runs.creating import free_name
+from glassformer.runs.creating import free_name, refuse_taken
 from glassformer.runs.display import Display
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.folds import column_of, pool, write_table
 from glassformer.runs.run import Run
-from glassformer.runs.verbs import train_as
+from glassformer.runs.verbs import resume, train_as
+
+FOLD_TABLE = "rows.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +33,7 @@ class Stage:
 
     job: str
     data: tuple[str, ...]
+    columns: dict[str, str] = field(default_factory=dict)
     group: str | None = None
     size: str | None = None
     steps: int | None = None
@@ -56,15 +64,29 @@ class Result:
     minutes: float
     baseline: float | None = None
 
+    def verdict(self, found: Mapping[str, float]) -> str:
+        """Whether a score of a report is the one claimed, in a sentence."""
+        agrees = found["low"] <= self.high and self.low <= found["high"]
+        return (
+            f"{self.score} {found['value']:.4f} {'agrees with' if agrees else 'differs from'} the "
+            f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}] measured at {self.commit} "
+            f"on {self.machine}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A result and how it is made."""
+    """A result and how it is made.
+
+    Attributes:
+        folds: How many models share the rows of data that nobody has split; None trains one.
+    """
 
     name: str
     what: str
     stages: tuple[Stage, ...]
     result: Result | None
+    folds: int | None = None
 
 
 def home() -> Path:
@@ -84,7 +106,7 @@ def read_recipe(name: str) -> Recipe:
     values: Values = read_values(RECIPES[name])
     stages = tuple(build(Stage, stage, "stage.") for stage in values["stage"])
     result = build(Result, values["result"], "result.") if "result" in values else None
-    return Recipe(name, values["what"], stages, result)
+    return Recipe(name, values["what"], stages, result, values.get("folds"))
 
 
 def follow(
@@ -96,10 +118,55 @@ def follow(
     device: str | None = None,
 ) -> Run:
     """Train every stage of a recipe and return the last run."""
-    target, origin = run or free_name(recipe.name), None
-    last = len(recipe.stages)
-    for number, stage in enumerate(recipe.stages, start=1):
-        path = target if number == last else target.with_name(f"{target.name}-stage-{number}")
+    return _train(recipe, recipe.stages, run or free_name(recipe.name), display, seed, device)
+
+
+def follow_folds(
+    recipe: Recipe,
+    display: Display,
+    *,
+    run: Path | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+) -> tuple[Path, Report]:
+    """Train a recipe once a fold, inside one folder, and score all folds together.
+
+    Given a folder where folds are already, it goes on with what is missing.
+    """
+    assert recipe.folds is not None
+    target = run or free_name(recipe.name)
+    table = target / FOLD_TABLE
+    if not table.exists():
+        refuse_taken(target)
+        data = {(stage.data, stage.group) for stage in recipe.stages}
+        [((name,), group)] = data  # folds share one table
+        write_table(name, group, recipe.folds, table)
+    runs = []
+    for fold in range(1, recipe.folds + 1):
+        display.say(f"fold {fold} of {recipe.folds}")
+        path = target / column_of(fold)
+        stages = tuple(_over(stage, table, fold) for stage in recipe.stages)
+        runs.append(
+            _again(path, recipe.stages[-1].seed if seed is None else seed, display)
+            if path.exists()
+            else _train(recipe, stages, path, display, seed, device)
+        )
+    return target, pool(runs, target, f"glassformer reproduce {recipe.name}", display)
+
+
+def _train(
+    recipe: Recipe,
+    stages: tuple[Stage, ...],
+    target: Path,
+    display: Display,
+    seed: int | None,
+    device: str | None,
+) -> Run:
+    """Train one stage after the other."""
+    origin = None
+    for number, stage in enumerate(stages, start=1):
+        last = number == len(stages)
+        path = target if last else target.with_name(f"{target.name}-stage-{number}")
         options = {name: getattr(stage, name) for name in Stage.__dataclass_fields__}
         options |= {"seed": stage.seed if seed is None else seed}
         options |= {"device": device or stage.device}
@@ -107,3 +174,22 @@ def follow(
         done = train_as(asked, display, command=f"glassformer reproduce {recipe.name}")
         origin = path
     return done
+
+
+def _over(stage: Stage, table: Path, fold: int) -> Stage:
+    """The stage for one fold."""
+    group = None if stage.group is None else "group"
+    columns = {"split": column_of(fold)}
+    return replace(stage, data=(str(table),), group=group, columns=columns)
+
+
+def _again(path: Path, seed: int, display: Display) -> Run:
+    """A fold that was begun before: finished by now, or to be gone on with."""
+    folder = RunFolder(path)
+    if folder.config().seed != seed:
+        raise GlassformerError(
+            f"{path}: was trained with seed {folder.config().seed}, not {seed}; name another "
+            f"folder with --run"
+        )
+    finished = folder.report.exists() and folder.model.exists()
+    return Run(path) if finished else resume(path, quiet=display.quiet)

@@ -20,7 +20,8 @@ from glassformer.metrics.score import Score
 from glassformer.runs.curve import Curve
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.log import curves
+from glassformer.runs.log import curves, troubles
+from glassformer.runs.prediction import prediction_fact
 from glassformer.runs.pretraining import decision_note
 from glassformer.runs.teaching import Taught, answers_on
 from glassformer.tasks.class_answers import ClassAnswers
@@ -42,7 +43,7 @@ def report_on(
     """Score a run on the part held out, train the baseline, and write report.json and .html."""
     job = taught.job
     part = "test" if len(job.lengths("test")) else "valid"
-    notes = [*intake_notes(folder), *decision_note(folder)]
+    notes = [*intake_notes(folder), *decision_note(folder), *troubles(folder.metrics)]
     scores: dict[str, dict[str, Score]] = {}
     tables, sections = [], None
     if len(job.lengths(part)):
@@ -106,6 +107,7 @@ def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int |
         "parameters": f"{sum(p.numel() for p in taught.model.parameters()):,}",
         "steps": f"{taught.steps:,} of {taught.plan.steps:,}, kept {taught.kept}",
         "time learning": clock(taught.seconds),
+        **prediction_fact(folder),
         "machine": taught.plan.machine.described,
         "seed": config.seed,
         "glassformer": config.version,

@@ -1,26 +1,40 @@
 """Training a run, from the start or from where it stopped, to the report at the end."""
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
+from glassformer import processes
 from glassformer.config.run import Config
+from glassformer.models.stacks import recompute_activations
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.log import Log
 from glassformer.runs.parts import fresh_model
+from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.tasks.job import Job
 from glassformer.training.averages import mean
+from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.feeding import part_batches
-from glassformer.training.loop import train
-from glassformer.training.machine import choose_machine
-from glassformer.training.plan import Plan
-from glassformer.training.state import State, checkpoint_weights
-from glassformer.training.weights import put_weights, read_tensors, weights_of, write_tensors
+from glassformer.training.machine import Machine, choose_machine
+from glassformer.training.persistence import train_through
+from glassformer.training.plan import Event, Plan
+from glassformer.training.shards import is_sharded, shard, whole
+from glassformer.training.state import State
+from glassformer.training.weights import (
+    Weights,
+    put_weights,
+    read_tensors,
+    weights_of,
+    write_tensors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +55,18 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
     config = folder.config()
     machine = choose_machine(config.machine)
     job = folder.job(config, folder.data)
-    model = begin(job, config, folder).to(machine.device)
-    if config.train.steps is None:
-        given = deadline or Clock(config.train.time or 0.0)
-        times = 1 + sum(SHARES) if config.curve else 1.0
-        with display.waiting("timing a few steps"):
-            steps = steps_in(config, job, machine, given, times)
-        config = replace(config, train=replace(config.train, steps=steps))
-        folder.write_config(config)
-        display.say(f"{clock(given.seconds)} are enough for {steps:,} steps")
+    config = settle_time(folder, config, job, machine, display, deadline)
     plan = Plan(config.train, config.data, machine, config.seed, folder.checkpoints)
-    state = State(model, config.train)
-    if state.load(folder.checkpoints):
-        display.say(f"goes on from step {state.progress.step:,} of {plan.steps:,}")
+    model = begin(job, config, folder).to(machine.device)
     size = sum(p.numel() for p in model.parameters())
+    state = begin_state(model, plan, display)
     display.say(f"{config.job}: {size:,} parameters, {plan.steps:,} steps on {machine.described}")
-    log = Log(folder.metrics, folder.path / "board", state.progress.step)
     started = time.perf_counter()
-    try:
-        for event in display.follow(train(state, job, plan), plan.steps, config.job):
-            log.write(event)
-    finally:
-        log.close()
+    with stopping(display.say) as stop, logged(folder, state.progress.step) as log:
+        beginning = partial(beginning_of, job, config, folder)
+        events = train_through(state, job, plan, beginning, stop)
+        for event in display.follow(events, plan.steps, config.job):
+            log(event)
     progress = state.progress
     if progress.stopped:
         display.say(
@@ -70,9 +74,61 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
         )
     kept = keep_best(state, plan, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
-    if len(job.lengths("valid")):
+    model = whole_model(state.model, job, config, folder)
+    if len(job.lengths("valid")) and processes.is_first():
         job.finish(answers_on(job, model, plan, "valid"))
+    processes.wait()
     return Taught(config, job, model, plan, progress.seconds, progress.step, kept)
+
+
+def settle_time(
+    folder: RunFolder,
+    config: Config,
+    job: Job[Any, Any, Any],
+    machine: Machine,
+    display: Display,
+    deadline: Clock | None,
+) -> Config:
+    """A time as a number of steps, written down; several processes go by the first one's clock."""
+    if config.train.steps is not None:
+        return config
+    given = deadline or Clock(config.train.time or 0.0)
+    times = 1 + sum(SHARES) if config.curve else 1.0
+    with display.waiting("timing a few steps"):
+        steps = int(processes.told(str(steps_in(config, job, machine, given, times))))
+    config = replace(config, train=replace(config.train, steps=steps))
+    if processes.is_first():
+        folder.write_config(config)
+    display.say(f"{clock(given.seconds)} are enough for {steps:,} steps")
+    return config
+
+
+def begin_state(model: nn.Module, plan: Plan, display: Display) -> State:
+    """The state before the first step, or where an interrupted run stopped."""
+    if plan.train.recompute:
+        recompute_activations(model)
+    if plan.train.shard:
+        shard(model, plan.machine)
+    state = State(model, plan.train)
+    assert plan.checkpoints is not None
+    if state.load(plan.checkpoints):
+        for damage in state.damaged:
+            display.say(f"{damage}; the checkpoint before it is used")
+        display.say(f"goes on from step {state.progress.step:,} of {plan.steps:,}")
+    return state
+
+
+@contextmanager
+def logged(folder: RunFolder, step: int) -> Iterator[Callable[[Event], None]]:
+    """A place to note events, from a step on; only the first process writes them down."""
+    if not processes.is_first():
+        yield lambda event: None
+        return
+    log = Log(folder.metrics, folder.path / "board", step)
+    try:
+        yield log.write
+    finally:
+        log.close()
 
 
 def answers_on(job: Job[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
@@ -90,6 +146,11 @@ def begin(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Modu
     return model
 
 
+def beginning_of(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
+    """The weights before the first step."""
+    return weights_of(begin(job, config, folder))
+
+
 def keep_best(state: State, plan: Plan, folder: RunFolder) -> str:
     """Give the model the weights it was best with, or the mean of several, and write them down.
 
@@ -103,5 +164,19 @@ def keep_best(state: State, plan: Plan, folder: RunFolder) -> str:
     elif state.useful is not None:
         put_weights(state.model, state.useful, "the averaged weights")
     state.model.eval()
-    write_tensors(weights_of(state.model), folder.model)
+    weights = {name: whole(tensor) for name, tensor in weights_of(state.model).items()}
+    if processes.is_first():
+        write_tensors(weights, folder.model)
+    processes.wait()
     return ", ".join(f"{step:,}" for step in best or [state.progress.step])
+
+
+def whole_model(
+    model: nn.Module, job: Job[Any, Any, Any], config: Config, folder: RunFolder
+) -> nn.Module:
+    """The trained model, in one piece where it was dealt out to several processes."""
+    if not is_sharded(model):
+        return model
+    single = fresh_model(job, config.seed)
+    put_weights(single, read_tensors(folder.model), str(folder.model))
+    return single.to(choose_machine(config.machine).device).eval()

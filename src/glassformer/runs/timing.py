@@ -1,22 +1,35 @@
-"""A time budget as a number of steps, from a few measured ones: a run stays reproducible."""
+"""Time, from a few measured steps: how long a training will take, or how many steps a time allows.
+
+A time budget becomes a number of steps, so that a run stays reproducible.
+"""
 
 import itertools
+import math
+import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
+from glassformer.evaluation.baseline import NgramBaseline
+from glassformer.tasks.base import SomeBatch
+from glassformer.tasks.classify import Classify
 from glassformer.tasks.job import Job
 from glassformer.training.feeding import part_batches, training_batches
-from glassformer.training.loop import Tally, learn, ready
+from glassformer.training.loop import learn, ready
 from glassformer.training.machine import Machine
 from glassformer.training.plan import VALIDATIONS, Plan
 from glassformer.training.state import State
+from glassformer.training.tally import Tally
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
+BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
 SPARE = 0.05  # of the time, for what cannot be foreseen
 SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, that a learning curve takes again
 
@@ -32,6 +45,48 @@ class Clock:
     def left(self) -> float:
         """Seconds left, without what is spared for later work."""
         return self.deadline - time.monotonic() - self.reserve - SPARE * self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds of a step, of a pass over the validation part, and of writing a checkpoint."""
+
+    step: float
+    validation: float
+    checkpoint: float
+
+    def validating(self, plan: Plan, done: int, until: int) -> float:
+        """Seconds of the validations after `done` steps, up to `until`."""
+        return self.validation * (validations(plan, until) - validations(plan, done))
+
+    def saving(self, plan: Plan, done: int, until: int) -> float:
+        """Seconds of the checkpoints after `done` steps, up to `until`."""
+        return self.checkpoint * (checkpoints(plan, until) - checkpoints(plan, done))
+
+
+def validations(plan: Plan, until: int) -> int:
+    """How many there are up to a step: at regular steps, and at the last of all."""
+    regular = until // validates_every(plan)
+    return regular + (until == plan.steps and not _divides(validates_every(plan), until))
+
+
+def checkpoints(plan: Plan, until: int) -> int:
+    """How many are written up to a step: at each validation, and as the settings say."""
+    every, often = validates_every(plan), plan.train.save_every
+    if often is None:
+        return validations(plan, until)
+    both = until // often + until // every - until // math.lcm(often, every)
+    last = until == plan.steps and not (_divides(often, until) or _divides(every, until))
+    return both + last
+
+
+def validates_every(plan: Plan) -> int:
+    """Steps between two validations."""
+    return plan.train.validate_every or max(1, -(-plan.steps // VALIDATIONS))
+
+
+def _divides(every: int, step: int) -> bool:
+    return step % every == 0
 
 
 def steps_in(
@@ -56,33 +111,89 @@ def steps_in(
     return int(left / (times * step))
 
 
+def fresh_state(job: Job[Any, Any, Any], plan: Plan) -> State:
+    """A model to try steps on, which is thrown away."""
+    torch.manual_seed(plan.seed)
+    return State(job.model().to(plan.machine.device), plan.train)
+
+
 def step_seconds(job: Job[Any, Any, Any], plan: Plan) -> float:
     """The mean time of a step, measured on a model that is thrown away."""
-    torch.manual_seed(plan.seed)
-    model = job.model().to(plan.machine.device)
-    state, tally = State(model, plan.train), Tally(plan.machine.device)
-    called = ready(model, plan.machine)
+    return mean_after_first(list(tried_steps(job, plan, fresh_state(job, plan))))
+
+
+def mean_after_first(seconds: list[float]) -> float:
+    """The first step is slow and does not count, unless it is the only one."""
+    counted = seconds[1:] or seconds
+    return sum(counted) / len(counted)
+
+
+def tried_steps(
+    job: Job[Any, Any, Any], plan: Plan, state: State, first: SomeBatch | None = None
+) -> Iterator[float]:
+    """Take a few steps, and tell the seconds of each.
+
+    Args:
+        first: A batch to begin with, before those of the first epoch.
+    """
+    tally, called = Tally(plan.machine.device), ready(state.model, plan.machine)
     batches = training_batches(job, plan, 0, 0)
-    moments = [time.perf_counter()]
-    while len(moments) <= TRIED and moments[-1] - moments[0] < LONGEST_TRY:
-        taken = [batch for _, batch in itertools.islice(batches, plan.train.accumulate)]
-        learn(state, called, job, plan, taken, tally)
-        tally.total.item()  # waits for a GPU
-        moments.append(time.perf_counter())
-    batches.close()  # type: ignore[attr-defined]
-    if len(moments) == 2:
-        return moments[1] - moments[0]
-    return (moments[-1] - moments[1]) / (len(moments) - 2)  # the first step is slow
+    spent, accumulate = 0.0, plan.train.accumulate
+    try:
+        for number in range(TRIED):
+            before = time.perf_counter()
+            taken = list(itertools.islice(batches, accumulate))
+            if number == 0 and first is not None:
+                taken = [(taken[0][0], first)] * accumulate
+            learn(state, called, job, plan, taken, tally)
+            tally.total.item()  # waits for a GPU
+            spent += time.perf_counter() - before
+            yield time.perf_counter() - before
+            if spent >= LONGEST_TRY:
+                return
+    finally:
+        batches.close()
 
 
-def validation_seconds(job: Job[Any, Any, Any], plan: Plan) -> float:
-    """The time of one pass over the validation part, from a few of its batches."""
-    tokens = job.lengths("valid").sum()
+def validation_seconds(
+    job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None = None, part: str = "valid"
+) -> float:
+    """The time of one pass over a part, from a few of its batches."""
+    tokens = job.lengths(part).sum()
     if not tokens:
         return 0.0
-    model = job.model().to(plan.machine.device).eval()
-    some = list(itertools.islice(part_batches(job, plan, "valid"), 4))
+    model = (model or job.model()).to(plan.machine.device).eval()
+    some = list(itertools.islice(part_batches(job, plan, part), 4))
     started = time.perf_counter()
     with torch.no_grad(), plan.machine.autocast():
         job.score(model, some)
     return (time.perf_counter() - started) * float(tokens) / sum(batch.tokens for batch in some)
+
+
+def checkpoint_seconds(state: State, beside: Path) -> float:
+    """The time of writing a checkpoint, on the disk where this folder is."""
+    with tempfile.TemporaryDirectory(prefix=".glassformer-", dir=beside) as scratch:
+        started = time.perf_counter()
+        state.save(Path(scratch) / "checkpoints")
+        return time.perf_counter() - started
+
+
+def measured_baseline(job: Job[Any, Any, Any], guess: float) -> float:
+    """The time of the baseline, from a share of its rows: it grows with them.
+
+    Args:
+        guess: About how long it takes, to choose the share by.
+    """
+    if not isinstance(job, Classify) or job.samples is None:
+        return 0.0
+    every = max(1, round(guess / BASELINE_TRY))
+    rows = {part: job.samples.rows(part)[::every] for part in ("train", "valid")}
+    texts = {part: [job.samples[row]["text"] for row in some] for part, some in rows.items()}
+    truth = {part: job.truth[some] for part, some in rows.items()}
+    try:
+        fitted = NgramBaseline.fit(
+            texts["train"], truth["train"], texts["valid"], truth["valid"], len(job.labels.names)
+        )
+    except GlassformerError:  # scikit-learn is not installed: there will be none
+        return 0.0
+    return every * fitted.seconds

@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from glassformer import processes
 from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
@@ -40,16 +41,39 @@ def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run
 
 def train_as(asked: Asked, display: Display, command: str = "") -> Run:
     """Train what a person asked for; what cannot be trained leaves no folder behind."""
-    wanted = asked.settle().train.time
+    settled = asked.settle()
+    wanted = settled.train.time
     deadline = None if wanted is None else Clock(wanted)
-    folder = create(asked, display, command)
-    display.say(f"run folder: {folder.path}")
+    if settled.curve and processes.count() > 1:
+        raise GlassformerError("--curve trains in one process; leave it or torchrun out")
+    with processes.joined():
+        folder = create_together(asked, display, command)
+        display.say(f"run folder: {folder.path}")
+        try:
+            return bring_to_end(folder, display, deadline)
+        except GlassformerError:
+            newest = [path.read_text() for path in folder.path.rglob("checkpoints/latest")]
+            if processes.is_first() and not any(name != "step-0\n" for name in newest):
+                discard(folder)  # nothing learned is lost
+            raise
+
+
+def create_together(asked: Asked, display: Display, command: str) -> RunFolder:
+    """A run folder, made by the first of the processes and found by the others."""
+    place = ""
     try:
-        return bring_to_end(folder, display, deadline)
-    except GlassformerError:
-        if not any(folder.path.rglob("checkpoints/latest")):  # nothing learned is lost
-            discard(folder)
-        raise
+        if processes.is_first():
+            place = str(create(asked, display, command).path)
+    finally:
+        place = processes.told(place)
+    if not place:
+        raise GlassformerError("the first process could not create the run; it says why")
+    if not RunFolder(Path(place)).config_file.exists():
+        raise GlassformerError(
+            f"{place}: not seen by process {processes.place()}; put the run with --run where all "
+            f"machines see it"
+        )
+    return RunFolder(Path(place))
 
 
 def resume(path: str | Path, *, quiet: bool = False) -> Run:
@@ -61,7 +85,8 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
             f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "
             f"or train another run"
         )
-    return bring_to_end(folder, display)
+    with processes.joined():
+        return bring_to_end(folder, display)
 
 
 def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Run:
@@ -74,11 +99,15 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
         with held(folder.path), within_limits(folder.path):
             learn_texts_first(folder, display, deadline)
             taught = teach(folder, display, deadline)
-            curve = learning_curve(taught, folder, display) if taught.config.curve else None
-            report_on(taught, folder, display, curve=curve)
+            if processes.is_first():
+                curve = learning_curve(taught, folder, display) if taught.config.curve else None
+                report_on(taught, folder, display, curve=curve)
     except BaseException as error:
+        hint = f"go on with: glassformer resume {shlex.quote(str(folder.path))}"
         if not isinstance(error, Exception):  # a person, or the system, wants it to stop
-            display.say(f"go on with: glassformer resume {shlex.quote(str(folder.path))}")
+            display.say(hint)
+        if processes.lost_another(error):
+            raise GlassformerError(f"another process of this training ended; {hint}") from None
         raise
     return Run(folder.path)
 

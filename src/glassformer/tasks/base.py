@@ -89,6 +89,10 @@ class Task(ABC, Generic[Batch, Output]):
     def score(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
         """How good is it on these batches, in the numbers its field uses? `goal` is one of them."""
 
+    def where(self, part: str, row: int) -> str:
+        """Where does a row of a part come from? In words."""
+        return f"row {row + 1} of the {part} part"
+
     @property
     def padded(self) -> bool:
         """Whether padding counts towards the size of a batch."""

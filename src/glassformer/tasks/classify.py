@@ -6,6 +6,7 @@ the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TC
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from glassformer.config import choose, positive, require, share, stack_of_size
 from glassformer.config.run import Config
 from glassformer.config.values import Values, plain
 from glassformer.data.batches import ordered_batches, row_dice
+from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -30,9 +32,10 @@ from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.base import Loss
 from glassformer.tasks.class_answers import ClassAnswers
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.labels import Labels
+from glassformer.tasks.labels import MANY, Labels, names_in
 from glassformer.tasks.long_texts import WAYS
 from glassformer.tasks.text import (
+    SHORT,
     TextBatch,
     growing,
     hidden_at_random,
@@ -106,6 +109,16 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
             "train": {"patience": 5},
             "task": {"max_length": length},
         }
+
+    @classmethod
+    def checks(cls, config: Config) -> list[Check]:
+        task, names = config.task, partial(names_in, separator=config.task.separator)
+        read = None if task.long == "windows" else task.max_length - 2  # without start and end
+        return [
+            *checks_of_texts(names),
+            Lengths(read, config.data.tokenizer.kind, SHORT),
+            *checks_of_labels(names, rarest=task.rarest, most=MANY),
+        ]
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:

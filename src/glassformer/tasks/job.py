@@ -18,6 +18,7 @@ from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.config.values import Values
+from glassformer.data.doctor import Check, checks_of_texts
 from glassformer.data.samples import Samples
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
@@ -75,6 +76,11 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
         """Settings that suit the job, over those of the records; more where there is a GPU."""
 
     @classmethod
+    def checks(cls, config: Config) -> list[Check]:
+        """What to look for in the data; a job adds what can be wrong with its own."""
+        return checks_of_texts()
+
+    @classmethod
     @abstractmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         """Find out what must be known before training, put it into the folder, settle settings.
@@ -102,6 +108,11 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     @abstractmethod
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """What does it say? In order, as the inputs come."""
+
+    def where(self, part: str, row: int) -> str:
+        if self.samples is None:
+            return super().where(part, row)
+        return str(self.samples[int(self.samples.rows(part)[row])]["where"])
 
     @property
     def answers_in(self) -> tuple[str, ...]:

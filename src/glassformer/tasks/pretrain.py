@@ -20,6 +20,7 @@ from glassformer.config import require, share, stack_of_size
 from glassformer.config.run import Config
 from glassformer.config.values import Values, plain
 from glassformer.data.batches import row_dice
+from glassformer.data.doctor import Check, Lengths
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.coders import SPECIALS
@@ -33,7 +34,7 @@ from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
 from glassformer.tasks.masking import choose_words, hide
-from glassformer.tasks.text import TextBatch, index_texts, reaching, take_tokens, text_batch
+from glassformer.tasks.text import SHORT, TextBatch, index_texts, reaching, take_tokens, text_batch
 
 GAP = "<mask>"
 TAKE_THE_BLANK = ("bpe", "unigram")  # kinds whose words hold the blank before them
@@ -98,6 +99,11 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
                 "tokenizer": {"kind": "bpe", "vocabulary": 16000},
             },
         }
+
+    @classmethod
+    def checks(cls, config: Config) -> list[Check]:
+        read = None  # all of it: long texts are cut into pieces
+        return [*super().checks(config), Lengths(read, config.data.tokenizer.kind, SHORT)]
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:

@@ -4,6 +4,9 @@ machine       the device, the precision, the threads
 optimisers    AdamW and Muon; schedules of the learning rate
 objective     the loss, with R-Drop and virtual adversarial training
 averages      an exponential average of the weights, and the mean of checkpoints
-state         all that changes while training, and its checkpoints on disk
-loop          the loop: a generator of what happened
+gradients     divided once, measured and clipped, over all batches and processes
+shards        weights dealt out to processes; spreading: the same weights in all of them
+state         all that changes while training; progress: its numbers; checkpoints: it on disk
+loop          the loop: a generator of what happened; tally: sums between two reports
+persistence   the loop, stepping back where it diverges; trouble: what can go wrong, in words
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import torch
 
+from glassformer.training.shards import dealt_as, local
 from glassformer.training.weights import Weights
 
 
@@ -32,7 +33,7 @@ class MovingAverage:
     def put(self, weights: Weights) -> None:
         """Go on from an average that was saved."""
         for name, tensor in self.weights.items():
-            tensor.copy_(weights[name])
+            local(tensor).copy_(local(dealt_as(tensor, weights[name])))
 
 
 def mean(many: Iterable[Weights]) -> Weights:

@@ -6,75 +6,153 @@ read from the device only when they are reported.
 
 import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from glassformer import processes
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import SomeBatch, Task
-from glassformer.training.feeding import part_batches, training_batches
+from glassformer.training.feeding import Place, part_batches, training_batches
+from glassformer.training.gradients import settle
 from glassformer.training.machine import Machine
 from glassformer.training.objective import objective
-from glassformer.training.plan import Event, Plan, Step, Validation
+from glassformer.training.plan import Event, Plan, Trouble, Validation
 from glassformer.training.schedules import rate_at
+from glassformer.training.spreading import alone, spread
 from glassformer.training.state import State
+from glassformer.training.tally import Tally
+from glassformer.training.trouble import is_out_of_memory
 from glassformer.training.weights import using, weights_of
 
+Taken = Sequence[tuple[Place, SomeBatch]]
 
-def train(state: State, task: Task, plan: Plan) -> Generator[Event, None, None]:
-    """Teach a model its job, in place, from wherever its state stands."""
+
+def train(
+    state: State, task: Task, plan: Plan, stop: Callable[[], bool] = lambda: False
+) -> Generator[Event, None, None]:
+    """Teach a model its job, in place, from wherever its state stands.
+
+    Args:
+        stop: Asked after every step; when it holds, the state is saved and the loop ends.
+    """
     progress, model = state.progress, ready(state.model, plan.machine)
-    batches = training_batches(task, plan, progress.epoch, progress.batch)
-    tally = Tally(plan.machine.device)
+    called = spread(model, plan.machine)
+    batches = training_batches(task, plan, progress.epoch, progress.batch, progress.pieces)
+    tally = Tally(plan.machine.device, progress.since)
     try:
         while progress.step < plan.steps and not progress.stopped:
             model.train()
-            taken = list(islice(batches, plan.train.accumulate))
-            learn(state, model, task, plan, [batch for _, batch in taken], tally)
+            taken = whole_batches(batches, plan.train.accumulate)
+            said = None
+            try:
+                learn(state, called, task, plan, taken, tally)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                said = str(error) or "out of memory"
+            if said is not None:  # outside of `except`, which would hold on to the memory
+                yield cut_smaller(state, taken, said)
+                batches.close()
+                at = progress.epoch, progress.batch, progress.pieces
+                batches = training_batches(task, plan, *at)
+                continue
             last, _ = taken[-1]
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
-            if plan.reports(progress.step):
-                step = tally.read(progress.step, plan)
+            reports = plan.reports(progress.step)
+            if reports:
+                told = tally.read(progress.step, plan, progress.pace)
                 progress.seconds += time.perf_counter() - tally.started
-                yield step
+                progress.since = []
+                yield told
                 yield from check_and_save(state, model, task, plan)
                 tally = Tally(plan.machine.device)
+            if asked_to_stop(stop, reports):
+                leave(state, plan, tally, reports)
+                return
     finally:
-        batches.close()  # type: ignore[attr-defined]
+        batches.close()
         model.eval()
 
 
+def whole_batches(batches: Iterator[tuple[Place, SomeBatch]], count: int) -> Taken:
+    """So many batches, with all pieces of each."""
+    taken = []
+    while count:
+        taken.append(next(batches))
+        count -= taken[-1][0].ends
+    return taken
+
+
 def learn(
-    state: State,
-    model: nn.Module,
-    task: Task,
-    plan: Plan,
-    batches: list[SomeBatch],
-    tally: "Tally",
+    state: State, model: nn.Module, task: Task, plan: Plan, taken: Taken, tally: Tally
 ) -> None:
     """One step: gradients of all its batches, divided once by what they count, and a move."""
-    step = state.progress.step = state.progress.step + 1
-    count = torch.zeros((), device=plan.machine.device)
-    for number, batch in enumerate(batches):
-        dice = dice_seed(plan.seed, step, number)
-        with plan.machine.autocast():
-            total, loss = objective(model, task, batch, plan.train.regularise, dice)
-        total.backward()
-        count += loss.count
-        tally.add(loss.total, loss.count, batch.tokens)
-    gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
-    torch._foreach_div_(gradients, count.clamp(min=1e-12))
-    norm = nn.utils.get_total_norm(gradients)
-    tally.norm = torch.maximum(tally.norm, norm)
-    if plan.train.clip:
-        nn.utils.clip_grads_with_norm_(state.model.parameters(), plan.train.clip, norm)
-    state.optimisers.step(rate_at(step, plan.steps, plan.train.optimiser))
+    step = state.progress.step + 1
+    count, losses = torch.zeros((), device=plan.machine.device), []
+    for number, (place, batch) in enumerate(taken):
+        dice = dice_seed(plan.seed, step, number, processes.place())
+        with alone(model, number + 1 < len(taken)):
+            with plan.machine.autocast():
+                total, loss = objective(model, task, batch, plan.train.regularise, dice)
+            (total * 0 if place.idle else total).backward()
+        if not place.idle:
+            count += loss.count
+            losses.append((place, loss.total.detach(), loss.count, batch.tokens))
+    norm = settle(state.model, count, plan.train.clip)
+    rate = state.progress.pace * rate_at(step, plan.steps, plan.train.optimiser)
+    state.optimisers.step(rate)
     if state.average is not None:
         state.average.update(weights_of(state.model), step)
+    state.progress.step = step
+    for place, total, part, tokens in losses:
+        tally.add(step, place, total, part, tokens)
+    tally.add_norm(step, taken[-1][0], norm)
+
+
+def cut_smaller(state: State, taken: Taken, said: str) -> Trouble:
+    """Halve the pieces of every batch, since the memory did not hold them.
+
+    The step is made again: nothing has moved yet. Which rows it learns from stays the same.
+    """
+    state.optimisers.forget()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    progress = state.progress
+    if processes.count() > 1 or max(len(place.rows) for place, _ in taken) == 1:
+        one = "" if processes.count() > 1 else " even with one row at a time"
+        raise GlassformerError(
+            f"step {progress.step + 1:,} does not fit the memory of the device{one}: "
+            f"{said.splitlines()[0]}; use a smaller --size, shorter rows with task.max_length, or "
+            f"smaller batches with data.batch_tokens and train.accumulate"
+        )
+    progress.pieces *= 2
+    return Trouble(
+        progress.step + 1,
+        f"the memory does not hold a batch: each is cut into {progress.pieces} pieces from here "
+        f"on, the steps stay the same",
+    )
+
+
+def asked_to_stop(stop: Callable[[], bool], reports: bool) -> bool:
+    """Whether to stop after this step; several processes agree on it when they report."""
+    if processes.count() == 1:
+        return stop()
+    return reports and processes.any_of(stop())
+
+
+def leave(state: State, plan: Plan, tally: Tally, reported: bool) -> None:
+    """Save what was learned so far, with the sums of what was not told yet."""
+    if plan.checkpoints is None or (reported and plan.saves(state.progress.step)):
+        return
+    if not reported:
+        tally.read(state.progress.step, plan)  # a state that is broken must not be kept
+        state.progress.since = tally.sums()
+        state.progress.seconds += time.perf_counter() - tally.started
+    state.save(plan.checkpoints)
 
 
 def check_and_save(state: State, model: nn.Module, task: Task, plan: Plan) -> Iterator[Event]:
@@ -86,25 +164,29 @@ def check_and_save(state: State, model: nn.Module, task: Task, plan: Plan) -> It
     step = state.progress.step
     if plan.validates(step) and len(task.lengths("valid")):
         with using(state.model, state.useful):
-            scores = validate(model, task, plan)
+            scores = validate(model, task, plan, pieces=state.progress.pieces)
         yield Validation(step, scores, enter(state, task, plan, scores[task.goal]))
     if plan.checkpoints is not None and plan.saves(step):
         state.save(plan.checkpoints)
 
 
-def validate(model: nn.Module, task: Task, plan: Plan, part: str = "valid") -> dict[str, float]:
-    """The job's scores on a part."""
+def validate(
+    model: nn.Module, task: Task, plan: Plan, part: str = "valid", pieces: int = 1
+) -> dict[str, float]:
+    """The job's scores on a part; several processes go by those of the first."""
     was_training = model.training
     model.eval()
     try:
         with (
             torch.no_grad(),
             plan.machine.autocast(),
-            closing(part_batches(task, plan, part)) as batches,
+            closing(part_batches(task, plan, part, pieces)) as batches,
         ):
-            return task.score(model, batches)
+            scores = task.score(model, batches)
     finally:
         model.train(was_training)
+    agreed = processes.told(" ".join(value.hex() for value in map(float, scores.values())))
+    return dict(zip(scores, map(float.fromhex, agreed.split()), strict=True))
 
 
 def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
@@ -124,38 +206,13 @@ def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
     return best
 
 
-def dice_seed(seed: int, step: int, number: int) -> int:
+def dice_seed(seed: int, step: int, number: int, process: int = 0) -> int:
     """Where the dice of a batch of a step begin: dropout follows from these numbers alone."""
-    words = np.random.SeedSequence((seed, step, number)).generate_state(1, np.uint64)
-    return int(words[0] >> 1)  # as PyTorch takes it, whatever the person's seed
+    words = (seed, step, number, process) if process else (seed, step, number)
+    state = np.random.SeedSequence(words).generate_state(1, np.uint64)
+    return int(state[0] >> 1)  # as PyTorch takes it, whatever the person's seed
 
 
 def ready(model: nn.Module, machine: Machine) -> nn.Module:
     """The model as it is called: compiled, where that is asked for."""
     return torch.compile(model, dynamic=True) if machine.compile else model  # type: ignore[return-value]
-
-
-class Tally:
-    """Sums on the device since the last report, and the longest gradient."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.total, self.count = torch.zeros((), device=device), torch.zeros((), device=device)
-        self.norm, self.tokens = torch.zeros((), device=device), 0
-        self.started = time.perf_counter()
-
-    def add(self, total: Tensor, count: Tensor, tokens: int) -> None:
-        """One batch more."""
-        self.total += total.detach()
-        self.count += count
-        self.tokens += tokens
-
-    def read(self, step: int, plan: Plan) -> Step:
-        """The report; a loss that is no number ends the training."""
-        loss, norm = float(self.total / self.count.clamp(min=1e-12)), float(self.norm)
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise GlassformerError(
-                f"training diverged at step {step}: loss {loss}, length of the gradient {norm}; "
-                f"lower the rate, for example --set train.optimiser.rate=3e-4"
-            )
-        rate = rate_at(step, plan.steps, plan.train.optimiser)
-        return Step(step, loss, rate, norm, self.tokens / (time.perf_counter() - self.started))

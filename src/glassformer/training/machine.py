@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from glassformer import processes
 from glassformer.config import MachineConfig
 from glassformer.errors import GlassformerError
 
@@ -29,6 +30,8 @@ class Machine:
     def described(self) -> str:
         """In words: "cpu, fp32, 2 threads"."""
         kind = {torch.float32: "fp32", torch.bfloat16: "bf16"}[self.precision]
+        if processes.count() > 1:
+            kind += f", {processes.count()} processes"
         if self.device.type == "cuda":
             return f"{torch.cuda.get_device_name(self.device)}, {kind}"
         return f"{self.device}, {kind}, threads {torch.get_num_threads()}"
@@ -37,6 +40,8 @@ class Machine:
 def choose_machine(config: MachineConfig) -> Machine:
     """The machine the settings ask for, made ready."""
     device = torch.device(_device(config.device))
+    if device.type == "cuda" and processes.is_launched():
+        device = torch.device("cuda", processes.place_here())
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     if config.deterministic:

@@ -14,6 +14,7 @@ from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
 from glassformer.config import OptimiserConfig
+from glassformer.training.shards import dealt_as
 
 
 class Optimisers:
@@ -47,6 +48,11 @@ class Optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = rate
             optimiser.step()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the gradients."""
+        for optimiser in self.parts:
             optimiser.zero_grad(set_to_none=True)
 
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -65,10 +71,16 @@ class Optimisers:
                 for parameter in group["params"]:
                     start = f"{self.names[parameter]}/"
                     optimiser.state[parameter] = {
-                        name.removeprefix(start): value.to(parameter.device, copy=True)
+                        name.removeprefix(start): remembered(parameter, value)
                         for name, value in tensors.items()
                         if name.startswith(start)
                     }
+
+
+def remembered(parameter: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Something that was saved, where its weight is; dealt out if that is, and as large."""
+    value = value.to(parameter.device, copy=True)
+    return dealt_as(parameter, value) if value.shape == parameter.shape else value
 
 
 def sorted_out(

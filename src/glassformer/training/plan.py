@@ -71,4 +71,12 @@ class Validation:
     best: bool
 
 
-Event = Step | Validation
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something went wrong, and what was done about it."""
+
+    step: int
+    what: str
+
+
+Event = Step | Validation | Trouble

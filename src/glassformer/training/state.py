@@ -1,65 +1,45 @@
-"""All that changes while a model learns, and checkpoints of it.
+"""All that changes while a model learns. Dice need no memory: they follow from seed and step."""
 
-    checkpoints/step-120/   model, optimiser, average (all .safetensors), state.json
-    checkpoints/latest      the name of the newest whole one
-
-A checkpoint is written under a temporary name, synced and renamed, and only then does `latest` name
-it: a process killed at any moment leaves the last good state. Dice need no memory, since everything
-random follows from the seed and the step.
-"""
-
-import json
-import re
-import shutil
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
-from torch import nn
+from torch import Tensor, nn
 
+from glassformer import processes
 from glassformer.config import TrainConfig
 from glassformer.errors import GlassformerError
-from glassformer.files import sync, write_json, write_text
 from glassformer.training.averages import MovingAverage
-from glassformer.training.optimisers import Optimisers
-from glassformer.training.weights import (
-    Weights,
-    put_weights,
-    read_tensors,
-    weights_of,
-    write_tensors,
+from glassformer.training.checkpoints import (
+    find_checkpoint,
+    read_group,
+    rewrite_progress,
+    tidy,
+    write_checkpoint,
 )
-
-
-@dataclass
-class Progress:
-    """Where training stands, in plain numbers.
-
-    Attributes:
-        step: Steps done.
-        epoch, batch: Where the next batch is.
-        best: The best validations so far, best first: (score, step).
-        stale: Validations since the best one.
-        stopped: Whether patience ran out.
-        seconds: Time spent learning, over all resumptions.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    best: list[tuple[float, int]] = field(default_factory=list)
-    stale: int = 0
-    stopped: bool = False
-    seconds: float = 0.0
+from glassformer.training.optimisers import Optimisers
+from glassformer.training.progress import Progress, read_progress
+from glassformer.training.shards import is_sharded
+from glassformer.training.weights import Weights, put_weights, weights_of
 
 
 class State:
-    """A model that learns: its weights, what the optimisers remember, averages, and progress."""
+    """A model that learns: its weights, what the optimisers remember, averages, and progress.
+
+    Attributes:
+        damaged: What is wrong with the checkpoints that `load` had to pass over.
+    """
 
     def __init__(self, model: nn.Module, config: TrainConfig) -> None:
         freeze(model, config.freeze)
-        self.model, self.progress = model, Progress()
-        self.optimisers = Optimisers(model, config.optimiser)
-        self.average = MovingAverage(config.ema, weights_of(model)) if config.ema else None
+        self.model, self.config = model, config
+        self.damaged: list[str] = []
+        self._begin(Progress())
+
+    def _begin(self, progress: Progress) -> None:
+        self.progress = progress
+        self.optimisers = Optimisers(self.model, self.config.optimiser)
+        decay = self.config.ema
+        self.average = MovingAverage(decay, weights_of(self.model)) if decay else None
 
     @property
     def useful(self) -> Weights | None:
@@ -67,73 +47,48 @@ class State:
         return None if self.average is None else self.average.weights
 
     def save(self, folder: Path) -> None:
-        """A checkpoint; then forget those that are neither the newest nor among the best."""
-        folder.mkdir(exist_ok=True)
-        name = f"step-{self.progress.step}"
-        temporary = folder / f".{name}.new"
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        write_tensors(weights_of(self.model), temporary / "model.safetensors")
-        write_tensors(self.optimisers.tensors(), temporary / "optimiser.safetensors")
+        """A checkpoint; then forget those that are neither new nor among the best."""
+        groups: dict[str, Mapping[str, Tensor]] = {
+            "model": weights_of(self.model),
+            "optimiser": self.optimisers.tensors(),
+        }
         if self.average is not None:
-            write_tensors(self.average.weights, temporary / "average.safetensors")
-        write_json(asdict(self.progress), temporary / "state.json")
-        sync(temporary)
-        shutil.rmtree(folder / name, ignore_errors=True)
-        temporary.rename(folder / name)
-        sync(folder)
-        write_text(name + "\n", folder / "latest")
-        self._tidy(folder)
+            groups["average"] = self.average.weights
+        write_checkpoint(folder, self.progress, groups, sharded=is_sharded(self.model))
+        tidy(folder, self.progress)
 
     def load(self, folder: Path) -> bool:
-        """Go on from the newest checkpoint; False when there is none yet."""
-        latest = folder / "latest"
-        if not latest.exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        """Go on from the newest whole checkpoint; False when there is none yet."""
+        found = find_checkpoint(folder) if processes.is_first() else None
+        name = processes.told(found.home.name if found else "")
+        if not name:
             return False
-        name = latest.read_text(encoding="utf-8", errors="replace").strip()
-        if not re.fullmatch(r"step-\d+", name):
-            raise GlassformerError(
-                f"{latest}: names no checkpoint ({name[:40]!r}); write the name of one into it, "
-                f"such as step-100, or remove {folder} to train from the start"
-            )
         home = folder / name
-        progress = read_progress(home / "state.json")
-        put_weights(self.model, read_tensors(home / "model.safetensors"), str(home))
-        self.optimisers.put(read_tensors(home / "optimiser.safetensors"))
+        self.damaged = found.damaged if found else []
+        progress = found.progress if found else read_progress(home / "state.json")[0]
+        # A best one that a later one had replaced is gone; it will be replaced again.
+        progress.best = [entry for entry in progress.best if (folder / f"step-{entry[1]}").exists()]
+        put_weights(self.model, read_group(home, "model"), str(home))
+        self.optimisers.put(read_group(home, "optimiser"))
         if self.average is not None:
-            self.average.put(read_tensors(home / "average.safetensors"))
+            self.average.put(read_group(home, "average"))
         self.progress = progress
-        self._tidy(folder)
+        tidy(folder, progress)
         return True
 
-    def _tidy(self, folder: Path) -> None:
-        """Forget checkpoints that are neither the newest nor among the best, and half ones."""
-        steps = [self.progress.step, *(step for _, step in self.progress.best)]
-        wanted = {f"step-{step}" for step in steps}
-        for path in (*folder.glob("step-*"), *folder.glob(".step-*.new")):
-            if path.name not in wanted:
-                shutil.rmtree(path)
+    def step_back(self, folder: Path, beginning: Mapping[str, Tensor]) -> None:
+        """Back to the newest checkpoint, or to the beginning, and from there at half the rate.
 
-
-def read_progress(path: Path) -> Progress:
-    """Where training stood at a checkpoint."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        best = [(score, step) for score, step in values.pop("best")]
-        return Progress(**values, best=best)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise GlassformerError(
-            f"{path}: not the state of a checkpoint ({error}); remove {path.parent.parent} to "
-            f"train from the start"
-        ) from None
-
-
-def checkpoint_weights(folder: Path, step: int) -> Weights:
-    """The weights a checkpoint would be used with: its average's, where it has one."""
-    home = folder / f"step-{step}"
-    averaged = home / "average.safetensors"
-    return read_tensors(averaged if averaged.exists() else home / "model.safetensors")
+        The decision is written down, so that a resumed run repeats it.
+        """
+        halvings, pieces = self.progress.halvings + 1, self.progress.pieces
+        if self.load(folder):
+            self.progress.halvings, self.progress.pieces = halvings, pieces
+            rewrite_progress(folder, self.progress)
+        else:
+            put_weights(self.model, beginning, "the weights at the beginning")
+            self._begin(Progress(halvings=halvings, pieces=pieces))
+            self.save(folder)
 
 
 def freeze(model: nn.Module, starts: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from glassformer.errors import GlassformerError
 from glassformer.files import replacing
+from glassformer.training.shards import dealt_as, local
 
 Weights = dict[str, Tensor]
 
@@ -27,7 +28,10 @@ def weights_of(model: nn.Module) -> Weights:
 
 @torch.no_grad()
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) -> None:
-    """Copy weights into a model; every one must fit, and none may be missing."""
+    """Copy weights into a model; every one must fit, and none may be missing.
+
+    Where the model is dealt out to several processes, each takes its part.
+    """
     own = weights_of(model)
     strange = sorted(set(own) ^ set(weights))
     if strange:
@@ -39,7 +43,7 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
                 f"{origin}: {name} has shape {tuple(weights[name].shape)}, the model wants "
                 f"{tuple(tensor.shape)}; it belongs to another model"
             )
-        tensor.copy_(weights[name])
+        local(tensor).copy_(local(dealt_as(tensor, weights[name])))
 
 
 @contextmanager

@@ -3,14 +3,25 @@
     GrowingCache   grows with what it is given; gradients pass through          what to read
     FixedCache     room taken once, same shapes and addresses at every step     compiled decoding
     PagePool       pages and a block table, shared beginnings, no fragments     many conversations
+    BranchingCache every token once, whichever branches see it                  beam search
     Memory         keys and values of a finished sequence                       cross-attention
 
 A cache is an argument of the call. Rows of one cache may have different lengths.
 """
 
 from glassformer.core.caches.base import Cache, Memory
+from glassformer.core.caches.branching import Ancestry, BranchingCache
 from glassformer.core.caches.fixed import FixedCache
 from glassformer.core.caches.growing import GrowingCache
 from glassformer.core.caches.paged import PagedCache, PagePool
 
-__all__ = ["Cache", "FixedCache", "GrowingCache", "Memory", "PagePool", "PagedCache"]
+__all__ = [
+    "Ancestry",
+    "BranchingCache",
+    "Cache",
+    "FixedCache",
+    "GrowingCache",
+    "Memory",
+    "PagePool",
+    "PagedCache",
+]

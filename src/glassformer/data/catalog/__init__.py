@@ -1,13 +1,20 @@
-"""Data with a name. Some is on board, some lies under `$GLASSFORMER_DATA`.
+"""Data with a name. Some is on board; the rest lies under `$GLASSFORMER_DATA` or in the cache.
 
-Every row has the columns text, label and split (train, valid or test; empty where the split is yet
-to be chosen), and the column that says what must stay together in one split; a set to pretrain on
-has no label and no split. To add a set, write a file with an `Entry` and list it in `CATALOG`.
+A row has what its job needs: text and label; source and target; audio and text; text alone. Its
+`split` is train, valid or test, empty where that is yet to be chosen; a set to pretrain on has
+none. Where rows belong together in one split, a column says what they share. To add a set, write a
+file with an `Entry` and list it in `CATALOG`.
 """
 
+from glassformer.data.catalog.cmudict import CMUDICT
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
 from glassformer.data.catalog.languages import LANGUAGES
+from glassformer.data.catalog.multi30k import MULTI30K
+from glassformer.data.catalog.sentences import MR, TREC
+from glassformer.data.catalog.speech import AN4, FSDD
+from glassformer.data.catalog.tatoeba import TATOEBA
+from glassformer.data.catalog.writings import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.errors import GlassformerError, unknown
 
 __all__ = ["CATALOG", "Entry", "open_entry"]
@@ -20,4 +27,12 @@ def open_entry(name: str) -> Entry:
     return CATALOG[name]
 
 
-CATALOG: dict[str, Entry] = {entry.name: entry for entry in (LANGUAGES, IMDB, UNLABELLED)}
+CATALOG: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        *(LANGUAGES, IMDB, UNLABELLED, TREC, MR),
+        *MULTI30K,
+        *TATOEBA,
+        *(CMUDICT, AN4, FSDD, TINY_SHAKESPEARE, TANG_POETRY),
+    )
+}

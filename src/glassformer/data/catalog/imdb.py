@@ -1,49 +1,96 @@
 """Film reviews of the Internet Movie Database: is the writer pleased? Maas et al., 2011.
 
 Reviews of one film fall together in `film`: a validation part must not share films with the rest.
+Read from the archive as published, or repacked: a JSON Lines file a part, and the films in a table.
 """
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
-from glassformer.data.catalog.entry import Entry, data_file
+from glassformer.data.catalog.archives import members
+from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.shelves import Remote, Shelf
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
 
-FILMS = "films.tsv.gz"
+ARCHIVE = "aclImdb_v1.tar.gz"
+FILMS = "films.tsv"
 WITHOUT_LABEL = "unsup"
+REVIEW = r"aclImdb/(?P<split>train|test)/(?P<label>neg|pos|unsup)/(?P<id>\d+)_\d+\.txt"
+ADDRESSES = r"aclImdb/(?P<split>train|test)/urls_(?P<label>neg|pos|unsup)\.txt"
+
+_REMOTE = Remote(
+    name=ARCHIVE,
+    url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+    size=84_125_825,
+    checksum="sha256:c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
+)
+LABELLED_SHELF = Shelf("imdb", (("train.jsonl", "test.jsonl", FILMS), (ARCHIVE,)), (_REMOTE,))
+UNLABELLED_SHELF = Shelf("imdb", ((f"{WITHOUT_LABEL}.jsonl", FILMS), (ARCHIVE,)), (_REMOTE,))
 
 
 def labelled() -> Iterator[Row]:
     """25,000 reviews to learn from and 25,000 to be tested on, half of each positive."""
+    files = LABELLED_SHELF.files("imdb")
     for split in ("train", "test"):
-        for row, film in _reviews(split):
+        for row, film in _reviews(files, split):
             columns = {"text": row["text"], "label": row["label"], "split": split, "film": film}
             yield Row(columns, row.file, row.number)
 
 
 def unlabelled() -> Iterator[Row]:
     """50,000 reviews more, to read only."""
-    for row, film in _reviews(WITHOUT_LABEL):
+    for row, film in _reviews(UNLABELLED_SHELF.files("imdb-unlabelled"), WITHOUT_LABEL):
         yield Row({"text": row["text"], "film": film}, row.file, row.number)
 
 
-def _reviews(part: str) -> Iterator[tuple[Row, str]]:
-    """The rows of one file, each with its film."""
-    reviews = data_file("imdb", f"{part}.jsonl.gz")
+def _reviews(files: dict[str, Path], part: str) -> Iterator[tuple[Row, str]]:
+    """The reviews of a part, each with its film, sorted by label and number."""
+    if ARCHIVE in files:
+        yield from _from_archive(files[ARCHIVE], part)
+        return
     films = {
         (row["label"], row["id"]): row["film"]
-        for row in read_rows(data_file("imdb", FILMS))
+        for row in read_rows(files[FILMS])
         if row["split"] == part
     }
-    for row in read_rows(reviews):
+    for row in read_rows(files[f"{part}.jsonl"]):
         film = films.get((row["label"] or WITHOUT_LABEL, row["id"]))
         if film is None:
             raise GlassformerError(
-                f"{row.where}: review {row['id']!r} is not in {FILMS}; the files do not belong "
-                f"together, take all of them from one place"
+                f"{row.where}: review {row['id']!r} is not in {files[FILMS].name}; the files do "
+                f"not belong together, take all of them from one place"
             )
         yield row, film
+
+
+def _from_archive(archive: Path, part: str) -> Iterator[tuple[Row, str]]:
+    """One pass over the archive; the line of a film's address is the number of its review."""
+    texts: dict[tuple[str, int], str] = {}
+    films: dict[str, list[str]] = {}
+    for name, content in members(archive, ".txt"):
+        review, addresses = re.fullmatch(REVIEW, name), re.fullmatch(ADDRESSES, name)
+        found = review or addresses
+        if found is None or part != _part_of(found):
+            continue
+        if review:
+            texts[review["label"], int(review["id"])] = content.decode()
+        else:
+            films[found["label"]] = re.findall(r"tt\d+", content.decode())
+    for number, (label, identity) in enumerate(sorted(texts), start=1):
+        if identity >= len(films.get(label, ())):
+            raise GlassformerError(
+                f"{archive}: has no address for review {identity} of {part}/{label}; remove the "
+                f"archive and fetch it again"
+            )
+        row = Row({"text": texts[label, identity], "label": label}, str(archive), number)
+        yield row, films[label][identity]
+
+
+def _part_of(found: re.Match[str]) -> str:
+    return WITHOUT_LABEL if found["label"] == WITHOUT_LABEL else found["split"]
 
 
 _LICENCE = "none stated; the authors ask to be cited (Maas et al., ACL 2011)"
@@ -56,6 +103,7 @@ IMDB = Entry(
     source=_SOURCE,
     rows=labelled,
     group="film",
+    shelf=LABELLED_SHELF,
 )
 UNLABELLED = Entry(
     name="imdb-unlabelled",
@@ -64,4 +112,5 @@ UNLABELLED = Entry(
     source=_SOURCE,
     rows=unlabelled,
     group="film",
+    shelf=UNLABELLED_SHELF,
 )

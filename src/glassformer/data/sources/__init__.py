@@ -3,12 +3,13 @@
     .csv .tsv .tab            a table; delimiter and header are found out (see `table`)
     .jsonl .ndjson .json      an object a line
     .parquet                  a table, through pyarrow
+    .tmx                      a translation memory, a column a language
     anything else             plain text: a row a line, column `text`
     a folder of folders       a label each: a row a file, columns `text` and `label`
     a folder of tables        their rows, one table after the other
     a folder of other files   a row a file, column `text`
 
-Text may be packed: .gz, .xz, .zst. Whatever is wrong with a file is one GlassformerError that names
+Text may be packed: .gz, .xz, .zst. Two plain files can be read side by side (see `parallel`). Whatever is wrong with a file is one GlassformerError that names
 it, with the row or line. To add a format, write a file here with a reader from a path and an
 encoding to rows, and list its suffix in SOURCES.
 """

@@ -9,6 +9,7 @@ from glassformer.data.sources.json_lines import read_json_lines
 from glassformer.data.sources.parquet import read_parquet
 from glassformer.data.sources.plain import read_plain
 from glassformer.data.sources.table import read_table
+from glassformer.data.sources.tmx import read_tmx
 
 Reader = Callable[[Path, str | None], Iterator[Row]]
 
@@ -31,5 +32,6 @@ SOURCES: dict[str, Reader] = {
     ".ndjson": read_json_lines,
     ".json": read_json_lines,
     ".parquet": read_parquet,
+    ".tmx": read_tmx,
     ".txt": read_plain,
 }

@@ -8,7 +8,14 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.evaluation.report.markup import named
 from glassformer.evaluation.report.record import HeatMap, Table
-from glassformer.metrics import Bin, Comparison, class_scores, confusion_intervals, confusion_matrix, reliability
+from glassformer.metrics import (
+    Bin,
+    Comparison,
+    class_scores,
+    confusion_intervals,
+    confusion_matrix,
+    reliability,
+)
 from glassformer.metrics.classification import THRESHOLD, micro_f1
 from glassformer.metrics.intervals import bootstrap
 from glassformer.metrics.score import Score

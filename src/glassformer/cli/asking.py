@@ -1,0 +1,113 @@
+"""The options by which a person asks for a training, written once for every command with them.
+
+`train` does what is asked, `plan` tells what it would take.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.config.model import SIZES
+from glassformer.config.run import JOB_NAMES
+from glassformer.config.training import DEVICE_NAMES
+
+if TYPE_CHECKING:
+    from glassformer.runs.asked import Asked
+
+Files = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or set names.")]
+Path_ = Path | None
+
+
+def asked_for(
+    job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOB_NAMES)}.")],
+    data: Files,
+    run: Annotated[Path_, typer.Option(help="Where the run goes; by default under runs/.")] = None,
+    valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
+    test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006
+    columns: Annotated[str, typer.Option(metavar="text=...,label=...", help="Columns.")] = "",
+    group: Annotated[
+        str | None, typer.Option(metavar="COL", help="Rows that agree here stay in one part.")
+    ] = None,
+    size: Annotated[str | None, typer.Option(help=f"The dial: {', '.join(SIZES)}.")] = None,
+    config: Annotated[Path_, typer.Option(metavar="F.toml", help="Settings from a file.")] = None,
+    settings: Annotated[
+        list[str], typer.Option("--set", metavar="key=value", help="One setting; may repeat.")
+    ] = [],  # noqa: B006
+    steps: Annotated[int | None, typer.Option(min=1, help="Train for so many steps.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Train for so many epochs.")] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="T", help="All in all so long: 90s, 10m, 1h30m.")
+    ] = None,
+    pretrain: Annotated[
+        bool, typer.Option("--pretrain/--no-pretrain", help="Learn the texts first if it helps.")
+    ] = True,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
+    origin: Annotated[
+        Path_, typer.Option("--from", metavar="RUN", help="Begin with what a run learned.")
+    ] = None,
+    part: Annotated[str | None, typer.Option(help="Only this part of it: encoder, ...")] = None,
+    device: Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same bits on a GPU, too.")
+    ] = False,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Then train on less, to see if more data would help.")
+    ] = False,
+) -> "Asked":
+    """What these options ask for."""
+    refuse_both({"--steps": steps, "--epochs": epochs, "--time": time})
+    if part is not None and origin is None:
+        raise typer.BadParameter(f"--part {part} needs a run to take it from; add --from RUN")
+    from glassformer.data.columns import parse_columns
+    from glassformer.runs.asked import Asked
+
+    return Asked(
+        job=job,
+        data=tuple(data),
+        run=run,
+        valid=tuple(valid),
+        test=tuple(test),
+        columns=parse_columns(columns) if columns else {},
+        group=group,
+        size=size,
+        config=config,
+        settings=tuple(settings),
+        steps=steps,
+        epochs=epochs,
+        time=time,
+        pretrain=pretrain,
+        seed=seed,
+        origin=origin,
+        part=part,
+        device=device,
+        deterministic=deterministic,
+        curve=curve,
+    )
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all the options above before its own; it is called with what they ask for."""
+    shared = inspect.signature(asked_for).parameters
+    _asked, *own = inspect.signature(command).parameters.values()
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        asked = asked_for(**{name: given.pop(name) for name in shared})
+        command(asked, **given)
+
+    together = [*shared.values(), *own]
+    with_options.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
+    # What is read beside the signature must name the same parameters.
+    with_options.__annotations__ = {each.name: each.annotation for each in together}
+    return with_options
+
+
+def refuse_both(options: Mapping[str, object]) -> None:
+    """Of options that say the same thing, one may be given."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} both say how long; give one of them")

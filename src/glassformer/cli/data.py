@@ -1,0 +1,159 @@
+"""`glassformer data`: the sets that have a name."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from glassformer.data.catalog import Entry
+
+app = typer.Typer(no_args_is_help=True, help="Data sets with a name: list, look at, download.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A set; `data list` names them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+FIRST = 3  # rows shown
+WIDTH = 70  # characters of a value shown
+
+
+@app.command("list")
+def list_sets(as_json: AsJson = False) -> None:
+    """Show the sets that have a name, and which of them are here.
+
+    Example: glassformer data list
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from glassformer.cli.results import print_json, print_table
+    from glassformer.data.catalog import CATALOG
+
+    if as_json:
+        print_json({"sets": [described(entry) for entry in CATALOG.values()]})
+        return
+    table = Table("set", "what", "licence", "here")
+    for entry in CATALOG.values():
+        table.add_row(*map(escape, (entry.name, entry.what, entry.licence, place(entry) or "no")))
+    print_table(table)
+
+
+@app.command("show")
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Tell all that is known of a set, and show its first rows where it is here.
+
+    Example: glassformer data show trec
+    """
+    from glassformer.cli.results import print_json
+    from glassformer.data.catalog import open_entry
+    from glassformer.data.catalog.checking import count, verdict
+    from glassformer.errors import printable
+
+    entry = open_entry(name)
+    values = described(entry)
+    if values["here"] is not None:
+        found = count(entry.rows())
+        values |= {"rows": dict(found.counts), "verdict": verdict(name, found)}
+        values["first"] = [dict(row.values) for row in islice(entry.rows(), FIRST)]
+    if as_json:
+        print_json(values)
+        return
+    for key in ("name", "what", "licence", "source", "group", "here"):
+        print(f"{key:8}  {values[key] or 'no'}")
+    print(f"recorded  {by_split(values['recorded'])}")
+    for file in values["files"]:
+        print(f"file      {file['url']}: {checked(file)}")
+    if "rows" in values:
+        print(f"rows      {by_split(values['rows'])}: {values['verdict']}")
+    for row in values.get("first", ()):
+        shown = ", ".join(f"{column} = {str(said)[:WIDTH]!r}" for column, said in row.items())
+        print(f"row       {printable(shown)}")
+
+
+@app.command("fetch")
+def fetch(name: Name, as_json: AsJson = False) -> None:
+    """Find a set where sets lie, or download it, and check it.
+
+    Example: glassformer data fetch trec
+    """
+    from glassformer.cli.results import print_json
+    from glassformer.data.catalog import open_entry
+    from glassformer.data.catalog.checking import count, verdict
+    from glassformer.data.catalog.fetching import fetch as fetch_set
+
+    entry = open_entry(name)
+    console = Console(stderr=True, highlight=False)
+    with progress(console) as seen:
+        done = fetch_set(entry, seen)
+    if done.unchecked:
+        more = f" and {len(done.unchecked) - 1} more" if len(done.unchecked) > 1 else ""
+        line = f"{done.unchecked[0]}{more}: downloaded unchecked, no checksum is known"
+        console.print(line, markup=False, soft_wrap=True)
+    found = count(entry.rows())
+    console.print(f"{name}: {verdict(name, found)}", markup=False, soft_wrap=True)
+    folder = None if done.folder is None else str(done.folder)
+    if as_json:
+        print_json({"name": name, "folder": folder, "rows": dict(found.counts)})
+    else:
+        print(folder or "on board")
+
+
+def described(entry: "Entry") -> dict[str, Any]:
+    """What the catalog knows of a set, as plain values."""
+    from glassformer.data.catalog.checking import RECORDED
+
+    known = RECORDED.get(entry.name)
+    return {
+        "name": entry.name,
+        "what": entry.what,
+        "licence": entry.licence,
+        "source": entry.source,
+        "group": entry.group,
+        "here": place(entry),
+        "recorded": dict(known.counts) if known else {},
+        "files": [asdict(remote) for remote in entry.shelf.remotes] if entry.shelf else [],
+    }
+
+
+def place(entry: "Entry") -> str | None:
+    """Where a set is: its folder, or on board; None where it is not."""
+    if entry.shelf is None:
+        return "on board"
+    found = entry.shelf.search()
+    return None if found is None else str(next(iter(found.values())).parent)
+
+
+def by_split(counts: Mapping[str, int]) -> str:
+    """Rows by split, in words."""
+    return ", ".join(f"{rows:,} {split or 'to be split'}" for split, rows in counts.items()) or "no"
+
+
+def checked(file: Mapping[str, Any]) -> str:
+    """How sure one can be of a download."""
+    if file["checksum"] is None:
+        return "no checksum known"
+    return f"{file['checksum']} ({'verified' if file['verified'] else 'published, not verified'})"
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for each file, where someone watches."""
+    if not console.is_terminal:
+        yield lambda name, have, total: None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def seen(name: str, have: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=have, total=total)
+
+        yield seen

@@ -1,0 +1,135 @@
+"""How a sequence is written: one token after another, by choice, by chance, or by search."""
+
+from dataclasses import dataclass, field
+
+from glassformer.config.checks import choose, positive, require
+
+METHOD_NAMES = ("greedy", "sample", "beam")
+PENALTY_NAMES = ("none", "average", "gnmt")
+STOPPING_NAMES = ("exact", "soon")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleConfig:
+    """Which tokens chance may choose from, in the order in which they are sifted.
+
+    Args:
+        temperature: Above 1 bolder, below 1 safer.
+        top_k: Only so many of the likeliest; 0 takes all.
+        top_p: Only the likeliest that together reach this share. Holtzman et al., 2019.
+        min_p: Only those at least this share as likely as the likeliest. Nguyen et al., 2024.
+        typical: Only those about as surprising as can be expected, up to this share of all.
+            Meister et al., 2022.
+        seed: Of the first row; row r draws from seed + r, unless it is told its own.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    typical: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require(
+            self.temperature > 0,
+            f"decode.sample.temperature must be above 0, got {self.temperature}; "
+            f"for the likeliest token always, use decode.method=greedy",
+        )
+        require(self.top_k >= 0, f"decode.sample.top_k must be 0 or more, got {self.top_k}")
+        for name in ("top_p", "typical"):
+            value = getattr(self, name)
+            require(0 < value <= 1, f"decode.sample.{name} must lie in (0, 1], got {value}")
+        require(0 <= self.min_p <= 1, f"decode.sample.min_p must lie in [0, 1], got {self.min_p}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeamConfig:
+    """How many ways are followed at once, and how their scores are compared.
+
+    Args:
+        width: Ways followed a row.
+        penalty: What a sum of log-probabilities is divided by: 1 (none), length^strength
+            (average), or ((5 + length) / 6)^strength (gnmt, Wu et al., 2016).
+        strength: Above 0 favours long ones, below 0 short ones.
+        stopping: `exact` goes on while a way could still end among the best; `soon` judges each as
+            if it ended now.
+        groups: Ways in so many groups that avoid each other's tokens. Vijayakumar et al., 2016.
+        diversity: How much a token costs for each way of an earlier group that has just chosen it.
+    """
+
+    width: int = 4
+    penalty: str = "average"
+    strength: float = 1.0
+    stopping: str = "exact"
+    groups: int = 1
+    diversity: float = 0.5
+
+    def __post_init__(self) -> None:
+        positive("decode.beam.width", self.width)
+        positive("decode.beam.groups", self.groups)
+        choose("decode.beam.penalty", self.penalty, PENALTY_NAMES)
+        choose("decode.beam.stopping", self.stopping, STOPPING_NAMES)
+        require(
+            self.width % self.groups == 0,
+            f"decode.beam.width {self.width} does not fall into {self.groups} equal groups; "
+            f"choose a width that is a multiple of decode.beam.groups",
+        )
+        require(
+            self.diversity >= 0, f"decode.beam.diversity must be 0 or more, got {self.diversity}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecodeConfig:
+    """How sequences are written.
+
+    Args:
+        best: Answers for each row: the best of a beam, or so many samples.
+        max_length: Tokens written at most, the end among them.
+        min_length: Tokens written before an end may come.
+        repetition: What the log-probability of a token that stands there already is multiplied by;
+            above 1 it becomes less likely. Keskar et al., 2019.
+        no_repeat: No run of this many tokens comes twice; 0 allows it.
+        alternatives: For each token, so many of the likeliest in its place.
+        stop: Texts at which writing ends.
+    """
+
+    method: str = "greedy"
+    best: int = 1
+    max_length: int = 256
+    min_length: int = 0
+    repetition: float = 1.0
+    no_repeat: int = 0
+    alternatives: int = 0
+    stop: tuple[str, ...] = ()
+    sample: SampleConfig = field(default_factory=SampleConfig)
+    beam: BeamConfig = field(default_factory=BeamConfig)
+
+    def __post_init__(self) -> None:
+        choose("decode.method", self.method, METHOD_NAMES)
+        positive("decode.best", self.best)
+        positive("decode.max_length", self.max_length)
+        for name in ("no_repeat", "alternatives"):
+            value = getattr(self, name)
+            require(value >= 0, f"decode.{name} must be 0 or more, got {value}")
+        require(
+            0 <= self.min_length <= self.max_length,
+            f"decode.min_length must lie in 0 ... max_length ({self.max_length}), "
+            f"got {self.min_length}",
+        )
+        require(self.repetition > 0, f"decode.repetition must be above 0, got {self.repetition}")
+        require(all(self.stop), "decode.stop has an empty text, at which all writing ends; drop it")
+        self._check_best()
+
+    def _check_best(self) -> None:
+        require(
+            self.method != "greedy" or self.best == 1,
+            f"decode.best = {self.best}, but greedy gives one answer; "
+            f"set decode.method to beam or sample",
+        )
+        require(
+            self.method != "beam" or self.best <= self.beam.width,
+            f"decode.best = {self.best} is more than decode.beam.width = {self.beam.width}; "
+            f"raise decode.beam.width",
+        )

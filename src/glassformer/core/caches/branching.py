@@ -1,0 +1,163 @@
+"""BranchingCache: several ways to go on from one beginning, and no key is ever copied.
+
+Each row has W branches. A token is written once, into a slot of its row, and stays there; all
+branches of a row look at all of the row's slots through a mask that shows each its own ancestors:
+
+    row 0   slots   prompt prompt | a0 a1 | b0 b1 | c0 c1       W = 2, after three steps
+            branch 0   #     #      #  .    .  #    #  .        said: a0 b1 c0
+            branch 1   #     #      #  .    .  #    .  #        said: a0 b1 c1
+
+When branches change places, only the lines of the mask do (`Ancestry`). A beam search that goes on
+from other branches at every step reads and writes nothing else, and a prompt exists once a row.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from glassformer.core.bias import DistanceBias
+from glassformer.core.caches.base import Cache, refuse_gradient
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
+
+
+class Ancestry:
+    """Which slots each branch sees, and at which positions they stand.
+
+    Everything is written in place and counted on the device, so that a step can be captured.
+
+    Args:
+        prompt: The layout of what is read before the first step; None for nothing.
+        steps: How many there may be.
+        fixed: Whether all slots are looked at in every step, so that its shapes stay the same.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        branches: int,
+        steps: int,
+        *,
+        prompt: Layout | None,
+        fixed: bool,
+        device: torch.device,
+    ) -> None:
+        self.used = 0 if prompt is None else prompt.longest
+        self.slots, self.fixed = self.used + branches * steps, fixed
+        self.reach = self.used + steps  # no token stands here or beyond
+        self.even = branches == 1 and (prompt is None or prompt.is_full)
+        self.seen: Bool[Tensor, "B W S"] = torch.zeros(
+            rows, branches, self.slots, dtype=torch.bool, device=device
+        )
+        self.positions = torch.zeros(rows, self.slots, dtype=torch.long, device=device)
+        self.lengths = torch.zeros(rows, dtype=torch.long, device=device)
+        self.next = self.used + torch.arange(branches, device=device)
+        if prompt is not None:
+            self.seen[:, :, : self.used] = prompt.real[:, None]
+            self.positions[:, : self.used] = prompt.positions
+            self.lengths.copy_(prompt.lengths)
+
+    @property
+    def branches(self) -> int:
+        """How many branches a row has."""
+        return self.seen.shape[1]
+
+    @property
+    def visible(self) -> int:
+        """How many slots there are to look at."""
+        return self.slots if self.fixed else self.used
+
+    def place(self) -> Layout:
+        """Where the newest token of every branch stands: one position a row, for all branches."""
+        newest = Layout.full(len(self.seen), 1, self.seen.device)
+        return newest.shifted(self.lengths - 1, self.reach)
+
+    def advance(self) -> None:
+        """Open a slot for the next token of every branch."""
+        rows, branches, _ = self.seen.shape
+        own = self.next[None, :, None].expand(rows, branches, 1)
+        self.seen.scatter_(2, own, True)
+        self.positions.index_copy_(1, self.next, self.lengths[:, None].expand(rows, branches))
+        self.lengths += 1
+        self.next += branches
+        self.used += branches
+
+    def table(self) -> Bool[Tensor, "B 1 W S"] | None:
+        """Who sees what, None where every branch sees all there is."""
+        if self.even and not self.fixed:
+            return None
+        return self.seen[:, None, :, : self.visible]
+
+    def scores(self, bias: DistanceBias) -> Float[Tensor, "b H w S"]:
+        """A bias laid out over the slots, by the positions that they stand at."""
+        distance = self.positions[:, : self.visible] - self.lengths[:, None] + 1  # (B, S)
+        entry = (distance - bias.low).clamp(0, bias.table.shape[-1] - 1)
+        if bias.by_query:
+            rows, heads, branches = bias.table.shape[:3]
+            return bias.table.gather(-1, entry[:, None, None].expand(rows, heads, branches, -1))
+        picked = bias.table.index_select(-1, entry.flatten())  # (H, B S)
+        return picked.unflatten(-1, entry.shape).transpose(0, 1)[:, :, None]
+
+    def branch(self, parents: Int[Tensor, "B W"]) -> None:
+        """Every branch goes on from another one of its row."""
+        if self.branches > 1:
+            self.seen.copy_(self.seen.gather(1, parents[..., None].expand(self.seen.shape)))
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Go on with these rows alone."""
+        self.seen, self.positions = self.seen[rows], self.positions[rows]
+        self.lengths = self.lengths[rows]
+
+
+class BranchingCache(Cache):
+    """The keys and values of one layer. As a Cache, it reads the prompt; then `write` goes on."""
+
+    def __init__(self, slots: int, *, fixed: bool) -> None:
+        self.slots, self.fixed = slots, fixed
+        self.k: Float[Tensor, "B G S K"] | None = None
+        self.v: Float[Tensor, "B G S W"] | None = None
+
+    def place(self, layout: Layout) -> Layout:
+        return layout
+
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
+        """Read the prompt: it takes the first slots of its row, padding included."""
+        if self.k is not None or k.ndim != 4:
+            raise ValueError(
+                "a BranchingCache reads one prompt in padded rows, before the first step; "
+                "make a new one for another"
+            )
+        self._make_room(k, v)
+        self._put(torch.arange(k.shape[2], device=k.device), k, v)
+        return k, v, layout
+
+    def write(
+        self, k: NewKeys, v: NewValues, ancestry: Ancestry
+    ) -> tuple[Float[Tensor, "B G S K"], Float[Tensor, "B G S W"]]:
+        """Write the newest token of every branch; returns all slots there are to look at."""
+        if self.k is None:
+            self._make_room(k, v)
+        size = k.shape[2]
+        keys, values = self._put(ancestry.next - size, k, v)
+        return keys[:, :, : ancestry.visible], values[:, :, : ancestry.visible]
+
+    def keep(self, rows: Int[Tensor, " kept"], used: int) -> None:
+        """Go on with these rows alone; only slots in use are copied."""
+        if self.k is not None and self.v is not None:
+            old_k, old_v = self.k, self.v
+            self._make_room(old_k[: len(rows)], old_v[: len(rows)])
+            self.k[:, :, :used], self.v[:, :, :used] = old_k[rows, :, :used], old_v[rows, :, :used]
+
+    def _make_room(self, k: Tensor, v: Tensor) -> None:
+        """Room for rows of this kind. What is never looked at need not be zero."""
+        make = torch.zeros if self.fixed else torch.empty
+        shapes = ((*x.shape[:2], self.slots, x.shape[-1]) for x in (k, v))
+        self.k, self.v = (make(shape, dtype=k.dtype, device=k.device) for shape in shapes)
+
+    def _put(self, at: Int[Tensor, " T"], k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        refuse_gradient("a BranchingCache", k, v)
+        assert self.k is not None
+        assert self.v is not None
+        self.k.index_copy_(2, at, k)
+        self.v.index_copy_(2, at, v)
+        return self.k, self.v

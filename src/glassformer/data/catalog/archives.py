@@ -1,0 +1,114 @@
+"""Archives, read without trust: no file outside the folder, no links, no flood of bytes."""
+
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
+from typing import IO
+
+from glassformer.data.catalog.shelves import cache_folder
+from glassformer.data.sources.files import reason
+from glassformer.errors import GlassformerError
+
+MOST_BYTES = 4 * 2**30  # of all members, unpacked
+MOST_FILES = 500_000
+BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, zlib.error, OSError)
+
+Member = tuple[str, bytes]
+
+
+def members(archive: Path, suffix: str = "") -> Iterator[Member]:
+    """The names and contents of the files in a tar or zip that end so, in its order."""
+    files = _in_zip(archive) if archive.suffix == ".zip" else _in_tar(archive)
+    try:
+        yield from ((name, stream.read()) for name, stream in files if name.endswith(suffix))
+    except BROKEN as error:
+        raise GlassformerError(
+            f"{archive}: broken or cut short ({reason(error)}); remove it and fetch it again"
+        ) from None
+
+
+def unpacked(archive: Path, suffix: str) -> Path:
+    """A folder of the cache with the files of an archive that end in `suffix`; made once."""
+    seen = archive.stat()
+    identity = f"{archive.resolve()}\n{seen.st_size}\n{seen.st_mtime_ns}\n{suffix}"
+    mark = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+    folder = cache_folder() / "unpacked" / f"{archive.name}-{mark}"
+    if not folder.is_dir():
+        unpack(archive, folder, suffix)
+    return folder
+
+
+def unpack(archive: Path, folder: Path, suffix: str = "") -> None:
+    """Write the files of an archive that end in `suffix`; the folder appears when it is whole."""
+    half = folder.with_name(f".{folder.name}.new-{token_hex(4)}-{os.getpid()}")
+    try:
+        half.mkdir(parents=True)
+        for name, content in members(archive, suffix):
+            (half / name).parent.mkdir(parents=True, exist_ok=True)
+            (half / name).write_bytes(content)
+        if not folder.is_dir():  # another process may have been faster
+            half.rename(folder)
+    except OSError as error:
+        raise GlassformerError(
+            f"{folder}: cannot be written ({reason(error)}); free some space, or set "
+            f"XDG_CACHE_HOME to another place"
+        ) from None
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+
+
+def _in_tar(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(archive) as tar:
+        allowance = _Allowance(archive)
+        for member in tar:
+            allowance.take(member.name, member.size)
+            if member.isfile() and (stream := tar.extractfile(member)) is not None:
+                yield member.name, stream
+            elif not member.isdir():
+                raise _refused(archive, member.name, "is a link or a device")
+
+
+def _in_zip(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(archive) as packed:
+        allowance = _Allowance(archive)
+        for info in packed.infolist():
+            allowance.take(info.filename, info.file_size)
+            if stat.S_ISLNK(info.external_attr >> 16):
+                raise _refused(archive, info.filename, "is a link")
+            if info.flag_bits & 1:
+                raise _refused(archive, info.filename, "is encrypted")
+            if not info.is_dir():
+                with packed.open(info) as stream:
+                    yield info.filename, stream
+
+
+class _Allowance:
+    """How much may still come out of an archive."""
+
+    def __init__(self, archive: Path) -> None:
+        self.archive, self.bytes, self.files = archive, MOST_BYTES, MOST_FILES
+
+    def take(self, name: str, size: int) -> None:
+        """Refuse a member that leads out of the folder, or is too much."""
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+            raise _refused(self.archive, name, "leads out of the folder")
+        self.bytes, self.files = self.bytes - size, self.files - 1
+        if self.bytes < 0 or self.files < 0:
+            raise _refused(
+                self.archive, name, f"is beyond {MOST_BYTES:,} bytes, {MOST_FILES:,} files"
+            )
+
+
+def _refused(archive: Path, name: str, why: str) -> GlassformerError:
+    return GlassformerError(
+        f"{archive}: not unpacked, {name!r} in it {why}; fetch the archive again from its makers"
+    )

@@ -1,0 +1,129 @@
+"""Getting a named set: found where sets lie, or downloaded into the cache, checked, whole.
+
+A download is a hidden `.part` beside its place and takes its name when size and checksum agree. It
+goes on after a broken connection, in this call or a later one. One process downloads into a folder
+at a time; another waits and then finds the files there.
+"""
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.shelves import Remote
+from glassformer.data.catalog.transfer import BrokenTransferError, Seen, discard, receive
+from glassformer.data.sources.files import reason
+from glassformer.errors import GlassformerError
+from glassformer.files import sync
+
+fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
+TRIES = 4  # attempts in a row that bring nothing
+LONGEST_PAUSE = 30.0  # seconds
+
+Pause = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Where the files of a set are now; None for a set on board.
+
+    Attributes:
+        downloaded: What was downloaded; nothing where all was there.
+    """
+
+    folder: Path | None
+    downloaded: tuple[Remote, ...]
+
+    @property
+    def unchecked(self) -> list[str]:
+        """What was downloaded with no checksum to hold it against."""
+        return [remote.name for remote in self.downloaded if remote.checksum is None]
+
+
+def fetch(entry: Entry, seen: Seen, *, pause: Pause = time.sleep) -> Fetched:
+    """Find the files of a set, or download them."""
+    if entry.shelf is None:
+        return Fetched(None, ())
+    if (found := entry.shelf.search()) is not None:
+        return Fetched(next(iter(found.values())).parent, ())
+    home = entry.shelf.home
+    for remote in entry.shelf.remotes:
+        fetch_file(remote, home / remote.name, seen, pause=pause)
+    return Fetched(home, entry.shelf.remotes)
+
+
+def fetch_file(remote: Remote, target: Path, seen: Seen, *, pause: Pause = time.sleep) -> None:
+    """Download one file, unless it is there."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(target.parent):
+            if not target.exists():
+                part = target.with_name(f".{target.name}.part")
+                bring(remote, part, seen, pause)
+                sync(part)
+                part.replace(target)
+                sync(target.parent)
+                discard(part)
+    except OSError as error:
+        raise GlassformerError(
+            f"{target}: cannot be written ({reason(error)}); free some space, or set "
+            f"XDG_CACHE_HOME to another place"
+        ) from None
+    except GlassformerError as error:
+        raise GlassformerError(f"{error}; get it by other means and save it as {target}") from None
+
+
+def bring(remote: Remote, part: Path, seen: Seen, pause: Pause) -> None:
+    """Try until the part is whole and right, as long as attempts bring it further."""
+    furthest, failures, continued, restarted = size_of(part), 0, size_of(part) > 0, False
+    while True:
+        try:
+            receive(remote, part, seen)
+        except BrokenTransferError as broken:
+            further = size_of(part) > furthest
+            furthest, failures = max(furthest, size_of(part)), 0 if further else failures + 1
+            if failures == TRIES:
+                raise GlassformerError(
+                    f"{remote.url}: given up after {TRIES} attempts ({broken})"
+                ) from None
+            continued = True
+            pause(min(2.0**failures, LONGEST_PAUSE))
+            continue
+        wrong = what_is_wrong(remote, part)
+        if wrong is None:
+            return
+        discard(part)
+        if restarted or not continued:
+            raise GlassformerError(f"{remote.url}: {wrong}; it was not kept")
+        furthest, restarted = 0, True  # pieces of two versions, perhaps: once more from the start
+
+
+def what_is_wrong(remote: Remote, part: Path) -> str | None:
+    """Why a file is not the one that was announced."""
+    size = size_of(part)
+    if remote.size is not None and size != remote.size:
+        return f"{size:,} bytes, expected {remote.size:,}"
+    if remote.checksum is None:
+        return None
+    kind, _, expected = remote.checksum.partition(":")
+    with part.open("rb") as file:
+        found = file_digest(file, kind).hexdigest()
+    return None if found == expected else f"its {kind} is {found}, expected {expected}"
+
+
+def size_of(part: Path) -> int:
+    """Bytes in a file; none where there is no file."""
+    return part.stat().st_size if part.exists() else 0
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process downloads into the folder; a killed one lets go."""
+    with (folder / ".lock").open("w") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

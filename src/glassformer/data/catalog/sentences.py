@@ -1,0 +1,129 @@
+"""Sentences to classify, as in Kim (2014): TREC questions and MR, lines of film reviews.
+
+Both are read as their makers publish them and as one file a part with a number before each
+sentence, the form that Kim's code made common.
+"""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from glassformer.data.catalog.archives import members
+from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.rows import Row
+from glassformer.data.sources.decoding import lines
+from glassformer.errors import GlassformerError
+
+ENCODING = "cp1252"
+COARSE = ("DESC", "ENTY", "ABBR", "HUM", "LOC", "NUM")  # by the numbers of Kim's files
+POLARITY = ("neg", "pos")
+QUESTIONS = {"train": "train_5500.label", "test": "TREC_10.label"}
+NUMBERED = {"train": "TREC.train.all", "test": "TREC.test.all"}
+
+TREC_SHELF = Shelf(
+    "sentence_classification",
+    (tuple(QUESTIONS.values()), tuple(NUMBERED.values())),
+    (
+        Remote(
+            name="train_5500.label",
+            url="https://cogcomp.seas.upenn.edu/Data/QA/QC/train_5500.label",
+            size=335_858,
+            checksum="sha256:9e4c8bdcaffb96ed61041bd64b564183d52793a8e91d84fc3a8646885f466ec3",
+        ),
+        Remote(
+            name="TREC_10.label",
+            url="https://cogcomp.seas.upenn.edu/Data/QA/QC/TREC_10.label",
+            size=23_354,
+            checksum="sha256:033f22c028c2bbba9ca682f68ffe204dc1aa6e1cf35dd6207f2d4ca67f0d0e8e",
+        ),
+    ),
+)
+MR_SHELF = Shelf(
+    "sentence_classification",
+    (("rt-polaritydata.tar.gz",), ("rt-polarity.all",)),
+    (
+        Remote(
+            name="rt-polaritydata.tar.gz",
+            url="https://www.cs.cornell.edu/people/pabo/movie-review-data/rt-polaritydata.tar.gz",
+            size=487_770,
+            checksum="md5:50c1c2c047b4225e148e97aa7708c34e",
+        ),
+    ),
+)
+
+
+def questions() -> Iterator[Row]:
+    """Questions and what kind of thing they ask for; the fine kind where the files tell it."""
+    files = TREC_SHELF.files("trec")
+    for split, name in QUESTIONS.items():
+        if name in files:
+            yield from _labelled(files[name], split)
+        else:
+            for row in _numbered(files[NUMBERED[split]], COARSE):
+                yield Row({**row.values, "split": split}, row.file, row.number)
+
+
+def film_lines() -> Iterator[Row]:
+    """Lines of reviews, negative ones first; nobody has split them."""
+    files = MR_SHELF.files("mr")
+    if "rt-polarity.all" in files:
+        rows = _numbered(files["rt-polarity.all"], POLARITY)
+    else:
+        rows = _by_file(files["rt-polaritydata.tar.gz"])
+    for row in rows:
+        yield Row({**row.values, "split": ""}, row.file, row.number)
+
+
+def _labelled(path: Path, split: str) -> Iterator[Row]:
+    """Lines such as `NUM:dist How far is it?`."""
+    for number, line in enumerate(lines(path, ENCODING, newline="\n"), start=1):
+        label, _, text = line.strip().partition(" ")
+        coarse, colon, fine = label.partition(":")
+        if not (colon and coarse in COARSE):
+            raise _no_label(path, number, label, "a label such as NUM:dist")
+        values = {"text": text, "label": coarse, "fine": f"{coarse}:{fine}", "split": split}
+        yield Row(values, str(path), number)
+
+
+def _numbered(path: Path, names: tuple[str, ...]) -> Iterator[Row]:
+    """Lines such as `5 How far is it?`."""
+    for number, line in enumerate(lines(path, ENCODING, newline="\n"), start=1):
+        label, _, text = line.strip().partition(" ")
+        if not (label.isdecimal() and int(label) < len(names)):
+            raise _no_label(path, number, label, f"a number from 0 to {len(names) - 1}")
+        yield Row({"text": text, "label": names[int(label)]}, str(path), number)
+
+
+def _by_file(archive: Path) -> Iterator[Row]:
+    """The lines of an archive's files, whose names end in the label; sorted by label."""
+    found = {name.rpartition(".")[2]: content for name, content in members(archive)}
+    number = 0
+    for label in POLARITY:
+        for line in io.StringIO(found.get(label, b"").decode(ENCODING), newline="\n"):
+            number += 1
+            yield Row({"text": line.strip(), "label": label}, str(archive), number)
+
+
+def _no_label(path: Path, number: int, found: str, wanted: str) -> GlassformerError:
+    return GlassformerError(
+        f"{path} line {number}: begins with {found[:40]!r} where {wanted} belongs; fetch it again"
+    )
+
+
+TREC = Entry(
+    name="trec",
+    what="5,952 questions, six kinds of things they ask for; Li and Roth, 2002",
+    licence="none stated; a research corpus",
+    source="https://cogcomp.seas.upenn.edu/Data/QA/QC/",
+    rows=questions,
+    shelf=TREC_SHELF,
+)
+MR = Entry(
+    name="mr",
+    what="10,662 lines of film reviews, positive or negative; Pang and Lee, 2005",
+    licence="none stated; the authors ask to be cited",
+    source="https://www.cs.cornell.edu/people/pabo/movie-review-data/",
+    rows=film_lines,
+    shelf=MR_SHELF,
+)

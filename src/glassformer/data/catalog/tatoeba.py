@@ -1,0 +1,74 @@
+"""Tatoeba: short sentences and their translations by volunteers, as packaged for Anki.
+
+Nobody has split them. A sentence has several translations, so rows fall together by the English
+side, in `english`. The files at the address grow with time: a download has other rows than those
+that were counted.
+"""
+
+import io
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from glassformer.data.catalog.archives import members
+from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.rows import Row
+from glassformer.data.splits import content_key
+from glassformer.errors import GlassformerError
+
+CODES = {"zh": ("cmn", "Chinese"), "de": ("deu", "German"), "fr": ("fra", "French")}
+
+
+def sentences(name: str, shelf: Shelf, language: str, *, from_english: bool) -> Iterator[Row]:
+    """A row a pair; a pair may come twice."""
+    archive = next(iter(shelf.files(name).values()))
+    for number, (english, other) in enumerate(_pairs(archive, CODES[language][0]), start=1):
+        source, target = (english, other) if from_english else (other, english)
+        values = {"source": source, "target": target, "split": "", "english": content_key(english)}
+        yield Row(values, str(archive), number)
+
+
+def _pairs(archive: Path, code: str) -> Iterator[tuple[str, str]]:
+    """English and the other language: lines with a tab between, and what comes after it."""
+    for name, content in members(archive, f"{code}.txt"):
+        if Path(name).name != f"{code}.txt":
+            continue
+        for number, line in enumerate(io.StringIO(content.decode()), start=1):
+            english, tab, rest = line.rstrip("\r\n").partition("\t")
+            if not tab:
+                raise GlassformerError(
+                    f"{archive}, {name} line {number}: no tab between two sentences; remove the "
+                    f"archive and fetch it again"
+                )
+            yield english, rest.split("\t")[0]
+        return
+    raise GlassformerError(f"{archive}: no {code}.txt in it; remove the archive and fetch it again")
+
+
+def entry(language: str, *, from_english: bool) -> Entry:
+    """The set for one direction."""
+    code, said = CODES[language]
+    shelf = Shelf(
+        "tatoeba",
+        ((f"{code}-eng.zip",),),
+        (Remote(name=f"{code}-eng.zip", url=f"https://www.manythings.org/anki/{code}-eng.zip"),),
+    )
+    name = f"tatoeba-en-{language}" if from_english else f"tatoeba-{language}-en"
+    direction = f"English to {said}" if from_english else f"{said} to English"
+    return Entry(
+        name=name,
+        what=f"short sentences, {direction}",
+        licence="CC BY 2.0 (France), attribution to tatoeba.org and manythings.org/anki",
+        source="https://www.manythings.org/anki/",
+        rows=partial(sentences, name, shelf, language, from_english=from_english),
+        group="english",
+        shelf=shelf,
+    )
+
+
+TATOEBA = [
+    entry(language, from_english=from_english)
+    for language in CODES
+    for from_english in (False, True)
+]

@@ -1,0 +1,190 @@
+"""A cleaned copy: the rows that stay, in UTF-8, in a new place; the original is only read.
+
+A copy has the format of what it copies, where text can hold that:
+
+    .csv .tsv .tab        a table with a header
+    .txt and other text   a row a line
+    all the rest          JSON lines: folders, Parquet, sets of the catalog
+
+Values are written as they were read, which is as text.
+"""
+
+import csv
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, TextIO
+
+from glassformer.data.doctor.reading import Reading, Source
+from glassformer.data.rows import Row
+from glassformer.data.sources.files import packing_of, reason, suffix_of
+from glassformer.data.sources.formats import SOURCES, Reader, reader_of
+from glassformer.data.sources.json_lines import read_json_lines
+from glassformer.data.sources.plain import read_plain
+from glassformer.data.sources.table import read_table
+from glassformer.errors import GlassformerError
+from glassformer.files import replacing, sync
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What was written.
+
+    Attributes:
+        files: The copies, each with what it is a copy of.
+        kept: Rows in them.
+        dropped: Rows that are not, by reason.
+    """
+
+    files: Mapping[str, str]
+    kept: int
+    dropped: Mapping[str, int]
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {"files": dict(self.files), "kept": self.kept, "dropped": dict(self.dropped)}
+
+
+def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Cleaned:
+    """Copy all rows but those to drop: to a file, or to a folder with a file for each source."""
+    single = names_a_file(out, reading.sources)
+    refuse_target(out, reading.sources)
+    files = {}
+    names = iter([out.name] if single else file_names(reading.sources))
+    counts: Counter[str] = Counter()
+    try:
+        with replacing(out) as half:
+            if half.is_dir():
+                shutil.rmtree(half)  # what a kill left behind
+            try:
+                if not single:
+                    half.mkdir()
+                for source, numbered in groupby(reading, key=lambda item: item[1]):
+                    name = next(names)
+                    files[str(out if single else out / name)] = source.name
+                    staying = _staying(numbered, to_drop, counts)
+                    _write(half if single else half / name, Path(name), source, staying)
+            except BaseException:
+                if half.is_dir():
+                    shutil.rmtree(half)
+                raise
+    except OSError as error:
+        raise GlassformerError(
+            f"{out}: cannot be written ({reason(error)}); choose another place"
+        ) from None
+    kept = counts.pop("")
+    return Cleaned(files, kept, dict(counts.most_common()))
+
+
+def names_a_file(out: Path, sources: list[Source]) -> bool:
+    """Whether the copy is one file, which must be of a format that can hold it."""
+    if not (suffix_of(out) in SOURCES or packing_of(out)):
+        return False
+    if len(sources) > 1:
+        raise GlassformerError(
+            f"{out}: {len(sources)} files cannot become one; name a folder for them"
+        )
+    fitting, chosen = format_of(sources[0]), reader_of(out)
+    if chosen not in (fitting, read_json_lines) or packing_of(out):
+        named = SUFFIXES[fitting]
+        raise GlassformerError(
+            f"{out}: a copy of {sources[0].name} cannot be written so; let its name end in {named}"
+        )
+    return True
+
+
+def refuse_target(out: Path, sources: list[Source]) -> None:
+    """Nothing is written over, nor into what is to be copied."""
+    if out.exists() or out.is_symlink():
+        raise GlassformerError(f"{out}: already exists; name a new place for the copy")
+    if not out.absolute().parent.is_dir():
+        raise GlassformerError(f"{out}: its folder does not exist; make it, or name another place")
+    for source in sources:
+        if Path(source.name).is_dir() and out.resolve().is_relative_to(Path(source.name).resolve()):
+            raise GlassformerError(
+                f"{out}: lies inside {source.name}, which is to be copied; name another place"
+            )
+
+
+def format_of(source: Source) -> Reader:
+    """What reads a copy: a table stays a table, lines stay lines, all else becomes JSON lines."""
+    path = Path(source.name)
+    reader = reader_of(path) if path.is_file() else read_json_lines
+    return reader if reader in SUFFIXES else read_json_lines
+
+
+def file_names(sources: list[Source]) -> list[str]:
+    """A name for the copy of each source, each once."""
+    found: list[str] = []
+    for source in sources:
+        path, reader = Path(source.name), format_of(source)
+        name = path.with_suffix("").name if packing_of(path) else path.name
+        if reader is read_json_lines and reader_of(Path(name)) is not read_json_lines:
+            name = f"{Path(name).stem}.jsonl"
+        others = (f"{source.part}-{number}-{name}" for number in range(2, len(sources) + 2))
+        names = chain([name, f"{source.part}-{name}"], others)
+        found.append(next(name for name in names if name not in found))
+    return found
+
+
+def _staying(
+    numbered: Iterable[tuple[int, Source, Row]], to_drop: Mapping[int, str], counts: Counter[str]
+) -> Iterator[Row]:
+    """The rows that are not dropped; all are counted, by the reason or by none."""
+    for number, _, row in numbered:
+        why = to_drop.get(number, "")
+        counts[why] += 1
+        if not why:
+            yield row
+
+
+def _write(path: Path, name: Path, source: Source, rows: Iterator[Row]) -> None:
+    """A file of rows. Its name, which may not be that of the path yet, says the format."""
+    first = next(rows, None)
+    if first is None:
+        raise GlassformerError(f"{source.name}: no row would be left of it; mend it by hand")
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        WRITERS[reader_of(name)](file, name, source, chain([first], rows))
+    sync(path)
+
+
+def _write_table(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:
+    """With a header; columns that had no name get that of their role."""
+    tabs = suffix_of(name) != ".csv"
+    # A tab-separated file is read with quotes if its header shows them.
+    table = csv.writer(
+        file, delimiter="\t" if tabs else ",", quoting=csv.QUOTE_ALL if tabs else csv.QUOTE_MINIMAL
+    )
+    role_of = {column: role for role, column in source.columns.items()}
+    for number, row in enumerate(rows):
+        if number == 0:
+            table.writerow(
+                role_of.get(column, f"column_{column}") if column == str(position) else column
+                for position, column in enumerate(row.values, start=1)
+            )
+        table.writerow(row.values.values())
+
+
+def _write_lines(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:
+    file.writelines(f"{row['text']}\n" for row in rows)
+
+
+def _write_objects(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:
+    for row in rows:
+        file.write(json.dumps(dict(row.values), ensure_ascii=False) + "\n")
+
+
+WRITERS: dict[Reader, Callable[[TextIO, Path, Source, Iterator[Row]], None]] = {
+    read_table: _write_table,
+    read_plain: _write_lines,
+    read_json_lines: _write_objects,
+}
+SUFFIXES: dict[Reader, str] = {
+    read_table: ".csv, .tsv or .jsonl",
+    read_plain: ".txt or .jsonl",
+    read_json_lines: ".jsonl",
+}

@@ -1,0 +1,102 @@
+"""How the text of a file is encoded, and what to read it as when it is not UTF-8."""
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from glassformer.data.doctor.finding import Finding
+from glassformer.data.sources.decoding import codec_of, guess_encoding
+from glassformer.data.sources.files import BUFFER, kind_of, names_in, opened, suffix_of
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """What the files of a name are read as.
+
+    Attributes:
+        name: The encoding.
+        bad: The first place that is not UTF-8, where the encoding had to be guessed.
+    """
+
+    name: str
+    bad: str = ""
+
+    @property
+    def guess(self) -> str | None:
+        """The encoding, if it is a guess."""
+        return self.name if self.bad else None
+
+    def findings(self, name: str) -> Iterator[Finding]:
+        """What there is to say of the files called `name`."""
+        if self.bad:
+            yield Finding(
+                kind="encoding",
+                severity="error",
+                what=f"{name} is not UTF-8; it looks like {self.name}, and was read so here",
+                advice=f"train with --set data.encoding={self.name}, or write it as UTF-8 with "
+                f"--fix",
+                count=1,
+                rows=(self.bad,),
+            )
+
+
+def encoding_of(path: Path, told: str | None) -> Encoding:
+    """The encoding of a file, or of all files in a folder.
+
+    What is beyond a guess (binary files, two encodings at once) stays UTF-8, for the reader to
+    refuse in its own words.
+    """
+    found = [encoding for file in _text_files(path) for encoding in _encodings(file, told)]
+    names = {encoding.name for encoding in found}
+    if len(names) == 1:
+        return found[0]
+    return Encoding(" and ".join(sorted(names - {one.name for one in found if one.bad})) or "utf-8")
+
+
+def _encodings(path: Path, told: str | None) -> Iterator[Encoding]:
+    """The encoding of a file, if it has more than ASCII, which is the same in all of them."""
+    with opened(path) as stream:
+        codec = codec_of(path, stream.peek(), told)
+    if codec != "utf-8":
+        yield Encoding(codec)
+        return
+    beyond_ascii, line, rest = _scan(path, codec)
+    guess = guess_encoding(rest) if rest and not beyond_ascii else None
+    if guess is not None and not _scan(path, guess)[2]:
+        yield Encoding(guess, f"{path} line {line}")
+    elif beyond_ascii or rest:
+        yield Encoding("utf-8")
+
+
+def _scan(path: Path, codec: str) -> tuple[bool, int, bytes]:
+    """Whether more than ASCII decodes, the first line that does not, and the bytes from there."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    beyond_ascii, line = False, 1
+    with opened(path) as stream:
+        while True:
+            chunk = stream.read(BUFFER)
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                good = error.object[: error.start]
+                line += good.count(b"\n")
+                return beyond_ascii or not good.isascii(), line, error.object[error.start :]
+            beyond_ascii = beyond_ascii or not text.isascii()
+            line += text.count("\n")
+            if not chunk:
+                return beyond_ascii, line, b""
+
+
+def _text_files(path: Path) -> Iterator[Path]:
+    """The files of text that the path stands for; folders are searched two levels deep."""
+    if kind_of(path) == "file":
+        if suffix_of(path) != ".parquet":
+            yield path
+        return
+    for name in names_in(path):
+        inner = path / name
+        if inner.is_dir():
+            yield from (inner / deeper for deeper in names_in(inner) if (inner / deeper).is_file())
+        elif suffix_of(inner) != ".parquet":
+            yield inner

@@ -1,0 +1,147 @@
+"""An examination: every row passes every check once; what they found is put in order."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glassformer.data.doctor.check import Check, Figures, specimen
+from glassformer.data.doctor.cleaning import Cleaned, write_clean
+from glassformer.data.doctor.finding import Finding, Where, worst_first
+from glassformer.data.doctor.reading import Places, Reading
+from glassformer.data.intake import Columns
+from glassformer.data.samples import NO_PART, PARTS, Samples
+
+MOST_ROWS = 200_000  # before a training
+MOST_BYTES = 32_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Examination:
+    """What was found in some data.
+
+    Attributes:
+        job: What the data are for.
+        findings: The worst first.
+        rows: Complete rows by part.
+        total: Rows there are; those that were looked at may be fewer.
+        columns: By role, of each file.
+        encodings: Of each file that is text.
+        to_drop: Rows that a cleaned copy leaves out, and why.
+    """
+
+    findings: tuple[Finding, ...]
+    rows: Mapping[str, int]
+    seen: int
+    total: int
+    job: str = ""
+    figures: Figures = field(default_factory=dict)
+    columns: Mapping[str, Columns] = field(default_factory=dict)
+    encodings: Mapping[str, str] = field(default_factory=dict)
+    to_drop: Mapping[int, str] = field(default_factory=dict)
+    reading: Reading | None = None
+
+    @property
+    def alarms(self) -> list[Finding]:
+        """What should be mended: errors and warnings."""
+        return [finding for finding in self.findings if finding.severity != "note"]
+
+    def fix(self, out: str | Path) -> Cleaned:
+        """Write a cleaned copy to a new file, or to a new folder for several files."""
+        if self.reading is None:
+            raise ValueError("samples of a run were examined, not files; examine the files to fix")
+        return write_clean(self.reading, self.to_drop, Path(out))
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "job": self.job,
+            "rows": dict(self.rows),
+            "seen": self.seen,
+            "total": self.total,
+            "columns": dict(self.columns),
+            "encodings": dict(self.encodings),
+            "findings": [finding.as_values() for finding in self.findings],
+            "figures": {title: dict(table) for title, table in self.figures.items()},
+        }
+
+
+def examine(
+    reading: Reading, checks: Sequence[Check], *, seen: Callable[[int], None] | None = None
+) -> Examination:
+    """Show every row of some files to the checks.
+
+    Args:
+        seen: Told now and then how many rows were read.
+    """
+    places, rows, number = Places(), Counter[str](), -1
+    for number, source, row in reading:
+        if seen is not None and number % 1000 == 999:
+            seen(number + 1)
+        places.add(row)
+        part = source.part_of(row)
+        if part is None:
+            continue
+        shown, lacking = source.specimen(number, part, row)
+        rows[part] += not lacking
+        for check in checks:
+            if lacking:
+                check.see_incomplete(shown, lacking)
+            else:
+                check.see(shown)
+    read_as = {s.name: s.encoding for s in reading.sources if s.encoding is not None}
+    about_files = [f for name, encoding in read_as.items() for f in encoding.findings(name)]
+    return Examination(
+        findings=worst_first([*about_files, *_findings(checks, places.where)]),
+        rows=_in_order(rows),
+        seen=number + 1,
+        total=number + 1,
+        figures={title: table for check in checks for title, table in check.figures().items()},
+        columns={source.name: source.columns for source in reading.sources},
+        encodings={name: encoding.name for name, encoding in read_as.items()},
+        to_drop={n: why for check in reversed(checks) for n, why in check.to_drop().items()},
+        reading=reading,
+    )
+
+
+def examine_samples(
+    samples: Samples,
+    checks: Sequence[Check],
+    *,
+    most_rows: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+) -> Examination:
+    """A brief look at the samples of a run, before it is trained.
+
+    Where there are more than the limits allow, rows are looked at in even steps, without the checks
+    that need them all.
+    """
+    step = max(1, -(-len(samples) // most_rows), -(-len(samples.records.rows.values) // most_bytes))
+    asked = [check for check in checks if step == 1 or not check.needs_all]
+    rows = Counter[str]()
+    looked_at = np.arange(0, len(samples), step)
+    for number in looked_at[samples.parts[looked_at] != NO_PART].tolist():
+        sample, part = samples[number], PARTS[samples.parts[number]]
+        rows[part] += 1
+        shown = specimen(number, part, sample, group=str(sample.get("group") or ""))
+        for check in asked:
+            check.see(shown)
+    return Examination(
+        findings=worst_first(_findings(asked, lambda number: str(samples[number]["where"]))),
+        rows=_in_order(rows),
+        seen=len(looked_at),
+        total=len(samples),
+        figures={title: table for check in asked for title, table in check.figures().items()},
+    )
+
+
+def _findings(checks: Sequence[Check], where: Where) -> Iterator[Finding]:
+    for check in checks:
+        yield from check.findings(where)
+
+
+def _in_order(rows: Mapping[str, int]) -> dict[str, int]:
+    return {part: rows[part] for part in PARTS if rows.get(part)}

@@ -1,0 +1,158 @@
+"""Words that give the label away.
+
+A word leaks when it is in nearly every row of a label and in nearly no other. Two kinds of text are
+like that and yet clean. In a set of languages, or of any topics with a vocabulary of their own, a
+label has many such words, so a word leaks only when it stands out; one that always comes first or
+last leaks however many there are. And where one label among many has its word, as "weather" has,
+that is worth a note; it is a warning when words answer nearly every row.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.sampled import Sampled
+from glassformer.data.doctor.words import words_of
+
+COVERAGE = 0.9  # of a label's rows have the word
+STRAY = 0.02  # of all other rows may have it, too
+PURITY = 0.9  # of the rows with the word have the label
+OWN_VOCABULARY = 5  # more words that are half as good are a vocabulary, not a leak
+ENOUGH = 10  # rows with the label, and without it
+EDGE = 5  # words at either end of a text where a label may be named
+NEAR = 200  # characters that hold them
+NAMED = 0.5  # of the rows name their label there
+ANSWERED = 0.1  # of the mistakes of always saying the same are left when words answer
+
+Feature = tuple[str, str]  # where in the text ("in", "first in", "last in"), and the word
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A word and the label it tells."""
+
+    place: str
+    word: str
+    label: str
+    coverage: float
+    stray: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.word[:40]!r} is {self.place} {self.coverage:.0%} of the texts of "
+            f"{self.label[:40]!r} and {self.stray:.0%} of the others"
+        )
+
+
+def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
+    """At most one finding: the words that tell a label, the best of each."""
+    features = [features_of(row.text) for row in rows]
+    found = find_leaks(rows, features)
+    if not found:
+        return
+    tells = {(leak.place, leak.word): leak.label for leak in found}
+    told = [place for place, some in enumerate(features) if some & tells.keys()]
+    more = f"; so it is for {counted(len(found) - 1, 'more label')}" if len(found) > 1 else ""
+    yield Finding(
+        kind="leaking word",
+        severity="warning" if answers_most(rows, features, tells) else "note",
+        what=f"{found[0]}{more}",
+        advice="if the text does not come so, take the word out, or choose the text with "
+        "--columns text=...",
+        count=len(told),
+        rows=named((rows[place].number for place in told), where),
+    )
+
+
+def features_of(text: str) -> set[Feature]:
+    """Each word, and those the text begins and ends with."""
+    words = words_of(text)
+    found = {("in", word) for word in words}
+    if len(words) > 1:
+        found |= {("first in", words[0]), ("last in", words[-1])}
+    return found
+
+
+def find_leaks(rows: Sequence[Sampled], features: Sequence[set[Feature]]) -> list[Leak]:
+    """The best word of every label that has one, the best first."""
+    having: Counter[str] = Counter(label for row in rows for label in row.labels)
+    overall: Counter[Feature] = Counter()
+    of_label: defaultdict[str, Counter[Feature]] = defaultdict(Counter)
+    for row, some in zip(rows, features, strict=True):
+        overall.update(some)
+        for label in row.labels:
+            of_label[label].update(some)
+    found = []
+    for label, count in having.items():
+        without = len(rows) - count
+        if min(count, without) >= ENOUGH:
+            found += _best(label, of_label[label], overall, count, without)
+    return sorted(found, key=lambda leak: (leak.stray - leak.coverage, leak.label))
+
+
+def _best(
+    label: str, of_label: Counter[Feature], overall: Counter[Feature], count: int, without: int
+) -> list[Leak]:
+    """The word that tells this label best, if one leaks."""
+    pure = []
+    for (place, word), times in of_label.items():
+        stray = overall[place, word] - times
+        common, clean = times >= COVERAGE / 2 * count, stray <= STRAY * without
+        if common and clean and times >= PURITY * (times + stray):
+            pure.append(Leak(place, word, label, times / count, stray / without))
+    vocabulary = {leak.word for leak in pure if leak.place == "in"}
+    leaks = [
+        leak
+        for leak in pure
+        if leak.coverage >= COVERAGE and (leak.place != "in" or len(vocabulary) <= OWN_VOCABULARY)
+    ]
+    ranked = sorted(leaks, key=lambda leak: (leak.stray - leak.coverage, leak.word, leak.place))
+    return ranked[:1]
+
+
+def answers_most(
+    rows: Sequence[Sampled], features: Sequence[set[Feature]], tells: dict[Feature, str]
+) -> bool:
+    """Whether nearly every row could be answered by these words alone."""
+    answers = [next((tells[f] for f in some & tells.keys()), None) for some in features]
+    usual = _usual(row for row in rows)
+    rest = _usual(row for row, answer in zip(rows, answers, strict=True) if answer is None)
+    wrong = sum(
+        (answer or rest) not in row.labels for row, answer in zip(rows, answers, strict=True)
+    )
+    return wrong <= ANSWERED * sum(usual not in row.labels for row in rows)
+
+
+def _usual(rows: Iterator[Sampled]) -> str:
+    """The most frequent label, or nothing."""
+    counts = Counter(label for row in rows for label in row.labels)
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def named_labels(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
+    """At most one finding: texts that begin or end with the name of their label."""
+    by_word: defaultdict[str, list[tuple[str, set[str]]]] = defaultdict(list)
+    for label in sorted({label for row in rows for label in row.labels}):
+        words = words_of(label)
+        if words:
+            by_word[words[0]].append((label, set(words)))
+    right, wrong = [], 0
+    for row in rows:
+        edge = {*words_of(row.text[:NEAR])[:EDGE], *words_of(row.text[-NEAR:])[-EDGE:]}
+        names = {
+            label for word in edge for label, all_of in by_word.get(word, ()) if all_of <= edge
+        }
+        if names and names <= row.labels:
+            right.append(row)
+        wrong += not names <= row.labels
+    if len(right) >= max(ENOUGH, NAMED * len(rows)) and wrong <= STRAY * len(rows):
+        yield Finding(
+            kind="label in the text",
+            severity="warning",
+            what=f"{counted(len(right), 'text')} of {len(rows):,} begin or end with the name of "
+            f"their label",
+            advice="the answer stands in the question; take it out of the text",
+            count=len(right),
+            rows=named((row.number for row in right), where),
+        )

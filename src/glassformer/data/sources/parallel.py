@@ -1,0 +1,139 @@
+"""Two plain text files whose lines are each other's translations: `train.de` and `train.en`.
+
+A row is a line of both, with columns `source` and `target`; it is known by both files, and its
+number is the line. Files of different length do not belong together: the message says where they
+seem to part, by the lengths of their lines.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from glassformer.data.rows import Row
+from glassformer.data.sources.decoding import LONGEST_LINE, check_codec, lines
+from glassformer.data.sources.files import suffix_of
+from glassformer.data.sources.formats import is_table
+from glassformer.errors import GlassformerError
+
+AND = " + "  # between the names of two files that are read together
+FARTHEST = 2.0  # what one pair of lines may cost, so that no pair decides alone
+
+Lengths = Sequence[int]
+
+
+def read_parallel(source: Path, target: Path, encoding: str | None) -> Iterator[Row]:
+    """A row a line; a line that is blank in both files is left out but counted."""
+    if encoding is not None:
+        check_codec(encoding)
+    beside = target.name if source.parent == target.parent else str(target)
+    file, empty = f"{source}{AND}{beside}", True
+    sides = (_lines(path, encoding) for path in (source, target))
+    for number, (one, other) in enumerate(zip_longest(*sides), start=1):
+        if one is None or other is None:
+            raise _uneven(source, target, encoding)
+        if one.strip() or other.strip():
+            empty = False
+            yield Row({"source": one, "target": other}, file, number)
+    if empty:
+        raise GlassformerError(f"{file}: no rows in them, only blanks; give at least one row")
+
+
+def pair_files(names: Sequence[str], is_file: Callable[[str], bool]) -> list[str]:
+    """The names, with every two plain text files in a row made one name.
+
+    Tables hold both sides, and folders and sets have their own ways: they stay as they are.
+
+    Args:
+        is_file: Tells a file from a folder or a set.
+    """
+    found: list[str] = []
+    waiting: str | None = None
+    for name in names:
+        if paired(name) or not is_file(name) or is_table(Path(name)):
+            found.append(name)
+        elif waiting is None:
+            waiting = name
+        else:
+            _refuse_twins(Path(waiting), Path(name))
+            found.append(f"{waiting}{AND}{name}")
+            waiting = None
+    if waiting is not None:
+        raise GlassformerError(
+            f"{waiting}: a text file by itself has one side only; give it with its partner, as in "
+            f"train.de train.en, or let its name end in .tsv if each line has both, a tab between"
+        )
+    return found
+
+
+def paired(name: str) -> tuple[Path, Path] | None:
+    """The two files that a name stands for, if it stands for two.
+
+    >>> paired("train.de + train.en")
+    (PosixPath('train.de'), PosixPath('train.en'))
+    """
+    source, both, target = name.partition(AND)
+    return (Path(source), Path(target)) if both and not Path(name).exists() else None
+
+
+def parting_line(source: Lengths, target: Lengths) -> int:
+    """The line, counted from 1, from which on two files of different length seem apart.
+
+    Before it, lines match one to one; after it, the longer file is ahead by the lines it has too
+    many. Of all places, it is the one where lengths match best.
+
+    >>> parting_line([3, 9, 40, 8, 30, 5], [3, 9, 8, 30, 5])
+    3
+    """
+    if len(source) > len(target):
+        source, target = target, source
+    if not source:
+        return 1
+    short, long = np.log1p(source), np.log1p(target)
+    usual = np.median(long) - np.median(short)
+    ahead = len(long) - len(short)
+    together = np.minimum(abs(long[: len(short)] - short - usual), FARTHEST)
+    apart = np.minimum(abs(long[ahead:] - short - usual), FARTHEST)
+    costs = np.concatenate([[0.0], np.cumsum(together)])
+    costs += np.concatenate([np.cumsum(apart[::-1])[::-1], [0.0]])
+    return int(len(costs) - np.argmin(costs[::-1]))  # of equals the last, as the files' ends are
+
+
+def _lines(path: Path, encoding: str | None) -> Iterator[str]:
+    for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
+        if len(line) > LONGEST_LINE:
+            raise GlassformerError(
+                f"{path} line {number}: longer than {LONGEST_LINE:,} characters; break it into "
+                f"lines, in both files"
+            )
+        yield line.rstrip("\r\n")
+
+
+def _uneven(source: Path, target: Path, encoding: str | None) -> GlassformerError:
+    """The words for two files of different length."""
+    counts = [array("L", map(len, _lines(path, encoding))) for path in (source, target)]
+    shorter, longer = sorted(
+        zip(counts, (source, target), strict=True), key=lambda one: len(one[0])
+    )
+    line = parting_line(*counts)
+    where = (
+        f"all of them seem to match, so {shorter[1].name} may be cut short"
+        if line > len(shorter[0])
+        else f"they seem to part at line {line}"
+    )
+    return GlassformerError(
+        f"{source}: has {len(counts[0]):,} lines and {target} has {len(counts[1]):,}, where each "
+        f"needs its translation; {where}; mend {longer[1].name} or {shorter[1].name} there"
+    )
+
+
+def _refuse_twins(source: Path, target: Path) -> None:
+    """Two files of one language are no pair."""
+    language = suffix_of(source)
+    if language == suffix_of(target) and language not in ("", ".txt"):
+        raise GlassformerError(
+            f"{source} and {target.name}: both end in {language}, so they are no pair; name each "
+            f"source right before its target, as in train.de train.en"
+        )

@@ -1,0 +1,135 @@
+"""TMX, the exchange format of translation memories: a unit is a row, a language is a column.
+
+Of two languages the one that the header calls the source comes first; of more, a person names two
+with --columns source=de,target=en. Markup inside a segment is left out. The file is read in pieces,
+whatever its size. It may name a document type, which is never fetched, but not define entities: a
+few lines of them can fill any memory.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.parsers import expat
+
+from glassformer.data.rows import LONGEST_FIELD, Row, row_of
+from glassformer.data.sources.files import BUFFER, opened
+from glassformer.errors import GlassformerError
+
+CODES = {"bpt", "ept", "it", "ph", "ut"}  # what they hold is markup of another format
+ANY = "*all*"  # a header's way to say that no language is the source
+
+
+def read_tmx(path: Path, encoding: str | None) -> Iterator[Row]:
+    """The units of a file, each a text by language."""
+    number = 0
+    units = _Units(path, encoding)
+    with opened(path) as stream:
+        while chunk := stream.read(BUFFER):
+            units.feed(chunk)
+            for unit in units.take():
+                number += 1
+                yield row_of(unit, str(path), number)
+    units.finish()
+
+
+class _Units:
+    """Collects units as the parser goes through a file."""
+
+    def __init__(self, path: Path, encoding: str | None) -> None:
+        self.path = path
+        self.parser = expat.ParserCreate(encoding)
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EntityDeclHandler = self._entity
+        self.parser.DefaultHandler = self._other
+        self.root = ""  # the outermost element
+        self.first = ""  # the language of the source
+        self.language: str | None = None
+        self.codes = 0  # how deep in markup of another format
+        self.segment: list[str] | None = None
+        self.size = 0  # characters in the segment
+        self.unit: dict[str, str] = {}
+        self.units: list[dict[str, str]] = []
+
+    def feed(self, chunk: bytes) -> None:
+        """Read on."""
+        try:
+            self.parser.Parse(chunk, False)
+        except (expat.ExpatError, LookupError, ValueError) as error:
+            raise self._broken(str(error)) from None
+
+    def take(self) -> list[dict[str, str]]:
+        """The units that ended since the last call."""
+        found, self.units = self.units, []
+        return found
+
+    def finish(self) -> None:
+        """Refuse a file that ends too early."""
+        try:
+            self.parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise self._broken(str(error)) from None
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if not self.root:
+            self.root = name
+            if name != "tmx":
+                raise self._broken(f"the outermost element is <{name}>")
+        if name == "header":
+            source = attributes.get("srclang", ANY).lower()
+            self.first = "" if source == ANY else source
+        elif name == "tu":
+            self.unit = {}
+        elif name == "tuv":
+            self.language = (attributes.get("xml:lang") or attributes.get("lang") or "").lower()
+            if not self.language:
+                raise self._broken("a <tuv> does not say its language")
+        elif name == "seg":
+            self.segment, self.size = [], 0
+        elif name in CODES:
+            self.codes += 1
+
+    def _end(self, name: str) -> None:
+        if name == "seg" and self.segment is not None and self.language is not None:
+            said = " ".join("".join(self.segment).split())
+            self.unit[self.language] = self.unit.get(self.language) or said
+            self.segment = None
+        elif name == "tu":
+            self.units.append(dict(sorted(self.unit.items(), key=self._after_the_source)))
+        elif name in CODES:
+            self.codes -= 1
+
+    def _after_the_source(self, said: tuple[str, str]) -> bool:
+        """Whether this is not the source, which a header may call `en` where it is `en-us`."""
+        language = said[0]
+        return not (f"{language}-".startswith(f"{self.first}-") if self.first else False)
+
+    def _text(self, text: str) -> None:
+        if self.segment is None or self.codes:
+            return
+        self.size += len(text)
+        if self.size > LONGEST_FIELD:
+            raise self._broken(f"a segment of more than {LONGEST_FIELD:,} characters")
+        self.segment.append(text)
+
+    def _entity(self, name: str, *_: object) -> None:
+        raise GlassformerError(
+            f"{self._where}: defines the entity {name!r}, which is not read for safety; write the "
+            f"text itself"
+        )
+
+    def _other(self, text: str) -> None:
+        if text.startswith("&") and self.segment is not None:
+            raise GlassformerError(
+                f"{self._where}: {text} is defined nowhere in the file; write the character itself"
+            )
+
+    @property
+    def _where(self) -> str:
+        return f"{self.path} line {self.parser.CurrentLineNumber}"
+
+    def _broken(self, reason: str) -> GlassformerError:
+        return GlassformerError(
+            f"{self._where}: not whole TMX ({reason}); export or fetch the file again"
+        )

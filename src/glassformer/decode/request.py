@@ -1,0 +1,94 @@
+"""What is asked of each row, in tokens."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.scorer import Scorer
+from glassformer.errors import GlassformerError
+
+Tokens = Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What rows must and must not say. What is left out asks for nothing.
+
+    Attributes:
+        end: The token that ends a row; -1 where none does.
+        before: Tokens of each row that count as said already: its prompt.
+        prefix: Tokens that each row begins with.
+        limits: The most tokens for each row, where that is less than `max_length`.
+        forbidden: Words, each some tokens, that no row says.
+        required: Words that each row must say; for beam search.
+        seeds: The seed of each row.
+        text: From tokens to text, to find the texts at which to stop.
+    """
+
+    end: int
+    before: Sequence[Tokens] = ()
+    prefix: Sequence[Tokens] = ()
+    limits: Sequence[int] = ()
+    forbidden: Sequence[Tokens] = ()
+    required: Sequence[Sequence[Tokens]] = ()
+    seeds: Sequence[int] = ()
+    text: Callable[[Sequence[int]], str] | None = None
+
+
+def checked_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> list[int]:
+    """The most tokens for each row, once the request fits the rows and itself."""
+    rows = len(scorer.first)
+    for name in ("before", "prefix", "limits", "required", "seeds"):
+        given = getattr(request, name)
+        if len(given) not in (0, rows):
+            raise ValueError(
+                f"`{name}` is given for {len(given)} rows of {rows}; give it for all, or for none"
+            )
+    longest = config.max_length
+    if scorer.longest is not None:
+        longest = min(longest, scorer.longest)
+    if longest < 1:
+        raise GlassformerError("the model has no room left to write in; shorten the prompt")
+    limits = [max(1, min(longest, n)) for n in request.limits] or [longest] * rows
+    _refuse_words(request, config)
+    for row, limit in enumerate(limits):
+        words = request.required[row] if request.required else ()
+        _refuse_overlong(row, limit, len(request.prefix[row]) if request.prefix else 0, words)
+    return limits
+
+
+def _refuse_words(request: Request, config: DecodeConfig) -> None:
+    words = [*request.forbidden, *(word for row in request.required for word in row)]
+    if not all(len(word) for word in words):
+        raise GlassformerError("a forbidden or required word has no tokens; leave it out")
+    if request.required and config.method != "beam":
+        raise GlassformerError(
+            f"required words need a search, but decode.method is {config.method}; "
+            f"set decode.method=beam"
+        )
+    if config.stop and request.text is None:
+        raise ValueError("texts to stop at need `text`, from tokens to text; give one")
+
+
+def _refuse_overlong(row: int, limit: int, prefix: int, words: Sequence[Tokens]) -> None:
+    needed = prefix + sum(map(len, words))
+    if needed > limit:
+        raise GlassformerError(
+            f"row {row + 1}: its prefix and required words have {needed} tokens, but it may have "
+            f"{limit}; raise decode.max_length or ask for fewer"
+        )
+
+
+def table(
+    lines: Sequence[Tokens], device: torch.device, *, left: bool = False
+) -> Int[Tensor, "lines longest"]:
+    """Lines of tokens, filled up with -1 on the right, or on the left."""
+    longest = max(map(len, lines), default=0)
+    filled = [[*line, *[-1] * (longest - len(line))] for line in lines]
+    if left:
+        filled = [[*[-1] * (longest - len(line)), *line] for line in lines]
+    return torch.tensor(filled, dtype=torch.long, device=device).reshape(len(lines), longest)

@@ -1,0 +1,62 @@
+"""A twin of a model for a CPU: its weights in the order in which the fast kernels read them.
+
+A matrix product with few rows, as in a step of decoding, spends much of its time on fetching the
+weights in an awkward order. oneDNN can lay them out once, which makes such products 1.2 to 2 times
+as fast. The twin shares everything else with its model, but not changes made to weights later: make
+another one then. It answers without gradients.
+"""
+
+import copy
+from typing import TypeVar, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.models.transformer import LanguageModel, Transformer
+
+Model = TypeVar("Model", Transformer, LanguageModel)
+ROWS = 32  # what the layout is made for; other numbers are computed as well
+
+
+class PackedLinear(nn.Module):
+    """y = W x + b, with W laid out for a CPU."""
+
+    def __init__(
+        self, weight: Float[Tensor, "out inside"], bias: Float[Tensor, " out"] | None = None
+    ) -> None:
+        super().__init__()
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
+        self.bias = None if bias is None else bias.detach()
+
+    def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
+        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+
+
+def can_pack(model: nn.Module) -> bool:
+    """Whether this machine has the kernels, and the model is on its CPU in fp32."""
+    there = hasattr(torch.ops.mkldnn, "_linear_pointwise") and torch.backends.mkldnn.is_available()
+    return there and all(
+        weight.device.type == "cpu" and weight.dtype == torch.float32
+        for weight in model.parameters()
+    )
+
+
+def packed_twin(model: Model) -> Model:
+    """The same model with packed weights; the model itself where none can be packed."""
+    if not can_pack(model):
+        return model
+    twin = cast(Model, _twin(model))
+    if model.unembed is None:  # scores by the table of its tokens
+        tokens = model.target if isinstance(model, Transformer) else model.tokens
+        twin.unembed = cast(nn.Linear, PackedLinear(tokens.table.weight))
+    return twin
+
+
+def _twin(module: nn.Module) -> nn.Module:
+    """A copy of the tree of modules in which every linear layer is packed."""
+    if isinstance(module, nn.Linear):
+        return PackedLinear(module.weight, module.bias)
+    twin = copy.copy(module)
+    twin._modules = {name: child and _twin(child) for name, child in module._modules.items()}
+    return twin

@@ -1,0 +1,264 @@
+"""What a training will take, before it begins: parameters, operations, memory, disk and time.
+
+Data come in as for training, into a folder that is thrown away; the model is built and takes a few
+steps. A batch that might not fit is never tried: a few of its rows tell what the whole would need.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glassformer.config.run import Config
+from glassformer.data.batches import Rows
+from glassformer.runs.asked import Asked
+from glassformer.runs.asking import ask
+from glassformer.runs.creating import create, free_name, refuse_taken
+from glassformer.runs.display import Display, clock
+from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.limits import within_limits
+from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
+from glassformer.runs.reporting import baseline_seconds
+from glassformer.runs.teaching import begin, begin_state
+from glassformer.runs.timing import (
+    SHARES,
+    Clock,
+    Pace,
+    checkpoint_seconds,
+    mean_after_first,
+    measured_baseline,
+    steps_in,
+    tried_steps,
+    validation_seconds,
+)
+from glassformer.tasks.base import SomeBatch
+from glassformer.tasks.classify import Classify
+from glassformer.tasks.job import Job
+from glassformer.training import memory
+from glassformer.training.cost import BatchCost, batch_cost, parts_of, state_bytes
+from glassformer.training.feeding import one_epoch
+from glassformer.training.machine import choose_machine
+from glassformer.training.plan import Plan
+
+COUNTED = 4  # batches whose operations are counted
+FEW_ROWS = 1 / 8  # of the widest batch, tried before all of it
+
+
+def plan(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Estimate:
+    """What training would take: `glassformer.plan("classify", "reviews.csv").time`.
+
+    Args:
+        data: Files, folders or names of the catalog.
+        quiet: Whether to say nothing meanwhile.
+        asked: Any field of `runs.asked.Asked`, as for `train`.
+    """
+    return plan_as(ask(job, data, **asked), Display(quiet=quiet))
+
+
+def plan_as(asked: Asked, display: Display) -> Estimate:
+    """What the training that a person asks for would take; it leaves no folder behind."""
+    target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
+    refuse_taken(target)
+    wanted = asked.settle().train.time
+    deadline = None if wanted is None else Clock(wanted)
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
+        folder = create(replace(asked, run=Path(scratch) / target.name), display)
+        reading = time.perf_counter() - started
+        with within_limits(target), display.waiting("taking a few steps"):
+            return Trying(folder, display, deadline).estimate(target, reading)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a few steps told: how fast they are, and how high memory rose after each."""
+
+    pace: Pace
+    peaks: Mapping[int, int]
+
+
+class Trying:
+    """A run that is not trained: its model takes a few steps and is thrown away."""
+
+    def __init__(self, folder: RunFolder, display: Display, deadline: Clock | None) -> None:
+        config = folder.config()
+        machine = choose_machine(config.machine)
+        self.folder, self.device = folder, machine.device
+        self.job: Job[Any, Any, Any] = folder.job(config, folder.data)
+        self.times = 1 + sum(SHARES) if config.curve else 1.0
+        steps = config.train.steps
+        if steps is None:
+            deadline = deadline or Clock(config.train.time or 0.0)
+            deadline.reserve = baseline_seconds(folder)
+            steps = steps_in(config, self.job, machine, deadline, self.times)
+        self.config: Config = replace(config, train=replace(config.train, steps=steps))
+        keeps = folder.checkpoints
+        self.plan = Plan(self.config.train, config.data, machine, config.seed, keeps)
+        self.before = memory.held(self.device) or 0
+        model = begin(self.job, config, folder).to(self.device)
+        self.state = begin_state(model, self.plan, display)
+        self.rows = one_epoch(self.job, self.plan, 0)
+
+    def estimate(self, target: Path, reading: float) -> Estimate:
+        """All that can be told."""
+        model, plan = self.state.model, self.plan
+        widest = widest_of(self.rows, self.job)
+        few = widest[: max(1, round(FEW_ROWS * len(widest)))]
+        sample = batch_cost(model, self.job, self.batch(few), plan)
+        needs = self.memory(activations=sample.kept * len(widest) // len(few), measured=False)
+        tried, costs = None, [sample]
+        if needs.fits is not False:
+            costs = [self.cost(rows) for rows in self.rows[:COUNTED]]
+            tried = self.try_steps(self.batch(widest))
+            needs = self.memory_of(tried, needs)
+        work = self.work(costs, tried)
+        seconds = self.seconds(tried, reading) if tried else {}
+        disk = self.disk(target, needs)
+        data, train = self.config.data, self.config.train
+        told = advice(needs, disk, data.batch_tokens, train.accumulate)
+        return Estimate(
+            job=self.config.job,
+            machine=plan.machine.described,
+            parts=parts_of(model),
+            work=work,
+            memory=needs,
+            disk=disk,
+            seconds=seconds,
+            notes=(*told, *self.left_out(seconds)),
+        )
+
+    def batch(self, rows: Rows) -> SomeBatch:
+        """These rows of the training part, as the first epoch reads them."""
+        made: SomeBatch = self.job.batch("train", rows, 0)
+        return made.to(self.device)
+
+    def cost(self, rows: Rows) -> BatchCost:
+        """What a batch of these rows costs."""
+        return batch_cost(self.state.model, self.job, self.batch(rows), self.plan)
+
+    def try_steps(self, widest: SomeBatch) -> Tried:
+        """A few steps, the widest batch first; then a validation and a checkpoint."""
+        seconds: list[float] = []
+        peaks: dict[int, int] = {}
+        memory.forget_peak(self.device)
+        for taken in tried_steps(self.job, self.plan, self.state, widest):
+            seconds.append(taken)
+            if (peak := memory.peak(self.device)) is not None:
+                peaks[len(seconds)] = peak
+        validation = validation_seconds(self.job, self.plan, self.state.model)
+        checkpoint = checkpoint_seconds(self.state, self.folder.path)
+        pace = Pace(mean_after_first(seconds), validation, checkpoint)
+        return Tried(pace, peaks)
+
+    def memory(self, activations: int, *, measured: bool) -> Memory:
+        """The peak, when a step needs so much beside what is held."""
+        fixed = state_bytes(self.state.model, self.config.train)
+        return Memory(
+            before=self.before,
+            weights=fixed.weights,
+            gradients=fixed.gradients,
+            optimiser=fixed.optimiser,
+            averages=fixed.averages,
+            activations=activations,
+            measured=measured,
+            room=memory.room(self.device),
+        )
+
+    def memory_of(self, tried: Tried, counted: Memory) -> Memory:
+        """The peak as it was measured; as it was counted, where nobody measures."""
+        if not tried.peaks:
+            return counted
+        fixed = counted.total - counted.activations
+        peak = memory.grown(self.device, tried.peaks, fixed, self.plan.steps)
+        return self.memory(max(0, peak - fixed), measured=True)
+
+    def work(self, costs: list[BatchCost], tried: Tried | None) -> Work:
+        """Tokens and operations, by the epoch as it will be dealt."""
+        tokens, accumulate = int(self.job.lengths("train").sum()), self.config.train.accumulate
+        a_step = accumulate * tokens / len(self.rows)
+        a_token = sum(cost.flops for cost in costs) / sum(cost.tokens for cost in costs)
+        return Work(
+            steps=self.plan.steps,
+            epochs=self.plan.steps * accumulate / len(self.rows),
+            tokens_a_step=a_step,
+            tokens_an_epoch=tokens,
+            flops=a_token * a_step,
+            speed=a_token * a_step / tried.pace.step if tried else None,
+        )
+
+    def seconds(self, tried: Tried, reading: float) -> dict[str, float]:
+        """What time goes into."""
+        pace, steps = tried.pace, self.plan.steps
+        baseline = measured_baseline(self.job, baseline_seconds(self.folder))
+        tested = validation_seconds(self.job, self.plan, self.state.model, "test")
+        return {
+            "reading": reading,
+            "learning": self.times * pace.step * steps,
+            "validating": self.times * pace.validating(self.plan, 0, steps),
+            "saving": self.times * pace.saving(self.plan, 0, steps),
+            "reporting": pace.validation + tested + baseline,
+        }
+
+    def disk(self, target: Path, needs: Memory) -> Disk:
+        """The data, the checkpoints that stay, the one being written, and the model."""
+        files = (path for path in self.folder.path.rglob("*") if path.is_file())
+        checkpoint = needs.weights + needs.optimiser + needs.averages
+        total = sum(path.stat().st_size for path in files)
+        total += (self.plan.keeps + 2) * checkpoint + needs.weights
+        there = next(path for path in target.absolute().parents if path.exists())
+        return Disk(total=total, room=shutil.disk_usage(there).free)
+
+    def left_out(self, seconds: Mapping[str, float]) -> list[str]:
+        """What the numbers do not hold."""
+        said, config = [], self.config
+        learning = sum(seconds.get(name, 0.0) for name in ("learning", "validating", "saving"))
+        if config.train.time is None and config.pretrain == "yes":
+            said.append(
+                f"Not in these numbers: learning the texts first, about {TIMES:.0f} times the work"
+                f"{of_time(TIMES * learning)}."
+            )
+        if config.train.time is None and self.tries_both:
+            said.append(
+                f"Not in these numbers: a trial whether to learn the texts first"
+                f"{of_time(4 * TRIAL * learning)}, and doing so if it helps"
+                f"{of_time(TIMES * learning)}; --no-pretrain leaves both out."
+            )
+        if config.train.patience is not None:
+            said.append(
+                f"It may be done sooner: it stops after {config.train.patience} validations "
+                f"without a better score."
+            )
+        if isinstance(self.job, Classify):
+            said.append("Memory is that of learning; the baseline at the end takes its own.")
+        return said
+
+    @property
+    def tries_both(self) -> bool:
+        """Whether a trial will decide about learning the texts first."""
+        return (
+            self.config.pretrain == "auto"
+            and len(self.job.lengths("valid")) >= FEW
+            and self.config.model.frontend.kind == "tokens"
+            and bool(self.job.lengths("train").mean() >= SHORT)
+        )
+
+
+def widest_of(batches: list[Rows], job: Job[Any, Any, Any]) -> Rows:
+    """The rows of the batch with the most tokens, padding included where there is some."""
+    lengths = job.lengths("train")
+
+    def tokens(rows: Rows) -> int:
+        return int(len(rows) * lengths[rows].max() if job.padded else lengths[rows].sum())
+
+    return batches[int(np.argmax([tokens(rows) for rows in batches]))]
+
+
+def of_time(seconds: float) -> str:
+    """A time in brackets, where it is known."""
+    return f" (about {clock(seconds)})" if seconds else ""

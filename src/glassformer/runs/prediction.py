@@ -1,0 +1,136 @@
+"""Predicted against actual: what the first steps of a training said of the whole, and what it took.
+
+It watches the steps that are taken anyway, so that nothing learns from it or is random because of
+it. Once, after a few steps, it times a few batches of the validation part. Checkpoints, which take
+little beside, are not foreseen.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer import processes
+from glassformer.files import write_json
+from glassformer.runs.display import Display, clock
+from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.sizing import in_bytes
+from glassformer.runs.timing import TRIED, Pace, validation_seconds
+from glassformer.tasks.job import Job
+from glassformer.training import memory
+from glassformer.training.cost import state_bytes
+from glassformer.training.plan import Event, Plan, Step
+from glassformer.training.state import State
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prediction:
+    """What was foreseen after some steps for all steps that were taken, and what came.
+
+    Seconds and bytes are those of learning, with its validations and checkpoints.
+    """
+
+    after: int
+    steps: int
+    seconds: float
+    took_seconds: float
+    bytes: int | None
+    took_bytes: int | None
+
+    def sentence(self) -> str:
+        """For a person."""
+        seconds = f"predicted {clock(self.seconds)}, took {clock(self.took_seconds)}"
+        if self.bytes is None or self.took_bytes is None:
+            return seconds
+        return f"{seconds}; predicted {in_bytes(self.bytes)}, took {in_bytes(self.took_bytes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What was known at a step: seconds spent so far, and how fast it goes."""
+
+    step: int
+    spent: float
+    pace: Pace
+
+
+class Watch:
+    """Follows a training, foretells its end, and compares."""
+
+    def __init__(self, state: State, job: Job[Any, Any, Any], plan: Plan) -> None:
+        self.state, self.job, self.plan, self.device = state, job, plan, plan.machine.device
+        self.begun, self.learned = state.progress.step, state.progress.seconds
+        self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came
+        self.foreseen: Foreseen | None = None
+        self.took, self.paused, self.peak = 0.0, 0.0, memory.peak(self.device)
+        self.peaks: dict[int, int] = {}  # by steps taken
+        to_come = state_bytes(state.model, plan.train)
+        held = memory.held(self.device) or 0  # with the weights and their averages
+        self.fixed = held + to_come.gradients + to_come.optimiser
+
+    def follow(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, looked at as they pass."""
+        memory.forget_peak(self.device)
+        started = time.perf_counter()
+        for event in events:
+            self.took = time.perf_counter() - started - self.paused
+            if isinstance(event, Step) and self.foreseen is None:
+                self._look(event.step - self.begun)
+                self.paused = time.perf_counter() - started - self.took
+            yield event
+        self.took = time.perf_counter() - started - self.paused
+        self.peak = memory.peak(self.device)
+
+    def _look(self, done: int) -> None:
+        """After enough steps, see how fast it goes; what came before the first report is slow."""
+        seconds = self.state.progress.seconds - self.learned
+        if (peak := memory.peak(self.device)) is not None:
+            self.peaks[done] = peak
+        if done < TRIED:
+            self.warm = self.warm or (done, seconds)
+            return
+        first, before = self.warm or (0, 0.0)
+        step = (seconds - before) / (done - first)
+        validation = validation_seconds(self.job, self.plan, self.state.model)
+        pace = Pace(step, validation, checkpoint=0.0)
+        self.foreseen = Foreseen(self.begun + done, self.took, pace)
+
+    def compare(self) -> Prediction | None:
+        """What was foreseen beside what came; None for a training too short to foretell."""
+        if self.foreseen is None:
+            return None
+        at, last, pace = self.foreseen.step, self.state.progress.step, self.foreseen.pace
+        rest = pace.step * (last - at) + pace.validating(self.plan, at - 1, last)
+        return Prediction(
+            after=at - self.begun,
+            steps=last - self.begun,
+            seconds=self.foreseen.spent + rest,
+            took_seconds=self.took,
+            bytes=self._bytes(last - self.begun),
+            took_bytes=self.peak,
+        )
+
+    def _bytes(self, steps: int) -> int | None:
+        return memory.grown(self.device, self.peaks, self.fixed, steps) if self.peaks else None
+
+    def tell(self, folder: RunFolder, display: Display) -> None:
+        """Say it, and write it down for the report; of several processes, the first does."""
+        found = self.compare()
+        if found is not None and processes.is_first():
+            display.say(found.sentence())
+            write_json(asdict(found), note_of(folder))
+
+
+def note_of(folder: RunFolder) -> Path:
+    """Where it is written down."""
+    return folder.path / "prediction.json"
+
+
+def prediction_fact(folder: RunFolder) -> dict[str, str]:
+    """For the report: a fact, or none."""
+    values = read_json(note_of(folder))
+    if not values:
+        return {}
+    found = Prediction(**values)
+    return {"predicted": f"after {found.after:,} of {found.steps:,} steps: {found.sentence()}"}

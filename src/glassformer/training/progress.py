@@ -1,0 +1,58 @@
+"""Where training stands, in plain numbers, and what was decided on the way."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from glassformer.errors import GlassformerError
+
+HALVINGS = 3  # of the rate, before training is given up
+
+
+@dataclass
+class Progress:
+    """What a checkpoint remembers besides tensors.
+
+    Attributes:
+        step: Steps done.
+        epoch, batch: Where the next batch is.
+        best: The best validations so far, best first: (score, step).
+        stale: Validations since the best one.
+        stopped: Whether patience ran out.
+        seconds: Time spent learning, over all resumptions.
+        halvings: How often the rate was halved because training diverged.
+        pieces: Into how many pieces each batch is cut because the memory did not hold it.
+        since: Sums since the last report, where training was stopped between two.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    best: list[tuple[float, int]] = field(default_factory=list)
+    stale: int = 0
+    stopped: bool = False
+    seconds: float = 0.0
+    halvings: int = 0
+    pieces: int = 1
+    since: list[float] = field(default_factory=list)
+
+    @property
+    def pace(self) -> float:
+        """The share of the planned rate that is left."""
+        return 0.5**self.halvings
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+
+def read_progress(path: Path) -> tuple[Progress, dict[str, str]]:
+    """Where training stood at a checkpoint, and the checksum of each of its files."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): str(checksum) for name, checksum in values.pop("files", {}).items()}
+        best = [(score, step) for score, step in values.pop("best")]
+        return Progress(**values, best=best), files
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise GlassformerError(f"{path}: not the state of a checkpoint ({error})") from None

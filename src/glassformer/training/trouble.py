@@ -1,0 +1,47 @@
+"""What can go wrong in a step, in words: numbers that are none, and memory that is not enough."""
+
+import torch
+
+from glassformer.errors import GlassformerError
+from glassformer.tasks.base import Task
+from glassformer.training.feeding import Place
+
+NAMED = 3  # rows of a batch
+NO_MEMORY = ("can't allocate memory", "not enough memory")  # as PyTorch says it on a CPU
+
+
+class DivergedError(GlassformerError):
+    """A loss or a gradient that is no number."""
+
+    def __init__(self, loss: float, norm: float, step: int, place: Place | None) -> None:
+        self.loss, self.norm, self.step, self.place = loss, norm, step, place
+        super().__init__(self.told([]) + "; lower the rate, --set train.optimiser.rate=...")
+
+    def told(self, rows: list[str]) -> str:
+        """What happened, and in which rows."""
+        batch = ""
+        if self.place is not None:
+            batch = f" in batch {self.place.batch + 1} of epoch {self.place.epoch + 1}"
+        named = f" ({', '.join(rows)})" if rows else ""
+        return (
+            f"training diverged at step {self.step:,}{batch}{named}: loss {self.loss:.4g}, length "
+            f"of the gradient {self.norm:.4g}"
+        )
+
+    def with_rows(self, task: Task) -> str:
+        """The same, with the first rows of the batch by name."""
+        if self.place is None:
+            return self.told([])
+        rows = self.place.batch_rows
+        named = [task.where("train", int(row)) for row in rows[:NAMED]]
+        if len(rows) > NAMED:
+            named.append(f"and {len(rows) - NAMED:,} more")
+        return self.told(named)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the device, or the machine, could not hold something."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    said = str(error)
+    return isinstance(error, RuntimeError) and any(words in said for words in NO_MEMORY)

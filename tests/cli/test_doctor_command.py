@@ -1,0 +1,159 @@
+"""`glassformer doctor`: what a person reads, what a program reads, and the exit code."""
+
+import json
+
+import pytest
+from small_files import everything_in, reviews, write_csv
+
+from glassformer.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def said(capsys):
+    """Runs the command, which must do well, and returns what it prints."""
+
+    def run(*words):
+        assert main(["doctor", *map(str, words)]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def faulty():
+    rows = list(reviews(60))
+    rows[7]["text"] = ""
+    rows[30] = rows[4] | {"label": "bad"}
+    rows[40] = dict(rows[9])
+    rows[41] = dict(rows[9])
+    return rows
+
+
+def test_clean_data_get_an_all_clear_and_their_numbers(tmp_path, said):
+    write_csv(tmp_path / "x.csv", reviews(61))
+    words = said("x.csv")
+    assert words.startswith(
+        "x.csv: text = 'text', label = 'label', utf-8\nfor classify, 61 train rows\n"
+        "All clear: nothing to mend was found.\n"
+    )
+    assert [line.split()[:2] for line in words.splitlines() if "█" in line][-2:] == [
+        ["good", "31"],
+        ["bad", "30"],
+    ]
+    assert "words in a text" in words
+    assert "characters in a text" in words
+
+
+def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
+    rows = faulty()
+    rows[50]["label"] = "odd"
+    write_csv(tmp_path / "x.csv", rows)
+    lines = said("x.csv").splitlines()
+    heads = [line.split(":")[0] for line in lines if line.startswith(("error", "warning", "note"))]
+    assert heads == ["error", "warning", "warning", "warning"]
+    at = lines.index("warning: 1 text in 2 rows with different labels")
+    assert lines[at + 1].strip().startswith("decide which label is right")
+    assert lines[at + 2].strip() == "x.csv row 5, row 31"
+    assert "All clear" not in "\n".join(lines)
+
+
+def test_a_cleaned_copy_is_told_and_the_original_stays(tmp_path, said):
+    write_csv(tmp_path / "x.csv", faulty())
+    before = (tmp_path / "x.csv").read_bytes()
+    lines = said("x.csv", "--fix", "clean.csv").splitlines()
+    assert lines[-5:] == [
+        "wrote clean.csv in UTF-8, from x.csv",
+        "left out: 2 rows, conflicting label",
+        "left out: 2 rows, duplicate",
+        "left out: 1 row, empty text",
+        "kept: 55 rows",
+    ]
+    assert (tmp_path / "x.csv").read_bytes() == before
+    assert "All clear" in said("clean.csv")
+
+
+def test_json_is_one_object_with_everything(tmp_path, said):
+    write_csv(tmp_path / "x.csv", faulty())
+    write_csv(tmp_path / "t.csv", reviews(20, seed=2))
+    found = json.loads(said("x.csv", "--test", "t.csv", "--json", "--fix", "clean"))
+    assert {key: found[key] for key in ("job", "rows", "seen", "total", "encodings")} == {
+        "job": "classify",
+        "rows": {"train": 59, "test": 20},
+        "seen": 80,
+        "total": 80,
+        "encodings": {"x.csv": "utf-8", "t.csv": "utf-8"},
+    }
+    assert found["columns"]["x.csv"] == {"text": "text", "label": "label"}
+    keys = {"kind", "severity", "what", "advice", "count", "rows"}
+    assert all(finding.keys() == keys for finding in found["findings"])
+    assert [finding["kind"] for finding in found["findings"]] == [
+        "conflicting labels",
+        "duplicate rows",
+        "empty rows",
+    ]
+    assert found["findings"][0]["rows"] == ["x.csv row 5", "x.csv row 31"]
+    assert found["figures"]["labels"] == {"bad": 41, "good": 38}
+    assert found["figures"]["words in a text"]["median"] == 20
+    assert found["cleaned"] == {
+        "files": {"clean/x.csv": "x.csv", "clean/t.csv": "t.csv"},
+        "kept": 75,
+        "dropped": {"conflicting label": 2, "duplicate": 2, "empty text": 1},
+    }
+    assert json.loads(said("t.csv", "--json"))["cleaned"] is None
+
+
+def test_texts_without_labels_are_for_pretraining(tmp_path, said):
+    (tmp_path / "x.txt").write_text("one line\nanother line\n", encoding="utf-8")
+    assert "for pretrain, 2 train rows" in said("x.txt")
+
+
+def test_columns_and_settings_are_those_of_train(tmp_path, said):
+    write_csv(tmp_path / "x.csv", reviews(60))
+    words = said("x.csv", "--columns", "text=text,label=film", "--set", "task.max_length=12")
+    assert "label = 'film'" in words
+    assert "warning: about 60 texts (100.0%) longer than the 10 words that are read" in words
+
+
+REFUSED = {
+    "no file": (("none.csv",), "none.csv: not found"),
+    "binary": (("b.csv",), "b.csv: not text but a PNG image"),
+    "an unknown job": (("x.csv", "--job", "clasify"), "unknown job 'clasify'; did you mean"),
+    "an unknown column": (("x.csv", "--columns", "text=txt"), "x.csv: unknown column 'txt'"),
+    "no label": (("x.txt", "--job", "classify"), "x.txt: no column for label"),
+    "a copy over a file": (("x.csv", "--json", "--fix", "b.csv"), "b.csv: already exists; name"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_or_written_is_one_line_and_exit_1(case, tmp_path, capsys):
+    write_csv(tmp_path / "x.csv", reviews(20))
+    (tmp_path / "b.csv").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+    (tmp_path / "x.txt").write_text("one line\nanother line\n", encoding="utf-8")
+    before = everything_in(tmp_path)
+    words, told = REFUSED[case]
+    assert main(["doctor", *words]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"glassformer: {told}")
+    assert err.count("\n") == 1
+    assert everything_in(tmp_path) == before
+
+
+def test_findings_are_told_even_if_the_copy_cannot_be_written(tmp_path, capsys):
+    write_csv(tmp_path / "x.csv", reviews(20))
+    assert main(["doctor", "x.csv", "--fix", "x.csv"]) == 1
+    out, err = capsys.readouterr()
+    assert "All clear" in out
+    assert err == "glassformer: x.csv: already exists; name a new place for the copy\n"
+
+
+def test_the_control_characters_of_a_label_do_not_reach_the_terminal(tmp_path, said):
+    rows = [row | {"label": f"\x1b[31m{row['label']} [b]"} for row in reviews(40)]
+    write_csv(tmp_path / "x.csv", rows)
+    words = said("x.csv")
+    assert "\x1b" not in words
+    assert "\\x1b[31mgood [b]" in words

@@ -1,0 +1,113 @@
+"""`glassformer plan`: the options of `train`, and what they would take, in words and as JSON."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from quick import quickly
+from small_files import TINY, everything_in, reviews, write_csv
+
+from glassformer.cli import main
+from glassformer.cli.asking import asked_for, asking
+from glassformer.cli.plan import plan
+from glassformer.cli.train import train
+from glassformer.runs import planning
+from glassformer.training import memory
+
+WORDS = (*TINY, "--steps", "3", "--no-pretrain")
+
+
+@pytest.fixture(autouse=True)
+def _quickly(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(planning, "measured_baseline", lambda job, guess: 7.0)
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def data(tmp_path):
+    return str(write_csv(tmp_path / "reviews.csv", reviews()))
+
+
+def test_json_is_one_object_on_standard_output_and_nothing_is_left(data, tmp_path, capsys):
+    before = everything_in(tmp_path)
+    assert main(["plan", "classify", data, *WORDS, "--json", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert err == ""
+    assert (found["job"], found["work"]["steps"], found["fits"]) == ("classify", 3, True)
+    assert found["parameters"] == sum(sum(part.values()) for part in found["parts"].values())
+    assert found["seconds"]["in all"] > found["seconds"]["reporting"] > 7
+    assert everything_in(tmp_path) == before
+
+
+def test_a_table_tells_people(data, capsys):
+    assert main(["plan", "classify", data, *WORDS, "--set", 'train.freeze=["frontend"]']) == 0
+    out, err = capsys.readouterr()
+    assert "rows: " in err
+    for words in ("parameters", "a step", "GFLOP/s", "activations", "enough: yes", "reporting 7s"):
+        assert words in out
+    assert re.search(r"frontend [\d,]+ \(all frozen\), encoder [\d,]+,", out)
+    assert out.endswith("Memory is that of learning; the baseline at the end takes its own.\n")
+
+
+def test_what_does_not_fit_is_said_with_what_to_change(data, capsys, monkeypatch):
+    monkeypatch.setattr(memory, "held", lambda device: 0)
+    monkeypatch.setattr(memory, "room", lambda device: 300_000)
+    assert main(["plan", "classify", data, *WORDS, "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "enough: no" in out
+    assert "not measured" in out
+    assert re.search(r"^It does not fit: .* --set data\.batch_tokens=\d+ --set train", out, re.M)
+
+
+def test_an_absurd_model_is_one_line(data, capsys):
+    words = [*WORDS, "--set", "model.encoder.dim=2000000", "--quiet"]
+    assert main(["plan", "classify", data, *words]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("glassformer: this model does not fit: its weights, gradients and")
+
+
+def test_a_folder_that_is_taken_is_refused_as_train_refuses_it(data, tmp_path, capsys):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    assert main(["plan", "classify", data, *WORDS, "--run", "taken"]) == 1
+    assert "taken: already exists" in capsys.readouterr().err
+
+
+def test_plan_and_train_take_the_same_options():
+    ours, theirs = (inspect.signature(command).parameters for command in (plan, train))
+    assert list(ours) == list(theirs)
+    assert list(inspect.signature(asked_for).parameters) == list(ours)[:-2]
+
+
+def test_every_option_reaches_what_is_asked_for():
+    heard = []
+    command = asking(lambda asked, loud=False: heard.append((asked, loud)))
+    given = {name: value.default for name, value in inspect.signature(asked_for).parameters.items()}
+    command(
+        **given | {"job": "classify", "data": ["a", "b"], "steps": 7, "curve": True, "loud": True}
+    )
+    [(asked, loud)] = heard
+    assert (asked.job, asked.data, asked.steps, asked.curve, loud) == (
+        "classify",
+        ("a", "b"),
+        7,
+        True,
+        True,
+    )
+
+
+def test_help_answers_without_torch():
+    code = (
+        "import sys; from glassformer.cli import main; main(['plan', '--help']); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "--no-pretrain" in done.stdout

@@ -1,0 +1,80 @@
+"""On a GPU: the step is replayed as a graph, and says what it says on a CPU."""
+
+import pytest
+import torch
+from small_models import END, FIRST, V, encoder_decoder, language_model, prompts, sources
+
+from glassformer.config.decoding import BeamConfig, DecodeConfig
+from glassformer.core.positions import POSITIONS
+from glassformer.decode import Request, decode, noise
+from glassformer.models import capturing
+from glassformer.models.stepping import BranchingScorer, continuing, translating
+
+pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("without_shape_hook")]
+
+ASK = Request(end=END, seeds=[3, 1, 4], limits=[5, 9, 14])
+EVERY = [
+    DecodeConfig(max_length=14),
+    DecodeConfig(method="sample", best=2, max_length=14),
+    DecodeConfig(method="beam", best=3, max_length=14),
+    DecodeConfig(method="beam", best=2, max_length=14, beam=BeamConfig(groups=2)),
+]
+each_method = pytest.mark.parametrize(
+    "config", EVERY, ids=["greedy", "sample", "beam", "diverse beam"]
+)
+
+
+def assert_same(ours, theirs):
+    for mine, yours in zip(ours, theirs, strict=True):
+        assert [h.tokens for h in mine] == [h.tokens for h in yours]
+        for a, b in zip(mine, yours, strict=True):
+            torch.testing.assert_close(a.token_scores, b.token_scores, atol=1e-3, rtol=0)
+
+
+@each_method
+def test_a_gpu_translates_as_a_cpu_does(config):
+    model, (samples, layout) = encoder_decoder(), sources()
+    on_cpu = decode(translating(model, samples, layout, first=FIRST), ASK, config)
+    scorer = translating(model.cuda(), samples.cuda(), layout.to("cuda"), first=FIRST)
+    assert scorer.capture
+    assert_same(decode(scorer, ASK, config), on_cpu)
+
+
+@each_method
+def test_a_gpu_continues_as_a_cpu_does(config):
+    model, texts = language_model(), prompts()
+    on_cpu = decode(continuing(model, texts), ASK, config)
+    assert_same(decode(continuing(model.cuda(), texts), ASK, config), on_cpu)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", POSITIONS)
+def test_a_replayed_step_is_the_step_as_it_is(name, monkeypatch):
+    captured = []
+    graph = torch.cuda.CUDAGraph
+    monkeypatch.setattr(
+        capturing.torch.cuda, "CUDAGraph", lambda: captured.append(graph()) or captured[-1]
+    )
+    scorer = continuing(language_model(position=name).cuda(), prompts())
+    parts = (scorer.decoder, scorer.tokens, scorer.unembed, scorer.first)
+    eager = BranchingScorer(*parts, prompt=scorer.prompt, capture=False)
+    states = [one.begin(3, 8) for one in (scorer, eager)]
+    tokens = scorer.first[:, None].expand(-1, 3)
+    for step in range(8):
+        answers = [one.step(tokens, s) for one, s in zip((scorer, eager), states, strict=True)]
+        torch.testing.assert_close(answers[0][0], answers[1][0], atol=1e-4, rtol=1e-4)
+        parents = torch.randint(3, (len(tokens), 3), device="cuda")
+        states = [state.branched(parents) for _, state in answers]
+        tokens = torch.randint(V, tokens.shape, device="cuda")
+        if step == 4:
+            kept = torch.tensor([2, 0], device="cuda")
+            states, tokens = [state.kept(kept) for state in states], tokens[kept]
+    assert len(captured) == 2  # one for three rows, one for two
+
+
+def test_noise_is_the_same_on_a_gpu():
+    seeds, tokens = torch.tensor([5, 2**40, -3]), torch.arange(50_000)
+    on_cpu, on_gpu = (
+        noise.gumbel(noise.keys(seeds.to(d), 2, 7), tokens.to(d)) for d in ("cpu", "cuda")
+    )
+    torch.testing.assert_close(on_gpu.cpu(), on_cpu, atol=1e-5, rtol=1e-5)

@@ -1,0 +1,104 @@
+"""Decoding with models: batch = one by one, scores = the model's, and what ends early leaves."""
+
+import pytest
+import torch
+from small_models import (
+    END,
+    FIRST,
+    continued,
+    encoder_decoder,
+    language_model,
+    prompts,
+    sources,
+    translated,
+)
+
+from glassformer.config.decoding import (
+    METHOD_NAMES,
+    PENALTY_NAMES,
+    BeamConfig,
+    DecodeConfig,
+)
+from glassformer.core.layout import Layout
+from glassformer.decode import METHODS, Request, decode
+from glassformer.decode.penalties import PENALTIES
+from glassformer.models.stepping import continuing, translating
+
+LENGTHS, LIMITS, SEEDS = (5, 2, 7, 3), [4, 8, 6, 8], [3, 1, 4, 1]
+EVERY = [
+    DecodeConfig(max_length=8),
+    DecodeConfig(method="sample", best=2, max_length=8),
+    DecodeConfig(method="beam", best=3, max_length=8),
+    DecodeConfig(method="beam", best=2, max_length=8, beam=BeamConfig(penalty="gnmt", groups=2)),
+]
+each_method = pytest.mark.parametrize(
+    "config", EVERY, ids=["greedy", "sample", "beam", "diverse beam"]
+)
+
+
+def asked(row=slice(None)):
+    """Of all rows, which leave the batch at different steps, or of one alone."""
+    rows = row if isinstance(row, slice) else slice(row, row + 1)
+    return Request(end=END, seeds=SEEDS[rows], limits=LIMITS[rows])
+
+
+def assert_same(together, alone):
+    """The same tokens; log-probabilities within 1e-4."""
+    for ours, theirs in zip(together, alone, strict=True):
+        assert [h.tokens for h in ours] == [h.tokens for h in theirs]
+        for mine, yours in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(mine.token_scores, yours.token_scores, atol=1e-4, rtol=0)
+
+
+def own_scores(lines, hypothesis):
+    said = torch.tensor([*hypothesis.tokens, END][: len(hypothesis.token_scores)])
+    return lines[torch.arange(len(said)), said].tolist()
+
+
+@each_method
+def test_a_batch_is_translated_as_one_by_one_and_scored_by_the_model(config):
+    model, source = encoder_decoder(), sources(LENGTHS)
+    together = decode(translating(model, *source, first=FIRST), asked(), config)
+    alone = []
+    for row, length in enumerate(LENGTHS):
+        own = source[0][row : row + 1, :length], Layout.full(1, length)
+        scorer = translating(model, *own, first=FIRST)
+        alone += decode(scorer, asked(row), config)
+    assert_same(together, alone)
+    for row, found in enumerate(together):
+        for h in found:
+            said = [*h.tokens, END][: len(h.token_scores)]
+            lines = translated(model, source, [row], [said[:-1]])[0]
+            torch.testing.assert_close(
+                list(h.token_scores), own_scores(lines, h), atol=1e-4, rtol=0
+            )
+
+
+@each_method
+def test_prompts_are_continued_as_one_by_one_and_scored_by_the_model(config):
+    model, texts = language_model(), prompts(LENGTHS)
+    together = decode(continuing(model, texts), asked(), config)
+    alone = []
+    for row, text in enumerate(texts):
+        alone += decode(continuing(model, [text]), asked(row), config)
+    assert_same(together, alone)
+    for row, found in enumerate(together):
+        for h in found:
+            said = [*h.tokens, END][: len(h.token_scores)]
+            lines = continued(model, texts, [row], [said[:-1]])[0]
+            torch.testing.assert_close(
+                list(h.token_scores), own_scores(lines, h), atol=1e-4, rtol=0
+            )
+
+
+def test_writing_ends_where_learned_positions_do():
+    model = language_model(position="learned")
+    config = DecodeConfig(max_length=99, min_length=99)
+    (found,) = decode(continuing(model, [[3] * 5]), Request(end=END), config)[0]
+    assert len(found.tokens) == 32 - 4
+    assert found.reason == "length"
+
+
+def test_the_literal_lists_name_exactly_what_there_is():
+    assert sorted(METHOD_NAMES) == sorted(METHODS)
+    assert sorted(PENALTY_NAMES) == sorted(PENALTIES)

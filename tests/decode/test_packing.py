@@ -1,0 +1,51 @@
+"""A packed twin says what its model says."""
+
+import pytest
+import torch
+from small_models import END, FIRST, V, encoder_decoder, language_model, prompts, sources
+from torch import nn
+
+from glassformer.config import DecodeConfig
+from glassformer.core.layout import Layout
+from glassformer.decode import Request, decode
+from glassformer.models.packing import PackedLinear, can_pack, packed_twin
+from glassformer.models.stepping import continuing, translating
+
+needs_kernels = pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
+
+
+@needs_kernels
+@torch.no_grad()
+def test_a_twin_scores_as_its_model_and_leaves_it_alone():
+    model, (samples, source) = encoder_decoder(), sources()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    tokens = torch.randint(V, (len(samples), 5))
+    target = Layout.full(*tokens.shape)
+    twin = packed_twin(model)
+    torch.testing.assert_close(
+        twin(samples, tokens, source=source, target=target),
+        model(samples, tokens, source=source, target=target),
+    )
+    assert not any(isinstance(part, nn.Linear) for part in twin.modules())
+    assert not any(isinstance(part, PackedLinear) for part in model.modules())
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, before[name])
+
+
+@needs_kernels
+def test_a_twin_of_tied_weights_scores_by_its_table():
+    model, texts = language_model(tie=True), prompts()
+    twin = packed_twin(model)
+    assert model.unembed is None
+    assert isinstance(twin.unembed, PackedLinear)
+    config = DecodeConfig(method="beam", best=3, max_length=7)
+    ours, theirs = (decode(continuing(m, texts), Request(end=END), config) for m in (twin, model))
+    assert [[h.tokens for h in row] for row in ours] == [[h.tokens for h in row] for row in theirs]
+
+
+def test_what_cannot_be_packed_stays_as_it_is():
+    model = encoder_decoder().double()
+    assert packed_twin(model) is model
+    samples, layout = sources()
+    scorer = translating(packed_twin(model), samples, layout, first=FIRST)
+    assert decode(scorer, Request(end=END), DecodeConfig(max_length=3))

@@ -1,0 +1,174 @@
+"""Models step by step: every branch scores what the whole model scores without a cache."""
+
+from functools import partial
+
+import pytest
+import torch
+from small_models import (
+    FIRST,
+    LENGTHS,
+    V,
+    continued,
+    encoder_decoder,
+    language_model,
+    prompts,
+    sources,
+    stack,
+    translated,
+)
+
+from glassformer.config import AttentionConfig, ModelConfig, StackConfig
+from glassformer.core.caches.branching import Ancestry, BranchingCache
+from glassformer.core.layout import Layout, pack
+from glassformer.core.positions import POSITIONS
+from glassformer.decode import Scorer, State
+from glassformer.decode.scorer import log_probabilities
+from glassformer.errors import GlassformerError
+from glassformer.models.build import build_transformer
+from glassformer.models.stepping import BranchingScorer, continuing, translating
+
+W, STEPS = 3, 6
+LINEAR = AttentionConfig(heads=6, kind="linear")
+GRU = StackConfig(kind="gru", dim=24, depth=2, dropout=0.0)
+
+
+def walked(scorer, expected, branches=W):
+    """Walk at random, changing branches at every step and dropping a row on the way.
+
+    Every step is compared with `expected(rows, said)`.
+    """
+    assert isinstance(scorer, Scorer)
+    state, rows = scorer.begin(branches, STEPS), list(range(len(scorer.first)))
+    assert isinstance(state, State)
+    tokens = scorer.first[:, None].expand(-1, branches)
+    said = [[[] for _ in range(branches)] for _ in rows]
+    for step in range(STEPS):
+        scores, state = scorer.step(tokens, state)
+        row_of = [row for row in rows for _ in range(branches)]
+        paths = [path for row in said for path in row]
+        torch.testing.assert_close(
+            log_probabilities(scores).flatten(0, 1),
+            expected(row_of, paths)[:, -1],
+            atol=1e-4,
+            rtol=0,
+        )
+        if step == 2:
+            kept = torch.tensor([2, 0])
+            state, rows = state.kept(kept), [rows[place] for place in kept]
+            said = [said[place] for place in kept]
+        parents = torch.randint(branches, (len(rows), branches))
+        tokens = torch.randint(V, (len(rows), branches))
+        state = state.branched(parents)
+        said = [
+            [[*row[parent], token] for parent, token in zip(*lines, strict=True)]
+            for row, *lines in zip(said, parents.tolist(), tokens.tolist(), strict=True)
+        ]
+
+
+def fixed(scorer):
+    """The same scorer in the room of fixed shapes that a graph is captured in."""
+    parts = (scorer.decoder, scorer.tokens, scorer.unembed, scorer.first)
+    return BranchingScorer(*parts, memory=scorer.memory, prompt=scorer.prompt, capture=True)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", POSITIONS)
+def test_branches_of_a_translation_score_as_without_a_cache(name):
+    model, source = encoder_decoder(position=name), sources()
+    walked(translating(model, *source, first=FIRST), partial(translated, model, source))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("room", [lambda scorer: scorer, fixed], ids=["growing", "fixed"])
+def test_branches_of_a_ragged_batch_of_prompts_score_as_without_a_cache(name, room):
+    model, texts = language_model(position=name), prompts()
+    walked(room(continuing(model, texts)), partial(continued, model, texts))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("lengths", [(1, 1, 1), (4, 4, 4), (1, 3, 2)], ids=str)
+def test_one_branch_scores_as_without_a_cache(lengths):
+    model, texts = language_model(), prompts(lengths)
+    walked(continuing(model, texts), partial(continued, model, texts), branches=1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"attention": AttentionConfig(heads=3, key_width=10, value_width=6, qk_norm=True)},
+        {"order": "post", "norm": "rms"},
+        {"attention": LINEAR, "position": "sinusoidal"},
+    ],
+    ids=["heads of their own", "post-norm", "linear"],
+)
+def test_other_decoders_score_as_without_a_cache(settings):
+    model, source = encoder_decoder(**settings), sources()
+    walked(translating(model, *source, first=FIRST), partial(translated, model, source))
+
+
+@torch.no_grad()
+def test_a_language_model_of_linear_attention_scores_as_without_a_cache():
+    model, texts = language_model(attention=LINEAR, position="learned"), prompts()
+    walked(continuing(model, texts), partial(continued, model, texts))
+
+
+@torch.no_grad()
+def test_a_gru_decoder_scores_as_without_a_cache():
+    model = build_transformer(ModelConfig(encoder=stack(), decoder=GRU), vocabulary=V).eval()
+    source = sources()
+    walked(translating(model, *source, first=FIRST), partial(translated, model, source))
+
+
+@torch.no_grad()
+def test_a_packed_source_is_read_as_a_padded_one():
+    model, (samples, layout) = encoder_decoder(), sources()
+    packed = layout.as_packed()
+    scorer = translating(model, pack(samples, packed), packed, first=FIRST)
+    walked(scorer, partial(translated, model, (samples, layout)))
+
+
+@torch.no_grad()
+def test_branches_share_their_source_and_prompt():
+    """However many branches: one line of keys a row, and no key moves when branches change."""
+    scorer = translating(encoder_decoder(), *sources(), first=FIRST)
+    state = scorer.begin(7, STEPS)
+    _, state = scorer.step(scorer.first[:, None].expand(-1, 7), state)
+    assert [memory.k.shape[0] for memory in state.memory] == [len(LENGTHS)] * 2
+    before = [(cache.k, cache.k.clone()) for cache in state.caches]
+    state = state.branched(torch.randint(7, (len(LENGTHS), 7)))
+    for cache, (room, held) in zip(state.caches, before, strict=True):
+        assert cache.k is room
+        used = state.ancestry.used
+        assert torch.equal(room[:, :, :used], held[:, :, :used])
+    reader = continuing(language_model(), prompts())
+    state = reader.begin(7, STEPS)
+    assert state.ancestry.used == max(LENGTHS) - 1  # one slot a token, not one a branch
+
+
+def test_the_mask_shows_each_branch_its_ancestors():
+    ancestry = Ancestry(1, 2, 3, prompt=None, fixed=False, device=torch.device("cpu"))
+    for parents in ([1, 0], [1, 1], [0, 1]):
+        ancestry.advance()
+        ancestry.branch(torch.tensor([parents]))
+    picture = ["".join("#" if seen else "." for seen in line) for line in ancestry.seen[0].tolist()]
+    assert picture == ["#..##.", "#..#.#"]
+
+
+def test_learned_positions_say_how_much_can_be_written():
+    model = language_model(position="learned")
+    assert continuing(model, prompts((5, 2, 7))).longest == 32 - 6
+    assert continuing(language_model(), prompts()).longest is None
+
+
+def test_an_empty_prompt_is_refused():
+    with pytest.raises(GlassformerError, match=r"prompt 2 is empty; give at least one token"):
+        continuing(language_model(), [[3], [], [4]])
+
+
+def test_a_branching_cache_reads_one_prompt():
+    cache, k = BranchingCache(9, fixed=False), torch.randn(2, 3, 4, 5)
+    cache.append(k, k, Layout.full(2, 4))
+    with pytest.raises(ValueError, match="reads one prompt in padded rows"):
+        cache.append(k, k, Layout.full(2, 4))

@@ -1,0 +1,163 @@
+"""Folds: every row is tested once, by a model that never saw it, beside a baseline of the same."""
+
+import collections
+import json
+import re
+import shutil
+
+import pytest
+from quick import quickly
+from small_runs import write_reviews
+
+from glassformer.cli import main
+from glassformer.data.samples import Samples
+from glassformer.errors import GlassformerError
+from glassformer.runs.display import Display
+from glassformer.runs.folder import read_json
+from glassformer.runs.folds import column_of, fold_of, write_table
+from glassformer.runs.recipes import RECIPES, follow_folds, read_recipe
+
+ROWS, FOLDS = 131, 3
+RECIPE = """
+what = "Three folds, each of a few steps"
+folds = 3
+
+[[stage]]
+job = "classify"
+data = ["FILE"]
+steps = 3
+
+[stage.values.model.encoder]
+dim = 16
+depth = 1
+attention = { heads = 2 }
+
+[result]
+score = "accuracy"
+value = 0.5
+low = 0.0
+high = 1.0
+command = "glassformer reproduce folded"
+commit = "0000000"
+machine = "any"
+minutes = 0.1
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quickly():
+    with quickly():
+        yield
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    home = tmp_path_factory.mktemp("recipe")
+    data = write_reviews(home / "reviews.csv", count=ROWS)
+    (home / "folded.toml").write_text(RECIPE.replace("FILE", str(data)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RECIPES, "folded", home / "folded.toml")
+        yield read_recipe("folded")
+
+
+@pytest.fixture(scope="module")
+def followed(recipe, tmp_path_factory):
+    """The folder of a recipe that was followed to its end, and its report."""
+    return follow_folds(recipe, Display(quiet=True), run=tmp_path_factory.mktemp("runs") / "out")
+
+
+def table_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_folds_share_the_rows_about_evenly():
+    counts = collections.Counter(fold_of(f"text {n}", 10) for n in range(10_007))
+    assert counts.keys() == set(range(1, 11))
+    assert max(counts.values()) - min(counts.values()) < 200
+
+
+def test_every_row_is_tested_in_one_fold_and_learned_in_the_others(tmp_path):
+    data = write_reviews(tmp_path / "reviews.csv", count=ROWS)
+    write_table(str(data), None, FOLDS, tmp_path / "rows.jsonl")
+    rows = table_of(tmp_path / "rows.jsonl")
+    assert len(rows) == ROWS
+    for row in rows:
+        said = [row[column_of(fold)] for fold in range(1, FOLDS + 1)]
+        assert sorted(said) == ["test", "train", "train"]
+
+
+def test_what_belongs_together_falls_into_one_fold(tmp_path):
+    lines = [f"text {n} of it,{'ab'[n % 2]},film {n % 7}" for n in range(53)]
+    lines += [f"TEXT  {n} of it,a,film 9" for n in range(3)]
+    (tmp_path / "films.csv").write_text("text,label,film\n" + "\n".join(lines))
+    write_table(str(tmp_path / "films.csv"), "film", FOLDS, tmp_path / "grouped.jsonl")
+    folds = collections.defaultdict(set)
+    for row in table_of(tmp_path / "grouped.jsonl"):
+        folds[row["group"]].add(row["fold-1"] + row["fold-2"])
+    assert all(len(found) == 1 for found in folds.values())
+    write_table(str(tmp_path / "films.csv"), None, FOLDS, tmp_path / "alone.jsonl")
+    rows = table_of(tmp_path / "alone.jsonl")
+    for n in range(3):
+        assert [rows[n][column_of(f)] for f in (1, 2)] == [
+            rows[53 + n][column_of(f)] for f in (1, 2)
+        ]
+
+
+def test_data_with_a_split_of_their_own_are_refused(tmp_path):
+    (tmp_path / "split.csv").write_text("text,label,split\na b c,x,train\nd e f,y,test\n")
+    with pytest.raises(
+        GlassformerError, match=r"split\.csv row 1: has a split of its own, 'train'"
+    ):
+        write_table(str(tmp_path / "split.csv"), None, FOLDS, tmp_path / "rows.jsonl")
+
+
+def test_all_rows_are_scored_together_by_models_that_never_saw_them(followed):
+    folder, report = followed
+    tested = []
+    for fold in range(1, FOLDS + 1):
+        samples = Samples.open(folder / column_of(fold) / "data")
+        assert samples.texts("valid"), "a fold has rows to choose by"
+        assert not set(samples.texts("test")) & {*samples.texts("train"), *samples.texts("valid")}
+        tested += samples.texts("test")
+    assert len(tested) == len(set(tested)) == ROWS
+    [table] = [table for table in report.tables if table.title == "By fold"]
+    rows, right = (sum(row[1] * (row[2] if n else 1) for row in table.rows) for n in (0, 1))
+    assert rows == ROWS
+    assert report.scores["this model"]["accuracy"].value == pytest.approx(right / rows)
+    assert read_json(folder / "report.json")["scores"]["this model"]["accuracy"]
+
+
+def test_a_stopped_recipe_goes_on_with_the_folds_that_are_missing(recipe, followed, tmp_path):
+    shutil.copytree(followed[0], tmp_path / "out")
+    for name in ("report.json", "model.safetensors"):  # the second is not finished
+        (tmp_path / "out" / "fold-2" / name).unlink()
+    shutil.rmtree(tmp_path / "out" / "fold-3")
+    before = (tmp_path / "out" / "fold-1" / "model.safetensors").stat().st_mtime_ns
+    _, report = follow_folds(recipe, Display(quiet=True), run=tmp_path / "out")
+    assert (tmp_path / "out" / "fold-1" / "model.safetensors").stat().st_mtime_ns == before
+    ours, theirs = (found.scores["this model"] for found in (report, followed[1]))
+    assert ours["macro_f1"] == theirs["macro_f1"]
+    with pytest.raises(GlassformerError, match="was trained with seed 0, not 5; name another"):
+        follow_folds(recipe, Display(quiet=True), run=tmp_path / "out", seed=5)
+
+
+def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(
+    followed, capsys, monkeypatch
+):
+    from glassformer.runs import reporting
+    from glassformer.runs.reporting import as_answers
+
+    def certain(job, part, notes):
+        truth = job.truth[job.samples.rows(part)]
+        return "sure", as_answers(0.1 + 0.8 * (truth[:, None] == [0, 1]), truth)
+
+    monkeypatch.setattr(reporting, "baseline", certain)
+    out = str(followed[0])
+    assert main(["reproduce", "folded", "--run", out, "--quiet"]) == 0
+    printed = capsys.readouterr().out
+    assert "agrees with the 0.5000 [0.0000, 1.0000] measured at 0000000" in printed
+    assert re.search(r"n-grams, chosen in each fold +│ 1\.000", printed)
+    assert main(["reproduce", "folded", "--run", out, "--quiet", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["facts"]["folds"] == FOLDS
+    assert values["scores"]["n-grams, chosen in each fold"]["accuracy"]["value"] == 1

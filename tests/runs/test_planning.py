@@ -1,0 +1,325 @@
+"""A plan tells what a training takes before it begins, and a training tells how true that was."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from quick import quickly
+from small_runs import SETTINGS, learn, same, write_reviews
+
+from glassformer.config import DataConfig, TrainConfig
+from glassformer.errors import GlassformerError
+from glassformer.runs import planning, prediction, timing
+from glassformer.runs.display import Display
+from glassformer.runs.estimate import Disk, Memory, advice
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.parts import fresh_model
+from glassformer.runs.prediction import Watch, prediction_fact
+from glassformer.runs.sizing import foreseen_bytes
+from glassformer.runs.timing import Pace, checkpoints, measured_baseline, validations
+from glassformer.training import memory
+from glassformer.training.cost import state_bytes
+from glassformer.training.loop import train
+from glassformer.training.machine import Machine
+from glassformer.training.plan import Plan, Step, Validation
+from glassformer.training.state import State
+from glassformer.training.weights import weights_of
+
+
+@pytest.fixture(autouse=True)
+def _quickly(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(planning, "measured_baseline", lambda job, guess: 7.0)
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_reviews(tmp_path / "reviews.csv")
+
+
+def planned(data, *settings, **asked):
+    usual = {"steps": 50, "pretrain": False, "quiet": True, "settings": (*SETTINGS, *settings)}
+    return planning.plan("classify", data, **usual | asked)
+
+
+def test_a_plan_tells_of_the_model_the_work_the_memory_and_the_time(data, tmp_path):
+    found = planned(data, "data.batch_tokens=256")
+    run = learn(data, tmp_path / "run", "data.batch_tokens=256")
+    assert found.parameters == sum(weight.numel() for weight in run.model.parameters())
+    assert found.parts.keys() == {"frontend", "encoder", "to_class"}
+    tokens = int(
+        RunFolder(tmp_path / "run")
+        .job(run.config, tmp_path / "run" / "data")
+        .lengths("train")
+        .sum()
+    )
+    work = found.work
+    assert work.tokens_an_epoch == tokens
+    assert work.steps == 50
+    assert work.epochs * tokens == pytest.approx(50 * work.tokens_a_step)
+    assert work.flops_in_all == 50 * work.flops > 50 * 6 * tokens * 12 * 16 * 16 / 10
+    assert found.seconds.keys() == {"reading", "learning", "validating", "saving", "reporting"}
+    assert found.time == sum(found.seconds.values()) > 7
+    assert work.speed == pytest.approx(work.flops / (found.seconds["learning"] / 50))
+    assert found.memory.weights == 4 * found.parameters
+    assert found.disk.total > 4 * found.memory.weights
+    assert found.fits
+    json.dumps(found.as_values())
+
+
+def test_a_plan_leaves_nothing_behind(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    planned(data)
+    assert [path.name for path in tmp_path.iterdir()] == ["reviews.csv"]
+
+
+def test_batches_that_accumulate_are_one_step(data):
+    one, four = (planned(data, "data.batch_tokens=256", f"train.accumulate={n}") for n in (1, 4))
+    assert four.work.tokens_a_step == pytest.approx(4 * one.work.tokens_a_step)
+    assert four.work.epochs == pytest.approx(4 * one.work.epochs)
+    assert four.work.flops == pytest.approx(4 * one.work.flops)
+
+
+def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
+    monkeypatch.setattr(timing, "step_seconds", lambda job, plan: 1.0)
+    monkeypatch.setattr(planning, "baseline_seconds", lambda folder: 10.0)
+    assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
+
+
+def test_a_learning_curve_takes_its_share(data, monkeypatch):
+    monkeypatch.setattr(planning, "tried_steps", lambda *_: iter([9.0, 1.0, 1.0]))
+    one, curve = (planned(data, curve=wanted).seconds["learning"] for wanted in (False, True))
+    assert (one, curve) == (50.0, 50.0 * 1.875)
+
+
+def test_frozen_parts_are_told_apart(data):
+    found = planned(data, 'train.freeze=["encoder"]')
+    assert found.parts["encoder"].learning == 0 < found.parts["encoder"].frozen
+    assert found.memory.gradients < found.memory.weights
+
+
+# What does not fit
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("model.encoder.dim=2000000", r"this model does not fit: .* take .* [TPE]B, and cpu has"),
+        ("model.encoder.depth=1000000", r"model\.encoder\.depth = 1000000 takes hours to build"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["plan", "train"])
+def test_an_absurd_model_is_refused_before_it_is_built(verb, setting, told, data, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(GlassformerError, match=told):
+        planned(data, setting) if verb == "plan" else learn(data, tmp_path / "run", setting)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_step_that_would_not_fit_is_not_tried(data, monkeypatch):
+    def never(*_):
+        raise AssertionError("a step was taken")
+
+    monkeypatch.setattr(planning, "tried_steps", never)
+    monkeypatch.setattr(memory, "held", lambda device: 0)
+    state = planned_state(data)
+    monkeypatch.setattr(memory, "room", lambda device: state + 100_000)
+    found = planned(data)
+    assert not found.fits
+    assert found.time is None
+    assert not found.memory.measured
+    assert found.memory.total > state + 100_000
+    assert "It does not fit" in found.notes[0]
+    assert "--set data.batch_tokens=" in found.notes[0]
+
+
+def planned_state(data):
+    """What training holds without activations."""
+    run = learn(data, Path("run"))
+    return state_bytes(run.model, run.config.train).total
+
+
+def some_memory(activations, room):
+    return Memory(
+        **{"before": 100, "weights": 100, "gradients": 100, "optimiser": 200, "averages": 0},
+        activations=activations,
+        measured=False,
+        room=room,
+    )
+
+
+def test_advice_is_to_cut_batches_where_that_helps_and_a_smaller_model_where_not():
+    enough = Disk(total=5, room=5)
+    [cut] = advice(some_memory(1000, 800), enough, batch_tokens=4096, accumulate=2)
+    assert cut.endswith("--set data.batch_tokens=1024 --set train.accumulate=8")
+    [smaller] = advice(some_memory(1000, 400), enough, 4096, 2)
+    assert smaller.endswith("use a smaller --size.")
+    assert advice(some_memory(1000, 1500), enough, 4096, 2) == []
+    assert advice(some_memory(1000, None), enough, 4096, 2) == []
+    [full] = advice(some_memory(1000, 1500), Disk(total=6, room=5), 4096, 2)
+    assert full.startswith("The disk is too small: 6 bytes are needed, 5 bytes are free")
+
+
+def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
+    run = learn(data, Path("run"))
+    deep = replace(run.config.model, encoder=replace(run.config.model.encoder, depth=5))
+    config = replace(run.config, model=deep)
+    built = run.folder.job(config, None).model()
+    foreseen = foreseen_bytes(config, lambda shallow: run.folder.job(shallow, None))
+    assert foreseen == state_bytes(built, config.train)
+
+
+# What is left out is said
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"settings": (*SETTINGS, "pretrain=yes")}, "learning the texts first, about 3 times"),
+        ({}, "a trial whether to learn the texts first (about 20s), and doing so if it helps"),
+        ({"pretrain": False}, None),
+        ({"settings": (*SETTINGS, "model.frontend.kind=ngrams")}, None),
+    ],
+)
+def test_learning_the_texts_first_is_left_out_and_said(asked, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(planning, "tried_steps", lambda *_: iter([1.0]))
+    monkeypatch.setattr(planning, "validation_seconds", lambda *_: 0.0)
+    monkeypatch.setattr(planning, "checkpoint_seconds", lambda *_: 0.0)
+    data = write_reviews(tmp_path / "many.csv", count=601)
+    found = planned(data, **{"pretrain": True, "settings": SETTINGS} | asked)
+    notes = [note for note in found.notes if "texts" in note]
+    assert [said in note for note in notes] == ([True] if said else [])
+
+
+def test_the_baseline_is_timed_on_a_share_of_the_rows(data, monkeypatch):
+    run = learn(data, Path("run"))
+    seen = []
+
+    class Quick:
+        seconds = 2.0
+
+        @classmethod
+        def fit(cls, texts, labels, valid_texts, valid_labels, classes):
+            seen.append((len(texts), len(labels), len(valid_texts), classes))
+            return cls()
+
+    monkeypatch.setattr(timing, "NgramBaseline", Quick)
+    job = run.folder.job(run.config, run.folder.data)
+    rows = len(job.lengths("train"))
+    assert measured_baseline(job, guess=12.0) == 4 * 2.0
+    assert measured_baseline(job, guess=0.1) == 2.0
+    assert [counts[0] for counts in seen] == [-(-rows // 4), rows]
+
+
+# Time between steps
+
+
+@pytest.mark.parametrize("steps", [1, 7, 100, 101])
+@pytest.mark.parametrize("validate_every", [None, 3, 500])
+@pytest.mark.parametrize("save_every", [None, 2, 5])
+def test_validations_and_checkpoints_are_counted_as_the_loop_makes_them(
+    steps, validate_every, save_every
+):
+    config = TrainConfig(steps=steps, validate_every=validate_every, save_every=save_every)
+    plan = Plan(config, DataConfig(), Machine(*cpu()), 0)
+    for until in {1, steps // 2, steps}:
+        taken = range(1, until + 1)
+        assert validations(plan, until) == sum(map(plan.validates, taken))
+        assert checkpoints(plan, until) == sum(map(plan.saves, taken))
+    pace = Pace(1.0, 10.0, 100.0)
+    assert pace.validating(plan, 0, steps) == 10 * sum(map(plan.validates, range(1, steps + 1)))
+
+
+def cpu():
+    return torch.device("cpu"), torch.float32, False
+
+
+# Predicted against actual
+
+
+class Paced:
+    """Events of a training whose steps take two seconds each, by its own clock."""
+
+    def __init__(self, monkeypatch, job, plan, state):
+        self.now, self.plan, self.state = 0.0, plan, state
+        monkeypatch.setattr(prediction.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(prediction, "validation_seconds", self.validate)
+        self.watch = Watch(state, job, plan)
+
+    def validate(self, *_):
+        self.now += 3.0  # measuring takes time of its own, which is not the training's
+        return 10.0
+
+    def events(self, until):
+        for step in range(1, until + 1):
+            slow = 40.0 if step == 1 else 0.0
+            self.now += 2.0 + slow
+            self.state.progress.step, self.state.progress.seconds = step, self.now
+            if self.plan.reports(step):
+                yield Step(step, 1.0, 1e-3, 1.0, 100.0)
+            if self.plan.validates(step):
+                self.now += 12.0
+                yield Validation(step, {"accuracy": 0.5}, True)
+
+
+@pytest.fixture
+def paced(tmp_path, monkeypatch):
+    learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", "train.validate_every=none")
+    folder = RunFolder(tmp_path / "run")
+    config = folder.config()
+    job = folder.job(config, folder.data)
+    train = replace(config.train, steps=100, log_every=5)
+    plan = Plan(train, config.data, Machine(*cpu()), 0)
+    return Paced(monkeypatch, job, plan, State(job.model(), train))
+
+
+def test_the_first_steps_foretell_the_rest(paced):
+    list(paced.watch.follow(paced.events(100)))
+    found = paced.watch.compare()
+    assert (found.after, found.steps) == (20, 100)
+    # Spent so far: 20 steps, a slow start and a validation; then steps and validations foreseen.
+    assert found.seconds == pytest.approx(40 + 40 + 12 + 80 * 2 + 9 * 10, rel=0.2)
+    assert found.took_seconds == 200 + 40 + 10 * 12
+
+
+def test_a_training_that_stops_early_is_held_against_the_steps_it_took(paced):
+    list(paced.watch.follow(paced.events(50)))
+    assert paced.watch.compare().steps == 50
+    assert paced.watch.compare().seconds < 0.8 * (200 + 40 + 10 * 12)
+
+
+def test_a_training_too_short_to_foretell_says_nothing(paced, tmp_path):
+    list(paced.watch.follow(paced.events(15)))
+    paced.watch.tell(RunFolder(tmp_path / "run"), Display(quiet=True))
+    assert paced.watch.compare() is None
+    assert prediction_fact(RunFolder(tmp_path / "run")) == {}
+
+
+def test_the_comparison_is_said_and_stands_in_the_report(paced, tmp_path, capsys):
+    list(paced.watch.follow(paced.events(100)))
+    folder = RunFolder(tmp_path / "run")
+    paced.watch.tell(folder, Display())
+    said = capsys.readouterr().err
+    assert re.match(r"predicted \dm\d\ds, took 6m00s(; predicted \d+ MB, took \d+ MB)?\n", said)
+    assert prediction_fact(folder) == {"predicted": f"after 20 of 100 steps: {said.strip()}"}
+
+
+def test_a_training_that_is_watched_learns_the_same(tmp_path):
+    learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", "model.encoder.dropout=0.3")
+    folder = RunFolder(tmp_path / "run")
+    config = folder.config()
+    job = folder.job(config, folder.data)
+    plan = Plan(replace(config.train, steps=30), config.data, Machine(*cpu()), 0)
+    learned = []
+    for is_watched in (False, True):
+        state = State(fresh_model(job, 0), plan.train)
+        watch, events = Watch(state, job, plan), train(state, job, plan)
+        list(watch.follow(events) if is_watched else events)
+        learned.append(weights_of(state.model))
+        assert (watch.compare() is not None) == is_watched
+    assert same(*learned)

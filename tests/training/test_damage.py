@@ -1,0 +1,116 @@
+"""Damaged checkpoints: the one before is used, and what is wrong is said."""
+
+import json
+
+import pytest
+from jobs import First, fresh, plan_for, settings, some_rows, train_on
+
+from glassformer.errors import GlassformerError
+from glassformer.training.weights import weights_of
+
+
+@pytest.fixture
+def task():
+    rows = some_rows(13, First.symbols)
+    return First({"train": rows, "valid": rows[:5]}, settings())
+
+
+@pytest.fixture
+def plan(task, tmp_path):
+    plan = plan_for(task, tmp_path / "c", steps=6, save_every=1, validate_every=3, ema=0.5)
+    train_on(task, plan)
+    return plan
+
+
+def same(first, second):
+    return first.keys() == second.keys() and all(first[n].equal(second[n]) for n in first)
+
+
+def cut_off(path):
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def turn_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def write_nonsense(path):
+    path.write_text("{", encoding="utf-8")
+
+
+def write_a_list(path):
+    path.write_text("[]", encoding="utf-8")
+
+
+def write_a_strange_field(path):
+    path.write_text(json.dumps({"best": [], "files": {}, "stop": 1}), encoding="utf-8")
+
+
+def remove(path):
+    path.unlink()
+
+
+DAMAGE = {
+    "cut": ("model.safetensors", cut_off, "is damaged"),
+    "a bit": ("optimiser.safetensors", turn_a_bit, "is damaged"),
+    "average": ("average.safetensors", turn_a_bit, "is damaged"),
+    "missing": ("model.safetensors", remove, "is missing"),
+    "no json": ("state.json", write_nonsense, "not the state of a checkpoint (Expecting"),
+    "a list": ("state.json", write_a_list, "not the state of a checkpoint ("),
+    "strange": ("state.json", write_a_strange_field, "not the state of a checkpoint ("),
+    "no state": ("state.json", remove, "not the state of a checkpoint ("),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(kind, task, plan):
+    name, damage, said = DAMAGE[kind]
+    peace = fresh(task, plan)
+    peace.load(plan.checkpoints)
+    path = plan.checkpoints / "step-6" / name
+    damage(path)
+    state = fresh(task, plan)
+    assert state.load(plan.checkpoints)
+    assert state.progress.step == 5
+    (told,) = state.damaged
+    assert told.startswith(f"{path}: {said}")
+    assert "\n" not in told
+    assert not (plan.checkpoints / "step-6").exists()
+    train_on(task, plan, state)
+    assert same(weights_of(state.model), weights_of(peace.model))
+    assert same(state.useful, peace.useful)
+    assert state.progress.best == peace.progress.best
+
+
+def test_when_no_checkpoint_is_whole_it_says_so_and_removes_nothing(task, plan):
+    for home in plan.checkpoints.glob("step-*"):
+        cut_off(home / "model.safetensors")
+    before = sorted(plan.checkpoints.iterdir())
+    with pytest.raises(GlassformerError) as refused:
+        fresh(task, plan).load(plan.checkpoints)
+    message = str(refused.value)
+    assert message.startswith(f"{plan.checkpoints}: no checkpoint is whole (")
+    assert message.endswith("is damaged); remove the folder to train from the start")
+    assert sorted(plan.checkpoints.iterdir()) == before
+
+
+def test_a_best_checkpoint_that_is_gone_is_found_again(task, tmp_path, monkeypatch):
+    """Gone back to a time when another was the best: that one was removed since."""
+    scores = iter([0.5, 0.4, 0.9, 0.3, 0.9, 0.3])
+    monkeypatch.setattr(task, "score", lambda model, batches: {"accuracy": next(scores)})
+    plan = plan_for(task, tmp_path / "c", steps=4, save_every=1, validate_every=1)
+    train_on(task, plan)
+    assert {path.name for path in plan.checkpoints.glob("step-*")} == {"step-3", "step-4"}
+    home = plan.checkpoints / "step-2"
+    (plan.checkpoints / "step-4").rename(home)
+    state = json.loads((home / "state.json").read_text())
+    state |= {"step": 2, "best": [[0.5, 1]]}
+    (home / "state.json").write_text(json.dumps(state))
+    cut_off(plan.checkpoints / "step-3" / "model.safetensors")
+    again = fresh(task, plan)
+    assert again.load(plan.checkpoints)
+    assert again.progress.best == []
+    train_on(task, plan, again)
+    assert again.progress.best == [(0.9, 3)]

@@ -26,7 +26,9 @@ def test_a_twin_scores_as_its_model_and_leaves_it_alone():
         twin(samples, tokens, source=source, target=target),
         model(samples, tokens, source=source, target=target),
     )
-    assert not any(isinstance(part, nn.Linear) for part in twin.modules())
+    linear = [part for part in twin.modules() if isinstance(part, nn.Linear)]
+    assert all(isinstance(part, PackedLinear) for part in linear)
+    assert len(linear) == sum(isinstance(part, nn.Linear) for part in model.modules())
     assert not any(isinstance(part, PackedLinear) for part in model.modules())
     for name, weight in model.state_dict().items():
         assert torch.equal(weight, before[name])

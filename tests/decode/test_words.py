@@ -148,6 +148,26 @@ def test_no_run_of_tokens_comes_twice_not_even_from_the_prompt(config):
             assert all(runs.index(run) == at for at, run in enumerate(runs) if run in new)
 
 
+@each_method
+def test_what_is_asked_of_a_row_stays_with_it_when_others_leave(config):
+    """Rows leave at once, after three tokens and at the end; each is answered as if alone."""
+    config = replace(config, repetition=1.6, no_repeat=2)
+    asked = {
+        "limits": [1, 11, 3, LENGTH, 9],
+        "prefix": [(4,), (1, 2, 3, 4, 5), (), (2, 4, 6, 1, 3, 5), (6, 6)],
+        "before": [(1, 2), (3,), (), (5, 1, 5, 2), (2, 6)],
+        "seeds": [8, 6, 7, 5, 3],
+    }
+    if config.method == "beam":
+        asked["required"] = [[], [(3, 3)], [(6,)], [], [(5, 2), (1,)]]
+    together = answers(config, Request(end=END, **asked), end=-5.0)
+    for row in range(ROWS):
+        scorer = HashScorer(ROWS, V, end=-5.0)
+        scorer.first = scorer.first[row : row + 1]
+        own = {name: values[row : row + 1] for name, values in asked.items()}
+        assert decode(scorer, Request(end=END, **own), config) == [together[row]]
+
+
 @pytest.mark.parametrize(
     ("request_", "config", "complaint"),
     [

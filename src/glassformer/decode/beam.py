@@ -111,9 +111,8 @@ class Search:
             part = own[:, number * width : (number + 1) * width]
             self.groups[number], new = self._advanced(group, step, part, chosen)
             chosen.append(replace(new, parents=new.parents + number * width))
-        self.done = self.done | torch.stack([self._is_done(g, step + 1) for g in self.groups]).all(
-            0
-        )
+        done = [self._is_done(group, step + 1) for group in self.groups]
+        self.done = self.done | torch.stack(done).all(0)
         tokens, parents = (
             torch.cat([getattr(new, name) for new in chosen], 1) for name in ("tokens", "parents")
         )
@@ -126,9 +125,8 @@ class Search:
             ended = ended.beside(group.ended)
         same = (ended.tokens[:, :, None] == ended.tokens[:, None]).all(-1)  # (B, W, W)
         again = same.tril(-1).any(-1)
-        return replace(ended, total=ended.total.masked_fill(again, -torch.inf)).best(
-            self.config.best
-        )
+        once = replace(ended, total=ended.total.masked_fill(again, -torch.inf))
+        return once.best(self.config.best)
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         """Go on with these rows alone."""

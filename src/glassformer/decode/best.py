@@ -17,13 +17,15 @@ def top(
 ) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
     """The k best scores of each line, from the best down, and where they stand.
 
-    >>> top(torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    >>> scores, places = top(torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    >>> scores, places
     (tensor([5., 4.]), tensor([4, 2]))
     """
     size = scores.shape[-1]
     k = min(k, size)
     if scores.device.type != "cpu" or size < 2 * k * BLOCK:
-        return scores.topk(k)
+        values, places = scores.topk(k)
+        return values, places
     whole = size // BLOCK * BLOCK
     peaks = scores[..., :whole].unflatten(-1, (-1, BLOCK)).amax(-1)
     if whole < size:

@@ -98,7 +98,7 @@ class Ends:
         now[self.limits.expand(now.shape) == step + 1] = LENGTH
         if self.stops is not None:
             self.said[:, :, step] = tokens
-            for row, branch in alive.nonzero().tolist():
+            for row, branch in (alive & (tokens >= 0)).nonzero().tolist():
                 if self.stops.found(self.said[row, branch, : step + 1].tolist()):
                     now[row, branch] = STOP
         now[tokens == self.end] = END

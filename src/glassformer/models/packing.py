@@ -19,15 +19,15 @@ Model = TypeVar("Model", Transformer, LanguageModel)
 ROWS = 32  # what the layout is made for; other numbers are computed as well
 
 
-class PackedLinear(nn.Module):
-    """y = W x + b, with W laid out for a CPU."""
+class PackedLinear(nn.Linear):
+    """A linear layer that has its weight a second time, laid out for a CPU."""
 
-    def __init__(
-        self, weight: Float[Tensor, "out inside"], bias: Float[Tensor, " out"] | None = None
-    ) -> None:
-        super().__init__()
+    def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
+        nn.Module.__init__(self)
+        self.out_features, self.in_features = weight.shape
+        self.register_parameter("weight", weight)
+        self.register_parameter("bias", bias)
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
-        self.bias = None if bias is None else bias.detach()
 
     def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
@@ -49,14 +49,15 @@ def packed_twin(model: Model) -> Model:
     twin = cast(Model, _twin(model))
     if model.unembed is None:  # scores by the table of its tokens
         tokens = model.target if isinstance(model, Transformer) else model.tokens
-        twin.unembed = cast(nn.Linear, PackedLinear(tokens.table.weight))
+        twin.unembed = PackedLinear(cast(nn.Parameter, tokens.table.weight))
     return twin
 
 
 def _twin(module: nn.Module) -> nn.Module:
     """A copy of the tree of modules in which every linear layer is packed."""
     if isinstance(module, nn.Linear):
-        return PackedLinear(module.weight, module.bias)
+        weight, bias = cast(tuple[nn.Parameter, nn.Parameter | None], (module.weight, module.bias))
+        return PackedLinear(weight, bias)
     twin = copy.copy(module)
     twin._modules = {name: child and _twin(child) for name, child in module._modules.items()}
     return twin

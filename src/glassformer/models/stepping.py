@@ -112,13 +112,14 @@ class BranchingScorer:
         if self.prompt is not None:
             x, layout = self.tokens(self.prompt.tokens, self.prompt.layout)
             self.decoder(x, layout=layout, caches=caches)
-        return BranchingState(self, ancestry, caches, self.memory)
+        return BranchingState(ancestry, caches, self.memory)
 
     def step(
         self, tokens: Int[Tensor, "B W"], state: "BranchingState"
     ) -> tuple[Float[Tensor, "B W V"], "BranchingState"]:
         """Scores of the next token of every branch."""
-        return state.run(tokens), state
+        score = partial(self.score, state=state)
+        return score(tokens) if state.graph is None else state.graph(score, tokens), state
 
     def score(self, tokens: Int[Tensor, "B W"], state: "BranchingState") -> Float[Tensor, "B W V"]:
         """A step of the decoder, one token a branch, with keys and values written in place."""
@@ -129,32 +130,17 @@ class BranchingScorer:
         x = self.decoder.position.embed(x, at)
         for number, block in enumerate(self.decoder.blocks):
             memory = None if state.memory is None else state.memory[number]
-            x = self._through(cast(TransformerBlock, block), x, rows, state, number, memory)
+            look_around = partial(
+                look_back,
+                cast(MultiHeadAttention, block.attention),
+                position=self.decoder.position,
+                at=at,
+                cache=state.caches[number],
+                ancestry=state.ancestry,
+            )
+            x = through(cast(TransformerBlock, block), x, look_around, rows, memory)
         x = x if self.decoder.norm is None else self.decoder.norm(x, rows)
         return scored(x, self.tokens, self.unembed)
-
-    def _through(
-        self,
-        block: TransformerBlock,
-        x: Vectors,
-        rows: Layout,
-        state: "BranchingState",
-        number: int,
-        memory: Memory | None,
-    ) -> Vectors:
-        """The block's way, its self-attention through the branching cache."""
-        look_around = partial(
-            look_back,
-            cast(MultiHeadAttention, block.attention),
-            position=self.decoder.position,
-            cache=state.caches[number],
-            ancestry=state.ancestry,
-        )
-        x = block.attention_residual(x, look_around, rows)
-        if block.cross_attention is not None and block.cross_residual is not None:
-            look_across = partial(block.cross_attention, memory=memory, layout=rows)
-            x = block.cross_residual(x, look_across, rows)
-        return block.feedforward_residual(x, block.feedforward, rows)
 
 
 class BranchingState:
@@ -162,14 +148,12 @@ class BranchingState:
 
     def __init__(
         self,
-        scorer: BranchingScorer,
         ancestry: Ancestry,
         caches: list[BranchingCache],
         memory: Sequence[Memory] | None,
     ) -> None:
-        self.scorer, self.ancestry = scorer, ancestry
-        self.caches, self.memory = caches, memory
-        self.run = self._fresh_run()
+        self.ancestry, self.caches, self.memory = ancestry, caches, memory
+        self.graph = self._fresh_graph()
 
     def branched(self, parents: Int[Tensor, "B W"]) -> "BranchingState":
         self.ancestry.branch(parents)
@@ -181,13 +165,27 @@ class BranchingState:
             cache.keep(rows, self.ancestry.visible)
         if self.memory is not None:
             self.memory = [chosen_rows(memory, rows) for memory in self.memory]
-        self.run = self._fresh_run()
+        self.graph = self._fresh_graph()
         return self
 
-    def _fresh_run(self) -> Callable[[Int[Tensor, "B W"]], Float[Tensor, "B W V"]]:
-        """A step on this state: a graph where steps are captured, else as it is."""
-        step = partial(self.scorer.score, state=self)
-        return CapturedStep(step) if self.scorer.capture and self.scorer.first.is_cuda else step
+    def _fresh_graph(self) -> CapturedStep | None:
+        """Where steps are captured, room for one with the shapes of now."""
+        return CapturedStep() if self.ancestry.fixed and self.ancestry.seen.is_cuda else None
+
+
+def through(
+    block: TransformerBlock,
+    x: Vectors,
+    look_around: Callable[[Vectors], Vectors],
+    rows: Layout,
+    memory: Memory | None,
+) -> Vectors:
+    """The way of `TransformerBlock.forward`, with another way to look around."""
+    x = block.attention_residual(x, look_around, rows)
+    if block.cross_attention is not None and block.cross_residual is not None:
+        look_across = partial(block.cross_attention, memory=memory, layout=rows)
+        x = block.cross_residual(x, look_across, rows)
+    return block.feedforward_residual(x, block.feedforward, rows)
 
 
 def look_back(
@@ -195,11 +193,12 @@ def look_back(
     x: Float[Tensor, "B W D"],
     *,
     position: Position,
+    at: Layout,
     cache: BranchingCache,
     ancestry: Ancestry,
 ) -> Float[Tensor, "B W D"]:
     """Self-attention of the newest token of every branch, over its own ancestors alone."""
-    at, q, (k, v) = ancestry.place(), layer._queries(x), layer._keys_and_values(x)
+    q, (k, v) = layer._queries(x), layer._keys_and_values(x)
     q, k = position.turn(q, k, at)
     k, v = cache.write(k, v, ancestry)
     allowed = ancestry.table()

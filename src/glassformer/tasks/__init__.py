@@ -2,6 +2,7 @@
 
 classify    one label, or several, for a text
 pretrain    fill gaps in raw text
+translate   sequences to sequences: sentences, dates, words to sounds
 """
 
 from typing import Any
@@ -9,5 +10,10 @@ from typing import Any
 from glassformer.tasks.classify import Classify
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain import Pretrain
+from glassformer.tasks.translate import Translate
 
-JOBS: dict[str, type[Job[Any, Any, Any]]] = {"classify": Classify, "pretrain": Pretrain}
+JOBS: dict[str, type[Job[Any, Any, Any]]] = {
+    "classify": Classify,
+    "pretrain": Pretrain,
+    "translate": Translate,
+}

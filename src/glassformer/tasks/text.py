@@ -139,8 +139,10 @@ def index_texts(tokenizer: Tokenizer, samples: Samples, data: Path) -> Ragged:
     return Ragged.write(data / "tokens", token_rows(tokenizer, samples), np.int32)
 
 
-def token_rows(tokenizer: Tokenizer, samples: Samples) -> Iterator[Shaped[np.ndarray, " tokens"]]:
+def token_rows(
+    tokenizer: Tokenizer, samples: Samples, role: str = "text"
+) -> Iterator[Shaped[np.ndarray, " tokens"]]:
     """The tokens of every sample, tokenised in chunks."""
     for start in range(0, len(samples), CHUNK):
         stop = min(start + CHUNK, len(samples))
-        yield from tokenizer.encode([samples[row]["text"] for row in range(start, stop)])
+        yield from tokenizer.encode([samples[row][role] for row in range(start, stop)])

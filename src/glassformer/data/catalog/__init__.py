@@ -7,6 +7,7 @@ file with an `Entry` and list it in `CATALOG`.
 """
 
 from glassformer.data.catalog.cmudict import CMUDICT
+from glassformer.data.catalog.dates import DATES
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
 from glassformer.data.catalog.languages import LANGUAGES
@@ -30,7 +31,7 @@ def open_entry(name: str) -> Entry:
 CATALOG: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        *(LANGUAGES, IMDB, UNLABELLED, TREC, MR),
+        *(LANGUAGES, DATES, IMDB, UNLABELLED, TREC, MR),
         *MULTI30K,
         *TATOEBA,
         *(CMUDICT, AN4, FSDD, TINY_SHAKESPEARE, TANG_POETRY),

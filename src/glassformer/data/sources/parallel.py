@@ -114,18 +114,16 @@ def _lines(path: Path, encoding: str | None) -> Iterator[str]:
 def _uneven(source: Path, target: Path, encoding: str | None) -> GlassformerError:
     """The words for two files of different length."""
     counts = [array("L", map(len, _lines(path, encoding))) for path in (source, target)]
-    shorter, longer = sorted(
-        zip(counts, (source, target), strict=True), key=lambda one: len(one[0])
-    )
+    shorter = min(zip(counts, (source, target), strict=True), key=lambda side: len(side[0]))
     line = parting_line(*counts)
-    where = (
-        f"all of them seem to match, so {shorter[1].name} may be cut short"
+    advice = (
+        f"all of {shorter[1].name} seems to match, so it may be cut short; give it whole"
         if line > len(shorter[0])
-        else f"they seem to part at line {line}"
+        else f"they seem to part at line {line}; mend them there"
     )
     return GlassformerError(
-        f"{source}: has {len(counts[0]):,} lines and {target} has {len(counts[1]):,}, where each "
-        f"needs its translation; {where}; mend {longer[1].name} or {shorter[1].name} there"
+        f"{source}: {len(counts[0]):,} lines, but {target} has {len(counts[1]):,}, and each line "
+        f"needs its translation; {advice}"
     )
 
 

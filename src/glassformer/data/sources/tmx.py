@@ -28,7 +28,7 @@ def read_tmx(path: Path, encoding: str | None) -> Iterator[Row]:
             for unit in units.take():
                 number += 1
                 yield row_of(unit, str(path), number)
-    units.finish()
+    units.feed(b"", last=True)
 
 
 class _Units:
@@ -52,24 +52,19 @@ class _Units:
         self.unit: dict[str, str] = {}
         self.units: list[dict[str, str]] = []
 
-    def feed(self, chunk: bytes) -> None:
-        """Read on."""
+    def feed(self, chunk: bytes, *, last: bool = False) -> None:
+        """Read on; the last piece must end all that has begun."""
         try:
-            self.parser.Parse(chunk, False)
-        except (expat.ExpatError, LookupError, ValueError) as error:
+            self.parser.Parse(chunk, last)
+        except expat.ExpatError as error:
+            raise self._broken(expat.ErrorString(error.code)) from None
+        except (LookupError, ValueError) as error:  # an encoding that the parser cannot do
             raise self._broken(str(error)) from None
 
     def take(self) -> list[dict[str, str]]:
         """The units that ended since the last call."""
         found, self.units = self.units, []
         return found
-
-    def finish(self) -> None:
-        """Refuse a file that ends too early."""
-        try:
-            self.parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            raise self._broken(str(error)) from None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if not self.root:

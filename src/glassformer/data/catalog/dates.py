@@ -1,0 +1,126 @@
+"""Dates as people write them in many languages, to be written as ISO 8601: `4. März 2005`.
+
+Made from the Unicode locale data (CLDR) that ships with Babel, the same at every call. Each date is
+written in a few languages, and all its rows share the column `date`, so that a held-out date was
+never seen. A text that two dates share is left out, as is one that could be read in two ways.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from glassformer.data.catalog.date_forms import Form, forms_of
+from glassformer.data.catalog.entry import Entry
+from glassformer.data.rows import Row
+
+LANGUAGES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "bn": "Bangla",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "en": "English",
+    "es": "Spanish",
+    "et": "Estonian",
+    "eu": "Basque",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "id": "Indonesian",
+    "is": "Icelandic",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "lv": "Latvian",
+    "mr": "Marathi",
+    "nb": "Norwegian",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sv": "Swedish",
+    "ta": "Tamil",
+    "te": "Telugu",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+}
+FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
+DAYS = 9_000
+WAYS = 4  # in which each date is written
+SHOUTED, WHISPERED = 0.05, 0.05  # shares of texts in capitals, and without them
+DOTTED = "tr"  # where capital and small letters do not pair as elsewhere
+
+
+def rows() -> Iterator[Row]:
+    """Dates and their ISO form, in a random order of dates."""
+    found, _ = written()
+    for number, values in enumerate(found, start=1):
+        yield Row(values, "dates", number)
+
+
+def written() -> tuple[list[dict[str, str]], Counter[str]]:
+    """The columns of all rows, and what was left out, by reason."""
+    dice = random.Random(0)
+    forms = {code: forms_of(code) for code in LANGUAGES}
+    days = dice.sample(range((LAST - FIRST).days + 1), DAYS)
+    left_out: Counter[str] = Counter()
+    drafts: list[tuple[str, str, str]] = []
+    for day in (FIRST + timedelta(days=number) for number in days):
+        for code in dice.sample(sorted(LANGUAGES), WAYS):
+            form = dice.choice(forms[code])
+            text = said(day, form, code, dice)
+            if form.is_clear(day):
+                drafts.append((text, day.isoformat(), LANGUAGES[code]))
+            else:
+                left_out["could be another date"] += 1
+    meanings: defaultdict[str, set[str]] = defaultdict(set)
+    for text, iso, _ in drafts:
+        meanings[text].add(iso)
+    found: dict[str, dict[str, str]] = {}
+    for text, iso, language in drafts:
+        if len(meanings[text]) > 1:
+            left_out["two dates in one text"] += 1
+        elif text in found:
+            left_out["the same in two languages"] += 1
+        else:
+            found[text] = {
+                "source": text,
+                "target": iso,
+                "language": language,
+                "date": iso,
+                "split": "",
+            }
+    return list(found.values()), left_out
+
+
+def said(day: date, form: Form, code: str, dice: random.Random) -> str:
+    """A date in a form, at times in capitals or without them."""
+    text, chance = form.write(day), dice.random()
+    if code == DOTTED or chance >= SHOUTED + WHISPERED:
+        return text
+    return text.upper() if chance < SHOUTED else text.lower()
+
+
+DATES = Entry(
+    name="dates",
+    what="dates as written in 43 languages, to ISO 8601; on board, made from Babel",
+    licence="Unicode License v3 (CLDR)",
+    source="https://cldr.unicode.org, through https://babel.pocoo.org",
+    rows=rows,
+    group="date",
+)

@@ -1,0 +1,72 @@
+"""Batches of pairs: what is read, what is written so far, and what comes next."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.tasks.text import Row, text_batch
+
+Meant = tuple[tuple[str, ...], ...]
+TokenIds = Int[Tensor, "B T"] | Int[Tensor, " N"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairBatch:
+    """Rows of two sides, packed or padded.
+
+    Attributes:
+        source, reads: What is read, and its layout.
+        told, writes: What is written, without its last token, and its layout (teacher forcing).
+        truth: (N,) the next token at each real place of `told`, as one line.
+        owners: The row of the part that each row is.
+        meant: The right answers of each row as texts, one or several; none while training.
+    """
+
+    source: TokenIds
+    reads: Layout
+    told: TokenIds
+    writes: Layout
+    truth: Int[Tensor, " next"]
+    owners: Int[Tensor, " rows"]
+    meant: Meant = ()
+
+    @property
+    def tokens(self) -> int:
+        """How many there are on both sides, without padding."""
+        assert self.reads.tokens is not None
+        assert self.writes.tokens is not None
+        return self.reads.tokens + self.writes.tokens
+
+    def to(self, device: torch.device) -> "PairBatch":
+        """The same on another device."""
+        return PairBatch(
+            self.source.to(device, non_blocking=True),
+            self.reads.to(device),
+            self.told.to(device, non_blocking=True),
+            self.writes.to(device),
+            self.truth.to(device, non_blocking=True),
+            self.owners.to(device, non_blocking=True),
+            self.meant,
+        )
+
+
+def pair_batch(
+    sources: list[Row],
+    targets: list[Row],
+    owners: Row,
+    meant: Meant = (),
+    *,
+    start: int,
+    end: int,
+    packed: bool,
+) -> PairBatch:
+    """Rows of tokens as a batch; targets come without start and end."""
+    source, reads = text_batch(sources, packed=packed)
+    told, writes = text_batch([np.append([start], row) for row in targets], packed=packed)
+    truth = np.concatenate([np.append(row, [end]) for row in targets]).astype(np.int64)
+    numbers = torch.from_numpy(truth), torch.from_numpy(owners)
+    return PairBatch(source, reads, told, writes, *numbers, meant)

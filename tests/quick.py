@@ -6,14 +6,14 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from glassformer.runs import log, reporting
+from glassformer.runs import log, reporters
 
 
 @contextmanager
 def quickly() -> Iterator[None]:
     """Without the baseline and TensorBoard, which take seconds to import and have their tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporting, "baseline", lambda job, part, notes: ("", None))
+        patch.setattr(reporters, "baseline", lambda job, part, notes: ("", None))
         patch.setattr(log, "open_board", lambda folder, step: None)
         torch.set_num_threads(1)
         yield

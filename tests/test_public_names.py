@@ -12,6 +12,7 @@ import glassformer
 
 NAMES = [
     "Cache",
+    "Estimate",
     "FixedCache",
     "GlassformerError",
     "GrowingCache",

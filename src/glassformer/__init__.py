@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         build_masked_model as build_masked_model,
         build_transformer as build_transformer,
     )
+    from glassformer.runs.estimate import Estimate as Estimate
     from glassformer.runs.examining import doctor as doctor
     from glassformer.runs.planning import plan as plan
     from glassformer.runs.run import Run as Run
@@ -88,6 +89,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "build_masked_model",
         "build_transformer",
     ),
+    "glassformer.runs.estimate": ("Estimate",),
     "glassformer.runs.examining": ("doctor",),
     "glassformer.runs.planning": ("plan",),
     "glassformer.runs.run": ("Run",),

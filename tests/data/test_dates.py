@@ -8,17 +8,19 @@ from datetime import date
 import pytest
 
 from glassformer.config import DataConfig
-from glassformer.data.catalog import open_entry
+from glassformer.data.catalog import dates, open_entry
 from glassformer.data.catalog.date_forms import ZEROS, forms_of
 from glassformer.data.catalog.dates import DAYS, LANGUAGES, WAYS, written
 from glassformer.data.intake import take_in
 from glassformer.data.samples import PARTS
 from glassformer.errors import GlassformerError
 
+FEWER = 1511  # dates than there are, for speed
+
 
 @pytest.fixture(scope="module")
 def made():
-    return written()
+    return written(FEWER)
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +30,11 @@ def forms():
 
 def test_there_are_rows_enough_in_every_language(made):
     rows, _ = made
-    assert 20_000 < len(rows) < 40_000
+    assert 20_000 < len(rows) / FEWER * DAYS < 40_000
     counts = collections.Counter(row["language"] for row in rows)
     assert counts.keys() == {*LANGUAGES.values()}
     assert len(counts) >= 25
-    assert min(counts.values()) > 400
+    assert min(counts.values()) > 60
 
 
 def test_targets_are_days_from_1900_to_2099(made):
@@ -46,22 +48,24 @@ def test_targets_are_days_from_1900_to_2099(made):
 def test_a_text_means_one_date_and_what_does_not_is_counted(made):
     rows, left_out = made
     assert len({row["source"] for row in rows}) == len(rows)
-    assert len(rows) + left_out.total() == DAYS * WAYS
-    assert left_out["could be another date"] > 1000
+    assert len(rows) + left_out.total() == FEWER * WAYS
+    assert left_out["could be another date"] > 100
 
 
-def test_it_is_the_same_at_every_call(made):
+def test_it_is_the_same_at_every_call(monkeypatch):
+    monkeypatch.setattr(dates, "DAYS", 211)
     rows = list(open_entry("dates").rows())
-    assert [dict(row.values) for row in rows] == made[0]
+    assert [dict(row.values) for row in rows] == written(211)[0]
     assert rows[6].where == "dates row 7"
 
 
-def test_a_date_that_is_held_out_is_never_seen(made, tmp_path):
+def test_a_date_that_is_held_out_is_never_seen(monkeypatch, tmp_path):
+    monkeypatch.setattr(dates, "DAYS", 499)
     samples, taken = take_in(DataConfig(files=("dates",)), ("source", "target"), tmp_path)
     days = [{*samples.texts(part, "target")} for part in PARTS]
     assert len(days[0] | days[1] | days[2]) == sum(map(len, days))
-    assert min(taken.counts.values()) > 2000
-    assert sum(taken.counts.values()) == len(made[0])
+    assert min(taken.counts.values()) > 100
+    assert sum(taken.counts.values()) == len(written(499)[0])
     assert not taken.skipped
 
 
@@ -81,10 +85,10 @@ def test_numbers_that_could_change_places_are_no_form(forms):
 def test_no_two_months_are_written_alike_in_any_language(forms):
     meanings = collections.defaultdict(set)
     for month in range(1, 13):
-        for day in (date(2005, month, 3), date(2005, month, 14)):
-            for form in (form for some in forms.values() for form in some if form.is_clear(day)):
-                meanings[form.write(day).casefold()].add(day)
-    assert len(meanings) > 5000
+        day = date(2005, month, 14)
+        for form in (form for some in forms.values() for form in some):
+            meanings[form.write(day).casefold()].add(day)
+    assert len(meanings) > 4000
     assert not {text: days for text, days in meanings.items() if len(days) > 1}
 
 
@@ -124,8 +128,8 @@ def test_every_form_tells_the_whole_year(forms):
 def test_rows_come_in_many_scripts_digits_and_cases(made):
     texts = [row["source"] for row in made[0]]
     for zero in ZEROS.values():
-        assert sum(any(zero <= c <= chr(ord(zero) + 9) for c in text) for text in texts) > 100
-    assert sum(text.isupper() for text in texts) > 500
+        assert sum(any(zero <= c <= chr(ord(zero) + 9) for c in text) for text in texts) > 20
+    assert sum(text.isupper() for text in texts) > 100
     assert not any(unicodedata.category(c) == "Cf" for text in texts for c in text)
     assert all(text == " ".join(text.split(" ")) for text in texts)
 
@@ -138,6 +142,7 @@ def test_dates_without_babel_say_what_to_install(monkeypatch):
             raise ImportError(name)
         return real(name, *rest)
 
+    forms_of.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without_babel)
     with pytest.raises(GlassformerError, match=r"pip install 'glassformer\[embedded\]'"):
         next(open_entry("dates").rows())

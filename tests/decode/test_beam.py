@@ -115,10 +115,11 @@ def test_scores_are_the_models_own():
                 torch.testing.assert_close([score for _, score in best], line.topk(3)[0].tolist())
 
 
-def test_rows_are_searched_as_if_alone():
+@pytest.mark.parametrize("stopping", ["exact", "soon"])
+def test_rows_are_searched_as_if_alone(stopping):
     """Whenever others leave the batch, and whatever the limits of others are."""
     rows, limits = 7, [3, 9, 5, 9, 1, 7, 4]
-    config = beam_of(3, length=9, penalty="average")
+    config = beam_of(3, length=9, penalty="average", stopping=stopping)
     alone = []
     for row in range(rows):
         scorer = HashScorer(rows, 9, end=1.0)
@@ -165,7 +166,7 @@ def test_diversity_does_not_enter_the_scores():
 
 
 def test_every_penalty_only_grows_or_only_falls():
-    """What `reachable` relies on."""
+    """What `Ranking.reachable` relies on."""
     lengths = torch.arange(1, 99)
     for penalty in PENALTIES.values():
         for strength in (-1.5, -0.3, 0.0, 0.3, 1.5):

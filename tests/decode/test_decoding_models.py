@@ -22,6 +22,7 @@ from glassformer.config.decoding import (
 from glassformer.core.layout import Layout
 from glassformer.decode import METHODS, Request, decode
 from glassformer.decode.penalties import PENALTIES
+from glassformer.errors import GlassformerError
 from glassformer.models.stepping import continuing, translating
 
 LENGTHS, LIMITS, SEEDS = (5, 2, 7, 3), [4, 8, 6, 8], [3, 1, 4, 1]
@@ -97,6 +98,12 @@ def test_writing_ends_where_learned_positions_do():
     (found,) = decode(continuing(model, [[3] * 5]), Request(end=END), config)[0]
     assert len(found.tokens) == 32 - 4
     assert found.reason == "length"
+
+
+def test_a_prompt_that_fills_all_positions_is_refused():
+    scorer = continuing(language_model(position="learned"), [[3] * 33])
+    with pytest.raises(GlassformerError, match="no room left to write in; shorten the prompt"):
+        decode(scorer, Request(end=END))
 
 
 def test_the_literal_lists_name_exactly_what_there_is():

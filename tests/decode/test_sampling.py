@@ -6,7 +6,7 @@ import pytest
 import torch
 from small_scorers import END, HashScorer
 
-from glassformer.config.decoding import DecodeConfig, SampleConfig
+from glassformer.config import BeamConfig, DecodeConfig, SampleConfig
 from glassformer.decode import Request, decode, noise
 from glassformer.errors import GlassformerError
 
@@ -129,6 +129,12 @@ def test_greedy_says_the_likeliest_and_scores_it():
         (lambda: DecodeConfig(repetition=0.0), r"repetition must be above 0, got 0"),
         (lambda: DecodeConfig(no_repeat=-1), r"no_repeat must be 0 or more, got -1"),
         (lambda: DecodeConfig(stop=("",)), r"decode.stop has an empty text"),
+        (lambda: DecodeConfig(max_length=0), r"decode.max_length must be at least 1, got 0"),
+        (lambda: BeamConfig(width=4, groups=3), r"width 4 does not fall into 3 equal groups"),
+        (lambda: BeamConfig(width=0), r"decode.beam.width must be at least 1, got 0"),
+        (lambda: BeamConfig(diversity=-0.5), r"diversity must be 0 or more, got -0.5"),
+        (lambda: BeamConfig(penalty="gmnt"), r"unknown decode.beam.penalty 'gmnt'; did you mean"),
+        (lambda: BeamConfig(stopping="late"), r"unknown decode.beam.stopping 'late'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make, complaint):

@@ -1,5 +1,7 @@
 """Models step by step: every branch scores what the whole model scores without a cache."""
 
+import gc
+import weakref
 from functools import partial
 
 import pytest
@@ -145,6 +147,20 @@ def test_branches_share_their_source_and_prompt():
     reader = continuing(language_model(), prompts())
     state = reader.begin(7, STEPS)
     assert state.ancestry.used == max(LENGTHS) - 1  # one slot a token, not one a branch
+
+
+@torch.no_grad()
+def test_a_state_is_gone_with_its_last_name():
+    """Without waiting for the garbage collector: it holds most of the memory."""
+    scorer = continuing(language_model(), prompts())
+    state = scorer.begin(2, STEPS)
+    _, state = scorer.step(scorer.first[:, None].expand(-1, 2), state)
+    alive = weakref.ref(state.caches[0])
+    gc.disable()
+    del state
+    gone = alive() is None
+    gc.enable()
+    assert gone
 
 
 def test_the_mask_shows_each_branch_its_ancestors():

@@ -8,7 +8,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.errors_in_units import character_errors, exact, word_errors, wrong
+from glassformer.metrics.error_rates import character_errors, exact, word_errors, wrong
 from glassformer.metrics.measured import References
 from glassformer.metrics.sacre import bleu, chrf, ter, tokenization_for
 from glassformer.metrics.translation import (

@@ -60,6 +60,8 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
         console.print(f"left out: {count:,} rows with {reason}", markup=False)
     if found.trained_on:
         console.print(f"{found.trained_on:,} of the texts it was trained on: the scores flatter it")
+    for note in found.notes:
+        console.print(note, markup=False, soft_wrap=True)
     if found.comparison is not None and other is not None:
         for score, comparison in found.comparison.items():
             line = f"{score}, {name} minus {other.folder.path.name}: {comparison}"
@@ -86,9 +88,9 @@ def print_table(table: Table) -> None:
 def row_table(table: Mapping[str, Any]) -> Table:
     """A table of the report, each text cut to fit."""
     shown = Table(*(name.strip() for name in table["header"]), title=table["title"])
-    for text, *cells in table["rows"]:
+    for cells in table["rows"]:
         said = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
-        shown.add_row(escape(text[:60] + ("…" if len(text) > 60 else "")), *map(escape, said))
+        shown.add_row(*(escape(text[:60] + ("…" if len(text) > 60 else "")) for text in said))
     return shown
 
 
@@ -113,20 +115,3 @@ def list_recipes(recipes: list[Recipe]) -> None:
         cells = recipe.name, recipe.what, score, found.machine if found else ""
         table.add_row(*map(escape, cells))
     print_table(table)
-
-
-def show_verdict(recipe: Recipe, run: Run) -> None:
-    """Whether the score is the one the recipe claims."""
-    claimed = recipe.result
-    if claimed is None:
-        return
-    ours = next(iter(run.report["scores"].values()))[claimed.score]
-    agrees = ours["low"] <= claimed.high and claimed.low <= ours["high"]
-    said = "agrees with" if agrees else "differs from"
-    Console(highlight=False).print(
-        f"{claimed.score} {ours['value']:.4f} {said} the {claimed.value:.4f} "
-        f"[{claimed.low:.4f}, {claimed.high:.4f}] measured at {claimed.commit} "
-        f"on {claimed.machine}",
-        markup=False,
-        soft_wrap=True,
-    )

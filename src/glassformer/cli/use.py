@@ -1,25 +1,26 @@
 """`glassformer predict` and `evaluate`: using a run."""
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glassformer.config.training import DEVICE_NAMES
+from glassformer.config.values import Values, laid_over, parse_setting
 from glassformer.errors import GlassformerError, printable
 
 if TYPE_CHECKING:
+    from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
-    from glassformer.tasks.job import Prediction
+    from glassformer.tasks.wish import Wish
 
 AT_ONCE = 1 << 16  # bytes taken from standard input before answering
 MOST_BYTES = 1 << 24
-TOGETHER = 256  # texts of a file that are answered together
 
 Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
@@ -34,6 +35,28 @@ def predict(
     abstain: Annotated[
         float | None, typer.Option(min=0, max=1, help="No answer below this confidence.")
     ] = None,
+    alternatives: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="N other answers, with their scores.")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="The log-probability of every token.")
+    ] = False,
+    align: Annotated[
+        bool, typer.Option("--align", help="What each word of the answer looked at.")
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="F.png", help="Draw that for one text; .svg, .pdf too.")
+    ] = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Answers begin with it.")] = "",
+    required: Annotated[
+        list[str], typer.Option("--with", metavar="WORD", help="Answers have it; may repeat.")
+    ] = [],  # noqa: B006
+    forbidden: Annotated[
+        list[str], typer.Option("--without", metavar="WORD", help="No answer has it; may repeat.")
+    ] = [],  # noqa: B006
+    settings: Annotated[
+        list[str], typer.Option("--set", metavar="decode.key=value", help="How answers are found.")
+    ] = [],  # noqa: B006
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
 ) -> None:
@@ -41,29 +64,76 @@ def predict(
 
     Example: glassformer predict runs/reviews "What a film"
     """
+    if picture is not None and (len(inputs) != 1 or inputs[0].startswith("@")):
+        raise typer.BadParameter("--picture draws one text; give one INPUT, and no file")
+    from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
+    from glassformer.tasks.wish import Wish
 
     loaded = Run(run, device=device)
-    _ = loaded.model  # what is wrong with it shows before anybody types
-    chunks = _given(inputs, loaded) if inputs else _from_stdin()
+    shown = Show(
+        abstain=abstain,
+        scores=scores,
+        align=align or picture is not None,
+        picture=picture,
+        as_json=as_json,
+    )
+    wish = Wish(
+        decode=_of_decoding(settings),
+        alternatives=alternatives,
+        prefix=prefix,
+        required=tuple(required),
+        forbidden=tuple(forbidden),
+    )
+    writes = wish != Wish() or shown.scores or shown.align
+    if writes:
+        loaded.job.as_wished(wish)  # what it cannot do, and what is wrong with it,
+    shown.prepare(loaded)
+    _ = loaded.model  # shows before anybody types
+    answer = partial(_answer, loaded, wish if writes else None, shown)
+    if not inputs and sys.stdin.isatty():
+        _talk(answer)
+        return
     try:
-        for texts in chunks:
-            for text, found in zip(texts, loaded.predict_each(texts), strict=True):
-                print(_line(text, found, abstain, as_json))
-            sys.stdout.flush()
+        for texts in _given(inputs, loaded) if inputs else _from_stdin():
+            answer(texts)
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _line(text: str, found: "Prediction", abstain: float | None, as_json: bool) -> str:
-    """One answer; below the confidence asked for it is none."""
-    unsure = abstain is not None and found.confidence < abstain
-    if not as_json:
-        return f"{'?' if unsure else printable(found.text)}\t{found.confidence:.3f}"
-    values: dict[str, Any] = {"input": text, **found.as_values()}
-    if abstain is not None:
-        values |= {"abstained": unsure} | ({"prediction": None} if unsure else {})
-    return json.dumps(values, ensure_ascii=False)
+def _answer(run: "Run", wish: "Wish | None", shown: "Show", texts: Iterable[str]) -> None:
+    """Answer texts in order; the run takes some ahead, to answer those of one length together."""
+    asked, said = tee(texts)
+    for text, found in zip(said, run.predict_each(asked, wish), strict=True):
+        shown.show(run, text, found)
+
+
+def _talk(answer: Callable[[Iterable[str]], None]) -> None:
+    """Answer what is typed, a line at a time; a line that cannot be answered ends nothing."""
+    print("One text a line; end with Ctrl-D.", file=sys.stderr)
+    prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
+    while True:
+        try:
+            answer([_unicode(input(prompt), "this line")])
+        except EOFError:
+            print(file=sys.stderr)
+            return
+        except GlassformerError as error:
+            print(f"glassformer: {printable(str(error))}", file=sys.stderr)
+
+
+def _of_decoding(settings: Iterable[str]) -> Values:
+    """The settings of decoding, the only ones that a trained run can be told anew."""
+    values: Values = {}
+    for setting in settings:
+        parsed = parse_setting(setting)
+        if not isinstance(parsed.get("decode"), dict):
+            raise GlassformerError(
+                f"--set {setting}: a trained run takes settings of decoding alone; "
+                f"write for example --set decode.beam.width=8"
+            )
+        values = laid_over(values, parsed["decode"])
+    return values
 
 
 def evaluate(
@@ -93,15 +163,20 @@ def evaluate(
     show_evaluation(found, ours, other, as_json=as_json)
 
 
-def _given(inputs: Iterable[str], run: "Run") -> Iterator[list[str]]:
-    """The texts of the command line, those of files in pieces."""
+def _given(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[str]]:
+    """The texts of the command line, those of a file together."""
     for number, given in enumerate(inputs, start=1):
         if given.startswith("@") and given != "@":
-            yield from _in_pieces(_from_file(Path(given[1:]), run))
-        elif given.isascii() or given.encode(errors="ignore").decode() == given:
-            yield [given]
+            yield _from_file(Path(given[1:]), run)
         else:
-            raise GlassformerError(f"text {number} is not UTF-8; send it as UTF-8, or as a file")
+            yield [_unicode(given, f"text {number}")]
+
+
+def _unicode(text: str, name: str) -> str:
+    """The text, refused where bytes that are no UTF-8 came in with it."""
+    if text.isascii() or text.encode(errors="ignore").decode() == text:
+        return text
+    raise GlassformerError(f"{name} is not UTF-8; send it as UTF-8, or as a file")
 
 
 def _from_file(path: Path, run: "Run") -> Iterator[str]:
@@ -125,15 +200,8 @@ def _from_file(path: Path, run: "Run") -> Iterator[str]:
         yield line.rstrip("\r\n")
 
 
-def _in_pieces(texts: Iterator[str]) -> Iterator[list[str]]:
-    while piece := list(islice(texts, TOGETHER)):
-        yield piece
-
-
 def _from_stdin() -> Iterator[list[str]]:
     """Whole lines as they arrive, so that a slow pipe is answered at once."""
-    if sys.stdin.isatty():
-        print("One text a line; end with Ctrl-D.", file=sys.stderr)
     handle, name = sys.stdin.fileno(), "standard input"
     rest, number = b"", 0
     while piece := os.read(handle, AT_ONCE):

@@ -32,10 +32,11 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     ),
     "target": (
         *("target", "tgt", "trg", "target_text", "target_sentence", "tgt_text", "sentence2"),
-        *("output", "output_text", "to", "translation", "translated", "answer"),
-        *("译文", "翻译", "目标", "ziel", "перевод"),
+        *("output", "output_text", "translation", "translated", "answer"),
+        *("译文", "翻译", "目标", "ziel", "перевод", "to"),
     ),
     "references": ("references", "refs"),
+    "to": ("to", "target_language", "target_lang", "tgt_lang", "目标语言"),  # where there are many
     "split": ("split", "partition", "subset", "划分"),
     "group": (),  # only ever given: nobody can guess what belongs together
 }

@@ -2,7 +2,7 @@
 
 At each step every way of a row is followed by every token; of all that, the best go on. Those that
 end are put aside and compared by their score over a penalty for their length. A row is done when
-none that goes on can end better than the worst of the W put aside (`penalties.reachable`).
+none that goes on can end better than the worst of the W put aside (`Ranking.reachable`).
 
 Ways may be in groups, which choose one after another: a token costs extra for each way of an
 earlier group that has just chosen it, which does not enter its score. Vijayakumar et al., 2016.
@@ -20,7 +20,7 @@ from torch import Tensor
 from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.best import top
 from glassformer.decode.paths import END, GOES_ON, LENGTH, STOP, Hypothesis, Paths
-from glassformer.decode.penalties import ranked, reachable
+from glassformer.decode.penalties import Ranking
 from glassformer.decode.request import Request, checked_limits
 from glassformer.decode.required import required_of
 from glassformer.decode.rows import Rows
@@ -92,7 +92,7 @@ class Search:
         self.limits = torch.tensor(limits, device=device)[:, None]  # (B, 1)
         self.rules = rules_of(request, config, rows, device)
         self.required = required_of(request, self.limits, device)
-        self.stops = stops_of(request, config)
+        self.stops, self.ranking = stops_of(request, config), Ranking(beam, max(limits), device)
         size = (rows, beam.width // beam.groups, max(limits), config.alternatives, device)
         self.groups = []
         for _ in range(beam.groups):
@@ -145,16 +145,20 @@ class Search:
         if self.required is not None:
             ruled = self.required.ruled(ruled, said, self.end)
         ways = self._candidates(live.total, ruled, said, earlier)
-        written = live.picked(ways.parents)
-        written.write(step, ways.tokens, own, ways.parents)
-        over, reasons = self._over(written, ways, step + 1)
+        reasons = self._reasons(said, ways)
         # Those behind the first `width` are only there to take the place of ways that ended.
-        first = torch.arange(ways.tokens.shape[1], device=over.device) < width
-        ended = self._put_aside(group.ended, written, ways.total, over & first, step + 1, reasons)
+        first = Candidates(
+            parents=ways.parents[:, :width],
+            tokens=ways.tokens[:, :width],
+            total=ways.total[:, :width],
+        )
+        ended = self._put_aside(group, step, own, first, reasons[:, :width])
+        over = reasons != GOES_ON
         go_on = over.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
         new = ways.picked(go_on)
         total = new.total.masked_fill(over.gather(1, go_on), -torch.inf)
-        return Group(live=replace(written.picked(go_on), total=total), ended=ended), new
+        live = replace(_written(live, step, own, new), total=total)
+        return Group(live=live, ended=ended), new
 
     def _candidates(
         self,
@@ -185,32 +189,47 @@ class Search:
         return every.picked(order[:, : 2 * width])
 
     def _put_aside(
-        self, ended: Paths, paths: Paths, total: Tensor, which: Tensor, length: int, reasons: Tensor
+        self,
+        group: Group,
+        step: int,
+        own: Float[Tensor, "B w V"],
+        ways: Candidates,
+        reasons: Int[Tensor, "B w"],
     ) -> Paths:
-        """The best of those that ended before and of these; a row that is done takes no more."""
-        lengths = torch.full_like(paths.lengths, length)
-        score = ranked(total, lengths, self.config.beam)
-        score = score.masked_fill(~which | self.done[:, None], -torch.inf)
+        """The best that ended, with those of these ways that do; a row that is done takes none."""
+        over = (reasons != GOES_ON) & ~self.done[:, None]
+        if over.device.type == "cpu" and not over.any():  # where asking costs nothing
+            return group.ended
+        paths = _written(group.live, step, own, ways)
+        lengths = torch.full_like(paths.lengths, step + 1)
+        score = self.ranking.scores(ways.total, step + 1).masked_fill(~over, -torch.inf)
         new = replace(paths, total=score, lengths=lengths, reasons=reasons)
-        return ended.beside(new).best(ended.total.shape[1])
+        return group.ended.beside(new).best(group.ended.total.shape[1])
 
     def _is_done(self, group: Group, length: int) -> Bool[Tensor, " B"]:
         """Whether none that goes on can end better than the worst that is kept."""
-        hope = reachable(group.live.total, length, self.limits, self.config.beam)
+        hope = self.ranking.reachable(group.live.total, length, self.limits)
         return hope.amax(1) <= group.ended.total.amin(1)
 
-    def _over(
-        self, written: Paths, ways: Candidates, length: int
-    ) -> tuple[Bool[Tensor, "B n"], Int[Tensor, "B n"]]:
-        """Which ways end with their newest token, and why."""
+    def _reasons(self, said: Int[Tensor, "B w t"], ways: Candidates) -> Int[Tensor, "B n"]:
+        """Why each way ends with its newest token, or that it goes on."""
+        length = said.shape[-1] + 1
         reasons = torch.full_like(ways.tokens, GOES_ON)
         reasons = reasons.masked_fill(self.limits == length, LENGTH)
         if self.stops is not None:
-            tails = written.tokens[:, :, max(0, length - self.stops.window) : length].tolist()
-            found = [[self.stops.found(tokens) for tokens in row] for row in tails]
+            row = torch.arange(len(said), device=said.device)[:, None]
+            tails = said[row, ways.parents, max(0, length - self.stops.window) :]
+            tails = torch.cat([tails, ways.tokens[..., None]], -1)
+            found = [[self.stops.found(tokens) for tokens in row] for row in tails.tolist()]
             reasons = reasons.masked_fill(torch.tensor(found, device=reasons.device), STOP)
-        reasons = reasons.masked_fill(ways.tokens == self.end, END)
-        return reasons != GOES_ON, reasons
+        return reasons.masked_fill(ways.tokens == self.end, END)
+
+
+def _written(live: Paths, step: int, own: Float[Tensor, "B w V"], ways: Candidates) -> Paths:
+    """The paths that these ways make."""
+    paths = live.picked(ways.parents)
+    paths.write(step, ways.tokens, own, ways.parents)
+    return paths
 
 
 def _counts(earlier: list[Candidates], scores: Float[Tensor, "B w V"]) -> Float[Tensor, "B 1 V"]:

@@ -41,24 +41,36 @@ PENALTIES: dict[str, Callable[[Lengths, float], Float[Tensor, "*rows"]]] = {
 }
 
 
-def ranked(
-    total: Float[Tensor, "B W"], lengths: Int[Tensor, "B w"], config: BeamConfig
-) -> Float[Tensor, "B W"]:
-    """The scores that finished hypotheses of these lengths are compared by."""
-    return total / PENALTIES[config.penalty](lengths, config.strength)
+class Ranking:
+    """Scores by which hypotheses of different lengths are compared.
 
+    Divisors are computed once for all lengths, so that equal sums of equal lengths score the same
+    wherever they stand in a batch: the power of a number may differ by a bit from place to place.
 
-def reachable(
-    total: Float[Tensor, "B W"], length: int, limits: Int[Tensor, "B 1"], config: BeamConfig
-) -> Float[Tensor, "B W"]:
-    """The best score that a path of this length can still end with.
-
-    No token adds to a sum of log-probabilities, so the best that can happen is that it stays as it
-    is, and that the path ends where the penalty is kindest: as late as it may, or at once.
+    Args:
+        longest: The most tokens of any row.
     """
-    if config.stopping == "soon":
-        return ranked(total, torch.full_like(limits, length), config)
-    return torch.maximum(
-        ranked(total, limits.clamp(min=length + 1), config),
-        ranked(total, torch.full_like(limits, length + 1), config),
-    )
+
+    def __init__(self, config: BeamConfig, longest: int, device: torch.device) -> None:
+        lengths = torch.arange(1, longest + 2, device=device)
+        self.soon = config.stopping == "soon"
+        self.divisors = PENALTIES[config.penalty](lengths, config.strength)
+
+    def scores(
+        self, total: Float[Tensor, "B W"], length: int | Int[Tensor, "B 1"]
+    ) -> Float[Tensor, "B W"]:
+        """Of sums that end after so many tokens."""
+        return total / self.divisors[length - 1]
+
+    def reachable(
+        self, total: Float[Tensor, "B W"], length: int, limits: Int[Tensor, "B 1"]
+    ) -> Float[Tensor, "B W"]:
+        """The best score that a path of this length can still end with.
+
+        No token adds to a sum of log-probabilities, so the best that can happen is that it stays as
+        it is, and that the path ends where the penalty is kindest: as late as it may, or at once.
+        """
+        if self.soon:
+            return self.scores(total, length)
+        late = self.scores(total, limits.clamp(min=length + 1))
+        return torch.maximum(late, self.scores(total, length + 1))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from glassformer.metrics.errors_in_units import character_errors, exact, word_errors, wrong
+from glassformer.metrics.error_rates import character_errors, exact, word_errors, wrong
 from glassformer.metrics.intervals import bootstrap
 from glassformer.metrics.measured import Measure, Measured, References, Texts
 from glassformer.metrics.paired import Comparison, Groups, paired_test, randomisation_test

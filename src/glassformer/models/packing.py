@@ -2,8 +2,9 @@
 
 A matrix product with few rows, as in a step of decoding, spends much of its time on fetching the
 weights in an awkward order. oneDNN can lay them out once, which makes such products 1.2 to 2 times
-as fast. The twin shares everything else with its model, but not changes made to weights later: make
-another one then. It answers without gradients.
+as fast where layers are some hundred wide, and no faster where they are small. The twin shares
+everything else with its model, but not changes made to weights later: make another one then. It
+answers without gradients.
 """
 
 import copy

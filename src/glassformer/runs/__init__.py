@@ -12,6 +12,9 @@ recipes      results we stand behind, made again
 folds        every row tested once, by a model that never saw it
 stopping     Ctrl-C and SIGTERM as a wish to stop well
 examining    the doctor's look at raw data
+planning     what a training will take, before it begins; estimate: its records
+prediction   the same from its first steps, beside what it took
+sizing       models too large for the machine, refused before they are built
 limits       what a machine can run out of, said in one line
 display      what a person sees meanwhile
 verbs        train, resume and load: all of it in one call each

@@ -17,6 +17,7 @@ from glassformer.config.values import Values, laid_over, parse_setting, plain, r
 from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.shorthands import spelt_out
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
@@ -72,12 +73,13 @@ class Asked:
     def settle(self) -> Config:
         """The configuration, complete but for what the data decide."""
         said, options = self._said(), self._options()
-        values = lay_all(self._from_file(), self._of_size(), self.values, said, options)
+        given = spelt_out(self.values, self._stacks)
+        values = lay_all(self._from_file(), self._of_size(), given, said, options)
         accelerated = choose_machine(_machine(values)).device.type != "cpu"
         below = lay_all(JOBS[self.job].defaults(accelerated), self._assumed())
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
         if self.origin is not None:
-            below = lay_all(below, inherited(self.origin))
+            below = lay_all(below, inherited(self.origin, below["model"]))
             facts |= {"origin": str(self.origin)}
         config = config_of(lay_all(below, values) | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
@@ -110,7 +112,8 @@ class Asked:
         """The settings of the file, which may be the configuration of another run."""
         if self.config is None:
             return {}
-        return {key: value for key, value in read_values(self.config).items() if key not in FACTS}
+        said = {key: value for key, value in read_values(self.config).items() if key not in FACTS}
+        return spelt_out(said, self._stacks)
 
     def _of_size(self) -> Values:
         """What the dial sets, for every stack that the job has."""
@@ -120,8 +123,13 @@ class Asked:
         numbers = plain(stack_of_size(self.size))
         dial = {key: numbers[key] for key in ("dim", "depth")}
         dial["attention"] = {"heads": numbers["attention"]["heads"]}
+        return {"model": dict.fromkeys(self._stacks, dial)}
+
+    @property
+    def _stacks(self) -> list[str]:
+        """The stacks that the job's model has."""
         has = JOBS[self.job].defaults(False)["model"]
-        return {"model": {name: dial for name in ("encoder", "decoder") if name in has}}
+        return [name for name in ("encoder", "decoder") if name in has]
 
     def _said(self) -> Values:
         """The settings written key=value."""
@@ -134,7 +142,7 @@ class Asked:
                     f"--set {setting}: {key} is no setting; "
                     + ("use --from RUN" if key == "origin" else "leave it out"),
                 )
-            values = lay_over(values, parsed)
+            values = lay_over(values, spelt_out(parsed, self._stacks))
         return values
 
     def _options(self) -> Values:
@@ -212,12 +220,16 @@ def usual_group(data: tuple[str, ...]) -> str | None:
     return named[0].group if len(named) == len(data) and named else None
 
 
-def inherited(origin: Path) -> Values:
-    """The settings that must agree with the run parts are taken from: its model and its tokens."""
+def inherited(origin: Path, usual: Values) -> Values:
+    """The settings that must agree with the run parts are taken from: its model and its tokens.
+
+    Args:
+        usual: The job's own settings of a model; a part that is not in them is not taken.
+    """
     config = RunFolder(origin).config()
-    stack = plain(config.model)
+    parts = {"frontend", "scale", *usual}
     return {
-        "model": {key: stack[key] for key in ("encoder", "frontend", "scale") if key in stack},
+        "model": {key: value for key, value in plain(config.model).items() if key in parts},
         "data": {"tokenizer": plain(config.data.tokenizer)},
     }
 

@@ -23,6 +23,7 @@ from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
+from glassformer.runs.back_translation import add_back_translations
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
@@ -53,13 +54,16 @@ def create(asked: Asked, display: Display, command: str = "") -> RunFolder:
             samples, taken = take_in(
                 config.data, JOBS[config.job].roles, folder.data, seed=config.seed, seen=seen
             )
-        write_json(asdict(taken), path / "intake.json")
         told(taken, display)
         look_at(samples, config, display)
+        samples, added = add_back_translations(config, samples, taken, display)
+        write_json(asdict(taken) | {"back_translated": added}, path / "intake.json")
         with display.waiting("learning tokens"):
             config = JOBS[config.job].learn(config, samples, path, asked.origin)
             folder.job(config, None).index(samples, folder.data)
         job = folder.job(config, folder.data)
+        for remark in job.remarks():
+            display.say(remark)
         config = settle_steps(config, job)
         machine = choose_machine(config.machine)
         refuse_too_large(config, machine, lambda smaller: folder.job(smaller, None))
@@ -105,7 +109,8 @@ def look_at(samples: Samples, config: Config, display: Display) -> None:
     for finding in found.alarms:
         display.say(finding.line)
     if found.seen < found.total:
-        display.say(f"looked at {found.seen:,} of {found.total:,} rows; for all: glassformer doctor")
+        seen = f"{found.seen:,} of {found.total:,} rows"
+        display.say(f"looked at {seen}; for all of them: glassformer doctor")
 
 
 def free_name(data: str) -> Path:

@@ -28,7 +28,6 @@ from glassformer.training.plan import FEWEST_STEPS
 
 FEWEST_ROWS = 8  # fewer teach nothing
 WORTH = 0.002  # a smaller gain is none
-TAKEN = ("config.toml", "tokenizer.json", "labels.json", "initial.safetensors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ class Curve:
     goal: str
     higher_is_better: bool
     points: list[tuple[int, float]]
+    perfect: float = 1.0
 
     def sentence(self) -> str:
         """What the curve says about more data."""
@@ -49,8 +49,8 @@ class Curve:
         scores = ", ".join(f"{score:.3f}" for _, score in self.points)
         last, guess = self._error(self.points[-1][1]), self.doubled()
         told = (
-            f"twice the rows might give {1 - guess if self.higher_is_better else guess:.3f}"
-            if last - guess > WORTH
+            f"twice the rows might give {self._score(guess):.3f}"
+            if last - guess > WORTH * self.perfect
             else "more rows would hardly help"
         )
         return f"With {rows} rows {self.goal} is {scores}; {told}."
@@ -63,7 +63,10 @@ class Curve:
         return min(errors[-1], math.exp(level + slope * (counts[-1] + math.log(2))))
 
     def _error(self, score: float) -> float:
-        return max(1e-6, 1 - score if self.higher_is_better else score)
+        return max(1e-6, self.perfect - score if self.higher_is_better else score)
+
+    def _score(self, error: float) -> float:
+        return self.perfect - error if self.higher_is_better else error
 
     def table(self) -> Table:
         """For the report."""
@@ -88,7 +91,7 @@ def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve
         display.say("no learning curve: there are too few rows to leave some out")
         return None
     points.append((len(samples.rows("train")), validate(taught.model, job, taught.plan)[job.goal]))
-    curve = Curve(job.goal, job.higher_is_better, points)
+    curve = Curve(job.goal, job.higher_is_better, points, job.perfect)
     display.say(curve.sentence())
     return curve
 
@@ -99,9 +102,10 @@ def trained_on(
     """The score of the same run when only these rows are in the training part."""
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
         smaller = RunFolder(Path(scratch))
-        for name in TAKEN:
-            if (folder.path / name).exists():
-                shutil.copyfile(folder.path / name, smaller.path / name)
+        learned = (folder.model, folder.metrics, folder.report)
+        for path in folder.path.iterdir():
+            if path.is_file() and path not in learned:
+                shutil.copyfile(path, smaller.path / path.name)
         smaller.data.mkdir()
         for path in folder.data.iterdir():
             os.symlink(path.resolve(), smaller.data / path.name)

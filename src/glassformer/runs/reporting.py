@@ -1,20 +1,6 @@
 """The report at the end: how good a run is, beside an honest baseline on the same rows."""
 
-from typing import Any
-
-import numpy as np
-
-from glassformer.errors import GlassformerError
-from glassformer.evaluation.baseline import NgramBaseline
-from glassformer.evaluation.report import (
-    Report,
-    Sections,
-    Table,
-    classification_sections,
-    comparison_table,
-    side_by_side,
-    write_report,
-)
+from glassformer.evaluation.report import Report, comparison_table, write_report
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.runs.curve import Curve
@@ -23,11 +9,9 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.log import curves, troubles
 from glassformer.runs.prediction import prediction_fact
 from glassformer.runs.pretraining import decision_note
+from glassformer.runs.reporters import reporter_of
 from glassformer.runs.teaching import Taught, answers_on
-from glassformer.tasks.class_answers import ClassAnswers
-from glassformer.tasks.classify import Classify
 
-MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 OURS = "this model"
 CHANCE = 0.05  # a difference that chance explains more often than this is none
 FEW = 50  # validation rows; fewer choose a model by luck
@@ -43,7 +27,9 @@ def report_on(
     """Score a run on the part held out, train the baseline, and write report.json and .html."""
     job = taught.job
     part = "test" if len(job.lengths("test")) else "valid"
+    reporter = reporter_of(job.name)
     notes = [*intake_notes(folder), *decision_note(folder), *troubles(folder.metrics)]
+    notes += [f"{remark}." for remark in job.remarks()]
     scores: dict[str, dict[str, Score]] = {}
     tables, sections = [], None
     if len(job.lengths(part)):
@@ -57,16 +43,16 @@ def report_on(
             notes.append(
                 "There is no test part: these rows also chose the model, so the scores flatter it."
             )
-        if isinstance(job, Classify):
-            sections = sections_of(job, answers, part)
-            with display.waiting("training the baseline"):
-                name, theirs = baseline(job, part, notes)
-            if theirs is not None:
-                scores[name] = job.scores(theirs)
-                comparison = job.compare(answers, theirs)
-                notes.insert(0, verdict(comparison[job.goal], len(answers.labels)))
-                tables.append(comparison_table(comparison, OURS, name))
-                tables.append(rows_beside(job, answers, theirs, part))
+        sections = reporter.sections(job, answers, part)
+        notes += reporter.notes(answers)
+        with display.waiting("training the baseline"):
+            name, theirs = reporter.baseline(job, part, notes)
+        if theirs is not None:
+            scores[name] = job.scores(theirs)
+            comparison = job.compare(answers, theirs)
+            notes.insert(0, verdict(comparison[job.goal], len(job.lengths(part))))
+            tables.append(comparison_table(comparison, OURS, name))
+            tables += reporter.beside(job, answers, theirs, part)
     if curve is not None:
         tables.append(curve.table())
         notes.append(curve.sentence())
@@ -116,67 +102,21 @@ def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int |
 
 
 def intake_notes(folder: RunFolder) -> list[str]:
-    """What was left out of the data, and what is there twice."""
+    """What was left out of the data, what was added to them, and what is there twice."""
     intake = folder.intake()
-    return [
+    notes = [f"{sentence}." for sentence in intake.get("back_translated", ())]
+    notes += [
         f"Left out: {entry['count']:,} rows with {reason}, the first is {entry['first']}."
         for reason, entry in intake.get("skipped", {}).items()
-    ] + [
+    ]
+    return notes + [
         f"{entry['count']:,} texts of the {part} part are also in the training part, the first is "
         f"{entry['first']}: scores on it flatter."
         for part, entry in intake.get("shared", {}).items()
     ]
 
 
-def sections_of(job: Classify, answers: ClassAnswers, part: str) -> Sections:
-    """What a classifier's report shows besides scores."""
-    assert job.samples is not None
-    texts = job.samples.texts(part)
-    return classification_sections(answers.labels, answers.probabilities(), job.labels.names, texts)
-
-
-def rows_beside(job: Classify, ours: ClassAnswers, theirs: ClassAnswers, part: str) -> Table:
-    """Some rows with what the model and the baseline say about them."""
-    assert job.samples is not None
-    said = ours.probabilities(), theirs.probabilities()
-    return side_by_side(ours.labels, *said, job.labels.names, job.samples.texts(part))
-
-
-def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnswers | None]:
-    """N-grams and a linear model, trained and chosen on the same parts as ours."""
-    assert job.samples is not None
-    rows = {name: job.samples.rows(name) for name in ("train", "valid", part)}
-    if len(rows["train"]) > MOST_ROWS:
-        chosen = np.random.default_rng(job.config.seed).permutation(rows["train"])[:MOST_ROWS]
-        rows["train"] = np.sort(chosen)
-        notes.append(f"The baseline learned from {MOST_ROWS:,} of the training rows.")
-    texts = {name: [job.samples[n]["text"] for n in some] for name, some in rows.items()}
-    truth = {name: job.truth[some] for name, some in rows.items()}
-    try:
-        fitted = NgramBaseline.fit(
-            texts["train"], truth["train"], texts["valid"], truth["valid"], len(job.labels.names)
-        )
-    except GlassformerError as error:  # scikit-learn is not installed
-        notes.append(f"No baseline: {error}")
-        return "", None
-    return f"n-grams ({fitted.described})", as_answers(
-        fitted.probabilities(texts[part]), truth[part]
-    )
-
-
 def baseline_seconds(folder: RunFolder) -> float:
-    """About how long the baseline will take: it reads every n-gram once a label, some times."""
+    """About how long the baseline will take."""
     config = folder.config()
-    job = folder.job(config, folder.data)
-    if not isinstance(job, Classify) or job.samples is None:
-        return 0.0
-    megabytes = job.samples.records.rows.lengths.sum() / 1e6
-    labels = len(job.labels.names)
-    return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
-
-
-def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:
-    """Probabilities as what our own models say."""
-    safe: Any = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
-    logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
-    return ClassAnswers(logits.astype(np.float32), labels.astype(np.int64))
+    return reporter_of(config.job).baseline_seconds(folder.job(config, folder.data))

@@ -3,7 +3,7 @@
 import html
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -26,7 +26,9 @@ from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import fresh_model
+from glassformer.runs.reporters import reporter_of
 from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.wish import Wish
 from glassformer.training.feeding import part_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.plan import Plan
@@ -68,15 +70,20 @@ class Run:
         """What report.json says; empty when there is none."""
         return read_json(self.folder.report)
 
-    def predict(self, inputs: str | Iterable[str]) -> Any:
-        """What it says: one Prediction for one text, a list for several."""
-        if isinstance(inputs, str):
-            return next(self.predict_each([inputs]))
-        return list(self.predict_each(inputs))
+    def predict(self, inputs: str | Iterable[str], wish: Wish | None = None) -> Any:
+        """What it says: one Prediction for one text, a list for several.
 
-    def predict_each(self, inputs: Iterable[str]) -> Iterator[Prediction]:
+        Args:
+            wish: How answers are to be written, for jobs that write.
+        """
+        if isinstance(inputs, str):
+            return next(self.predict_each([inputs], wish))
+        return list(self.predict_each(inputs, wish))
+
+    def predict_each(self, inputs: Iterable[str], wish: Wish | None = None) -> Iterator[Prediction]:
         """What it says, one after the other, as the inputs come."""
-        answers = self.job.predict(self.model.eval(), map(_text, inputs))
+        job = self.job if wish is None else self.job.as_wished(wish)
+        answers = job.predict(self.model.eval(), map(_text, inputs))
         while True:
             with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
                 found = next(answers, None)
@@ -109,7 +116,8 @@ class Run:
                     f"{self.folder.path}; compare two runs that are asked the same"
                 )
             comparison = self.job.compare(ours.said, theirs.said)
-        return Evaluation(self.job.scores(ours.said), ours.taken, comparison, ours.trained_on)
+        scores, notes = self.job.scores(ours.said), reporter_of(self.config.job).notes(ours.said)
+        return Evaluation(scores, ours.taken, comparison, ours.trained_on, (*ours.remarks, *notes))
 
     def _refuse_other(self, against: "Run") -> None:
         """Two runs can be compared when they do one job and answer in the same words."""
@@ -138,7 +146,7 @@ class Run:
             with torch.no_grad(), self.machine.autocast():
                 said = job.answers(self.model, part_batches(job, plan, "test"))
             where = [sample["where"] for sample in samples.of("test")]
-            return Said(said, taken, where, self._trained_on(samples))
+            return Said(said, taken, where, self._trained_on(samples), job.remarks())
 
     def _trained_on(self, samples: Samples) -> int | None:
         """How many of these samples it has learned from; None when its own are gone."""
@@ -149,12 +157,16 @@ class Run:
         return sum(content_key(sample[role]) in learned for sample in samples.of("test"))
 
     def texts_of(self, rows: Iterable[Row]) -> Iterator[str]:
-        """What is read of a table's rows: the column that was trained on, or the likeliest."""
-        rest, role = iter(rows), self.job.roles[0]
+        """What is read of a table's rows: the columns that were trained on, or the likeliest."""
+        rest, (first, *others) = iter(rows), self.job.roles
         head = list(islice(rest, LOOKED_AT))
-        known = self._trained_columns(head)
-        column = find_columns(head, [role], {role: known[role]} if role in known else {})[role]
-        return (_as_text(row[column]) for row in chain(head, rest))
+        roles = [first, *(role for role in others if role.endswith("?"))]
+        read = {role.removesuffix("?") for role in roles}
+        known = {role: col for role, col in self._trained_columns(head).items() if role in read}
+        columns = find_columns(head, roles, known)
+        for row in chain(head, rest):
+            found = {role: _as_text(row[column]) for role, column in columns.items()}
+            yield self.job.as_typed(found)
 
     def _columns(self, names: Iterable[str]) -> dict[str, str]:
         """The columns that were trained on, as far as these files have them."""
@@ -199,6 +211,7 @@ class Said:
     taken: Taken
     rows: list[str]
     trained_on: int | None
+    remarks: list[str]
 
     @property
     def answered_in(self) -> dict[str, str]:
@@ -211,6 +224,7 @@ class Evaluation:
 
     Attributes:
         trained_on: How many of the rows the run has learned from; None when nobody knows.
+        notes: What to know about the rows and the scores.
     """
 
     def __init__(
@@ -219,9 +233,10 @@ class Evaluation:
         taken: Taken,
         comparison: dict[str, Comparison] | None,
         trained_on: int | None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.scores, self.taken, self.comparison = scores, taken, comparison
-        self.trained_on = trained_on
+        self.trained_on, self.notes = trained_on, notes
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -232,6 +247,7 @@ class Evaluation:
             "rows": sum(self.taken.counts.values()),
             "skipped": {reason: entry.count for reason, entry in self.taken.skipped.items()},
             "trained_on": self.trained_on,
+            "notes": list(self.notes),
         }
         if self.comparison is not None:
             values["against"] = {n: found.as_values() for n, found in self.comparison.items()}

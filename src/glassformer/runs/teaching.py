@@ -17,6 +17,7 @@ from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.log import Log
 from glassformer.runs.parts import fresh_model
+from glassformer.runs.prediction import Watch
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.tasks.job import Job
@@ -64,7 +65,8 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress.step) as log:
         beginning = partial(beginning_of, job, config, folder)
-        events = train_through(state, job, plan, beginning, stop)
+        watch = Watch(state, job, plan)
+        events = watch.follow(train_through(state, job, plan, beginning, stop))
         for event in display.follow(events, plan.steps, config.job):
             log(event)
     progress = state.progress
@@ -74,8 +76,9 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
         )
     kept = keep_best(state, plan, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
+    watch.tell(folder, display)
     model = whole_model(state.model, job, config, folder)
-    if len(job.lengths("valid")) and processes.is_first():
+    if job.calibrates and len(job.lengths("valid")) and processes.is_first():
         job.finish(answers_on(job, model, plan, "valid"))
     processes.wait()
     return Taught(config, job, model, plan, progress.seconds, progress.step, kept)

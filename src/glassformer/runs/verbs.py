@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from glassformer import processes
-from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
+from glassformer.runs.asking import ask
 from glassformer.runs.creating import create, discard
 from glassformer.runs.curve import learning_curve
 from glassformer.runs.display import Display
@@ -28,15 +28,7 @@ def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run
         quiet: Whether to say nothing meanwhile.
         asked: Any field of `runs.asked.Asked`: run, valid, test, columns, group, size, steps ...
     """
-    for name in ("run", "config", "origin"):
-        if asked.get(name) is not None:
-            asked[name] = Path(asked[name])
-    for name in ("valid", "test", "settings"):
-        given = asked.get(name, ())
-        asked[name] = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
-    if isinstance(asked.get("columns"), str):
-        asked["columns"] = parse_columns(asked["columns"])
-    return train_as(Asked(job=job, data=tuple(map(str, data)), **asked), Display(quiet=quiet))
+    return train_as(ask(job, data, **asked), Display(quiet=quiet))
 
 
 def train_as(asked: Asked, display: Display, command: str = "") -> Run:

@@ -52,11 +52,13 @@ class Task(ABC, Generic[Batch, Output]):
         name: The word for it on the command line.
         goal: The score by which the best model is chosen.
         higher_is_better: Whether more of it is better.
+        perfect: What it would be without any mistake.
     """
 
     name: ClassVar[str]
     goal: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
+    perfect: ClassVar[float] = 1.0
 
     @abstractmethod
     def model(self) -> nn.Module:

@@ -86,6 +86,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
     settings = ClassifyConfig
     roles = ("text", "label")
     usual_epochs = 8.0
+    calibrates = True
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task

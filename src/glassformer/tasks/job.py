@@ -19,10 +19,12 @@ from torch import nn
 from glassformer.config.run import Config
 from glassformer.config.values import Values
 from glassformer.data.doctor import Check, checks_of_texts
-from glassformer.data.samples import Samples
+from glassformer.data.samples import Sample, Samples
+from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.tasks.base import Batch, Output, Task
+from glassformer.tasks.wish import Wish
 
 Answers = TypeVar("Answers")
 
@@ -53,6 +55,7 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
         settings: The record of the job's own settings.
         roles: What a sample must have; a `?` marks what it may lack.
         usual_epochs: How long to train when nobody says.
+        calibrates: Whether `finish` learns something from the validation part.
         samples: The run's samples, where they are still there.
 
     Args:
@@ -64,6 +67,7 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     settings: ClassVar[type]
     roles: ClassVar[tuple[str, ...]]
     usual_epochs: ClassVar[float]
+    calibrates: ClassVar[bool] = False
 
     samples: Samples | None
 
@@ -109,6 +113,17 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """What does it say? In order, as the inputs come."""
 
+    def as_wished(self, wish: Wish) -> "Job[Batch, Output, Answers]":
+        """The same job, whose answers are written as is wished; for jobs that write."""
+        raise GlassformerError(
+            f"{self.name} does not write its answers token by token, so they have no alternatives, "
+            f"scores, alignment, words or settings of decoding; ask without them"
+        )
+
+    def as_typed(self, sample: Sample) -> str:
+        """What a person would type to ask about a sample."""
+        return str(sample[self.roles[0]])
+
     def where(self, part: str, row: int) -> str:
         if self.samples is None:
             return super().where(part, row)
@@ -118,6 +133,10 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def answers_in(self) -> tuple[str, ...]:
         """What answers are made of, such as labels; two runs that share it can be compared."""
         return ()
+
+    def remarks(self) -> list[str]:
+        """What to say about the samples as they are read, such as texts that are cut."""
+        return []
 
     def finish(self, answers: Answers) -> None:
         """Take what the validation part teaches about the trained model, such as how sure it is."""

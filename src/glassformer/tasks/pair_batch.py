@@ -8,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
+from glassformer.data.samples import Sample
 from glassformer.tasks.text import Row, text_batch
 
 Meant = tuple[tuple[str, ...], ...]
@@ -70,3 +71,14 @@ def pair_batch(
     truth = np.concatenate([np.append(row, [end]) for row in targets]).astype(np.int64)
     numbers = torch.from_numpy(truth), torch.from_numpy(owners)
     return PairBatch(source, reads, told, writes, *numbers, meant)
+
+
+def right_answers(sample: Sample) -> tuple[str, ...]:
+    """What may be said of a sample: its target, and its references where it has some.
+
+    >>> right_answers({"target": "R EH D", "references": ["R IY D", "R EH D"]})
+    ('R EH D', 'R IY D')
+    """
+    others = sample.get("references") or ()
+    several = [others] if isinstance(others, str) else others
+    return tuple(dict.fromkeys([sample["target"], *several]))

@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.config import TokenizerConfig
-from glassformer.data.samples import Samples
+from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
 from glassformer.tasks.text import SHORT, Row
 
+TAGS = "tags.json"
 LOOKED_AT = 2000  # rows by which kinds are chosen
-CLOSED = 256  # different words or fewer are symbols, such as phonemes
+CLOSED, OFTEN = 128, 8  # different words or fewer, each so often on average: symbols
 WRITTEN_ALIKE = 0.5  # of the target's characters that the source has, too
 
 
@@ -54,12 +55,21 @@ class PairTokens:
 
     def tag(self, language: str, where: str) -> int:
         """The token of a target language."""
+        if not language:
+            raise GlassformerError(
+                f"{where}: does not say in which language to write; fill in the column of `to`, "
+                f"or name it with --columns to=..."
+            )
         if language not in self.tags:
             raise GlassformerError(
                 f"{where}: no target language {language!r}; this model writes "
-                f"{', '.join(self.tags) or 'one language, without tags'}"
+                f"{', '.join(self.tags)}"
             )
         return self.source.size + self.tags.index(language)
+
+    def tag_of(self, sample: Sample) -> int | None:
+        """The token that tells in which language to write, where there are several."""
+        return self.tag(sample.get("to", ""), sample["where"]) if self.tags else None
 
     def tagged(self, text: str) -> tuple[str, int | None]:
         """A text as it is typed, `<de> What a film`, and the token of its tag, if it has one."""
@@ -83,70 +93,126 @@ class PairTokens:
         self.source.save(folder / "tokenizer.json")
         if not self.joint:
             self.target.save(folder / "target.json")
-        write_json({"tags": self.tags}, folder / "tags.json")
+        write_json({"tags": self.tags}, folder / TAGS)
 
     @staticmethod
     def load(folder: Path) -> "PairTokens":
         """What `save` wrote."""
         source = Tokenizer.load(folder / "tokenizer.json")
         other = folder / "target.json"
-        tags = json.loads((folder / "tags.json").read_text(encoding="utf-8"))["tags"]
+        tags = json.loads((folder / TAGS).read_text(encoding="utf-8"))["tags"]
         return PairTokens(source, Tokenizer.load(other) if other.exists() else source, tuple(tags))
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is settled about the tokens of both sides."""
+    """How the tokens of both sides are made."""
 
     source: TokenizerConfig
     target: TokenizerConfig
     joint: bool
 
 
-def learn_pair_tokens(
-    source: TokenizerConfig, target: TokenizerConfig, joint: bool | None, samples: Samples
-) -> tuple[PairTokens, Sides]:
-    """Tokenizers learned from the training part alone, with what was settled."""
+def settle_sides(
+    source: TokenizerConfig, target: TokenizerConfig | None, joint: bool | None, samples: Samples
+) -> Sides:
+    """Kinds of tokens, and whether both sides share them, by what the first rows look like.
+
+    Args:
+        target: None for settings like the source's.
+    """
     looked_at = list(islice(samples.of("train"), LOOKED_AT))
-    source = settled(source, [row["source"] for row in looked_at])
-    target = settled(target, [row["target"] for row in looked_at])
-    alike = (source.kind, source.lowercase) == (target.kind, target.lowercase)
+    texts = {side: [row[side] for row in looked_at] for side in ("source", "target")}
+    reads = settled(source, texts["source"])
+    if target is None:
+        free = are_symbols(texts["target"]) and not joint  # whatever the source is made of
+        writes = settled(
+            replace(source, kind="auto", dropout=0.0) if free else source, texts["target"]
+        )
+    else:
+        writes = settled(target, texts["target"])
+    alike = all(
+        getattr(reads, name) == getattr(writes, name)
+        for name in ("kind", "lowercase", "vocabulary")
+    )
     if joint is None:
         joint = alike and written_alike(looked_at)
+    elif joint and target is None:
+        writes = reads
     elif joint and not alike:
         raise GlassformerError(
-            f"task.joint=true needs one kind of tokens, but the source has {source.kind} and the "
-            f"target {target.kind}; set data.tokenizer.kind and task.target.kind alike"
+            f"task.joint=true needs one kind of tokens, but the source has "
+            f"{reads.vocabulary:,} {reads.kind} and the target {writes.vocabulary:,} "
+            f"{writes.kind}; leave task.target out"
         )
-    tags = sorted({row["to"] for row in samples.of("train") if "to" in row})
-    if joint:
-        reads = trained(source, both(samples))
-        tokens = PairTokens(reads, reads, tuple(tags))
-    else:
-        reads = trained(source, (row["source"] for row in samples.of("train")))
-        writes = trained(target, (row["target"] for row in samples.of("train")))
-        tokens = PairTokens(reads, writes, tuple(tags))
-    return tokens, Sides(
-        replace(source, vocabulary=tokens.source.size),
-        replace(target, vocabulary=tokens.target.size),
-        joint,
-    )
+    return Sides(reads, writes, joint)
+
+
+def learn_pair_tokens(sides: Sides, samples: Samples) -> PairTokens:
+    """Tokenizers learned from the training part alone."""
+    tags = tuple(sorted(targets_named(samples)))
+    if sides.joint:
+        reads = trained(sides.source, both(samples))
+        return PairTokens(reads, reads, tags)
+    reads = trained(sides.source, (row["source"] for row in samples.of("train")))
+    writes = trained(sides.target, (row["target"] for row in samples.of("train")))
+    return PairTokens(reads, writes, tags)
+
+
+def take_pair_tokens(
+    origin: Path, source: TokenizerConfig, target: TokenizerConfig | None, samples: Samples
+) -> PairTokens:
+    """The tokens of another run; where it only reads, those of the target are learned."""
+    tags = tuple(sorted(targets_named(samples)))
+    if not (origin / TAGS).exists():
+        writes = settle_sides(source, target, False, samples).target
+        targets = (row["target"] for row in samples.of("train"))
+        reads = Tokenizer.load(origin / "tokenizer.json")
+        return PairTokens(reads, trained(writes, targets), tags)
+    taken = PairTokens.load(origin)
+    if tags and not taken.tags:
+        raise GlassformerError(
+            f"{origin}: writes one language, but the data name {', '.join(tags)} as targets; "
+            f"take a run that was trained with them, or train without --from"
+        )
+    return taken
+
+
+def targets_named(samples: Samples) -> set[str]:
+    """The target languages that rows name."""
+    return {row["to"] for row in samples.of("train") if row.get("to")}
+
+
+def as_settled(config: TokenizerConfig, tokens: Tokenizer) -> TokenizerConfig:
+    """The settings that say what the tokens are."""
+    return replace(config, kind=tokens.kind, vocabulary=tokens.size, lowercase=tokens.lowercase)
 
 
 def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:
     """The settings with a kind: characters for words and names, BPE for sentences.
 
-    Few different words with blanks between them are symbols, and stay whole.
+    Symbols stay whole.
     """
     if config.lowercase is None:
         config = replace(config, lowercase=False)
     if config.kind != "auto":
         return config
-    words = [text.split() for text in texts]
-    if max(map(len, words), default=0) > 1 and len({w for row in words for w in row}) <= CLOSED:
+    if are_symbols(texts):
         return replace(config, kind="words")
-    short = np.mean([len(text) for text in texts]) <= SHORT and np.mean(list(map(len, words))) < 4
+    words = np.mean([len(text.split()) for text in texts])
+    short = np.mean([len(text) for text in texts]) <= SHORT and words < 4
     return replace(config, kind="characters" if short else "bpe")
+
+
+def are_symbols(texts: Sequence[str]) -> bool:
+    """Whether texts are spelt in few different words that come again and again: phonemes, say.
+
+    >>> are_symbols(["R EH D", "D EH R"] * 5), are_symbols(["What a film", "A red door"])
+    (True, False)
+    """
+    words = [word for text in texts for word in text.split()]
+    kinds = len(set(words))
+    return kinds <= CLOSED and len(words) >= max(OFTEN * kinds, len(texts) + 1)
 
 
 def written_alike(rows: Sequence[dict[str, str]]) -> bool:

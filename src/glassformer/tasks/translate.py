@@ -5,7 +5,8 @@ it; afterwards it writes by search. Encoders and decoders of other kinds mix wit
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,22 +16,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.config import (
-    ModelConfig,
-    StackConfig,
-    TokenizerConfig,
-    choose,
-    require,
-    share,
-    stack_of_size,
-)
-from glassformer.config.decoding import DecodeConfig
 from glassformer.config.run import Config
-from glassformer.config.values import Values, plain
-from glassformer.data.batches import ordered_batches, row_dice
+from glassformer.config.values import Values
+from glassformer.data.batches import row_dice
 from glassformer.data.doctor import Check
+from glassformer.data.doctor.pairs import checks_of_pairs
 from glassformer.data.ragged import Ragged
-from glassformer.data.samples import Samples
+from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.metrics.paired import Comparison
@@ -39,39 +31,28 @@ from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.pair_batch import Meant, PairBatch, pair_batch
-from glassformer.tasks.pair_tokens import LOOKED_AT, PairTokens, learn_pair_tokens
-from glassformer.tasks.text import Row, growing, hidden_at_random, text_batch, token_rows
-from glassformer.tasks.translations import GOALS, MEASURES, Translations, measure_for
+from glassformer.tasks.pair_batch import Meant, PairBatch, pair_batch, right_answers
+from glassformer.tasks.pair_remarks import remarks_on
+from glassformer.tasks.pair_tokens import (
+    LOOKED_AT,
+    PairTokens,
+    as_settled,
+    learn_pair_tokens,
+    settle_sides,
+    take_pair_tokens,
+)
+from glassformer.tasks.text import Row, growing, hidden_at_random, token_rows
+from glassformer.tasks.translate_settings import (
+    TranslateConfig,
+    reaching_both,
+    translate_defaults,
+)
+from glassformer.tasks.translations import GOALS, PERFECT, Translations, measure_for
+from glassformer.tasks.wish import Wish
 from glassformer.tasks.writing import Writer, as_prediction
 
-MEASURE_NAMES = ("auto", *MEASURES)
 TOGETHER = 256  # texts translated at a time
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TranslateConfig:
-    """Settings of the job.
-
-    Args:
-        max_length: Tokens of a side that are read or written; longer texts are cut.
-        joint: Whether both sides share a vocabulary; None decides by how they are written.
-        target: How the target falls into tokens, where it does not share the source's.
-        measure: Whether targets are sentences (text) or words spelt in symbols.
-        decode: How it writes when it is asked, and when the trained model is scored.
-    """
-
-    max_length: int = 256
-    label_smoothing: float = 0.1
-    joint: bool | None = None
-    target: TokenizerConfig = field(default_factory=TokenizerConfig)
-    measure: str = "auto"
-    decode: DecodeConfig = field(default_factory=lambda: DecodeConfig(method="beam"))
-
-    def __post_init__(self) -> None:
-        require(self.max_length > 1, "task.max_length must be at least 2: a token and an end")
-        share("task.label_smoothing", self.label_smoothing)
-        choose("task.measure", self.measure, MEASURE_NAMES)
+NOTHING = Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
 
 
 class Translate(Job[PairBatch, Tensor, Translations]):
@@ -85,59 +66,54 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task
         self.pair = PairTokens.load(folder)
-        self.goal = GOALS.get(self.task.measure, "bleu")  # type: ignore[misc]
+        self.goal = GOALS[self.task.measure]  # type: ignore[misc]
+        self.perfect = PERFECT[self.goal]  # type: ignore[misc]
+        self.writer = Writer(self.pair, self.task.decode, self.task.max_length)
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
             self.sources, self.targets = (Ragged.open(data / side) for side in ("source", "target"))
-        self.dropouts = [
-            BpeDropout(tokens) if settings.dropout else None
-            for tokens, settings in (
-                (self.pair.source, config.data.tokenizer),
-                (self.pair.target, self.task.target),
-            )
-        ]
+        shares = config.data.tokenizer.dropout, self.task.target.dropout
+        tokens = self.pair.source, self.pair.target
+        self.dropouts = {
+            side: (BpeDropout(some), share)
+            for side, some, share in zip(("source", "target"), tokens, shares, strict=True)
+            if share
+        }
 
     @staticmethod
     def defaults(accelerated: bool) -> Values:
-        size = "base" if accelerated else "tiny"
-        stack = plain(stack_of_size(size, max_length=512, dropout=0.1))
-        return {
-            "model": {"encoder": stack, "decoder": stack},
-            "data": {
-                "batch_tokens": 16384 if accelerated else 4096,
-                "valid_share": 0.05,
-                "test_share": 0.05,
-                "tokenizer": {"vocabulary": 8000},
-            },
-            "task": {"target": {"vocabulary": 8000}},
-            "train": {"optimiser": {"schedule": "inverse-root"}, "average": 5},
-        }
+        return translate_defaults(accelerated)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:
-        return super().checks(config)
+        return checks_of_pairs()
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
-        task = config.task
+        task, reads = config.task, config.data.tokenizer
         if origin is None:
-            tokens, sides = learn_pair_tokens(
-                config.data.tokenizer, task.target, task.joint, samples
-            )
-            data = replace(config.data, tokenizer=sides.source)
-            task = replace(task, target=sides.target, joint=sides.joint)
+            sides = settle_sides(reads, task.target, task.joint, samples)
+            reads, writes, tokens = sides.source, sides.target, learn_pair_tokens(sides, samples)
         else:
-            tokens, data = PairTokens.load(origin), config.data
-            task = replace(task, joint=tokens.joint)
+            tokens = take_pair_tokens(origin, reads, task.target, samples)
+            writes = task.target or replace(reads, kind="auto", dropout=0.0)
         tokens.save(folder)
+        task = replace(task, target=as_settled(writes, tokens.target), joint=tokens.joint)
         if task.measure == "auto":
             looked_at = [row["target"] for row in islice(samples.of("train"), LOOKED_AT)]
             task = replace(task, measure=measure_for(looked_at))
-        model = reaching_both(replace(config.model, share=tokens.joint), task.max_length + 1)
-        return replace(config, model=model, data=data, task=task)
+        model = replace(config.model, share=config.model.share and tokens.joint)
+        return replace(
+            config,
+            model=reaching_both(model, task.max_length + 2),  # with a tag and an end
+            data=replace(config.data, tokenizer=as_settled(reads, tokens.source)),
+            task=task,
+        )
 
     def index(self, samples: Samples, data: Path) -> None:
+        for sample in samples if self.pair.tags else ():
+            self.pair.tag_of(sample)  # a row without one is refused before anything is learned
         for side, tokens in (("source", self.pair.source), ("target", self.pair.target)):
             Ragged.write(data / side, token_rows(tokens, samples, side), np.int32)
 
@@ -148,12 +124,19 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             source=None if self.config.model.share else self.pair.source_size,
         )
 
+    def remarks(self) -> list[str]:
+        if self.samples is None:
+            return []
+        sides = {"source": self.sources, "target": self.targets}
+        return list(remarks_on(self.samples, sides, self.task.max_length))
+
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
         rows, longest = self.samples.rows(part), self.task.max_length
-        return sum(
+        reads, writes = (
             np.minimum(side.lengths[rows], longest) + 1 for side in (self.sources, self.targets)
         )
+        return reads + writes + bool(self.pair.tags)
 
     @property
     def padded(self) -> bool:
@@ -163,33 +146,22 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         assert self.samples is not None
         numbers = self.samples.rows(part)[rows].tolist()
         sources, targets = zip(*(self._pair(number, epoch) for number in numbers), strict=True)
-        meant = tuple(map(self._meant, numbers)) if epoch is None else ()
+        meant = tuple(right_answers(self.samples[n]) for n in numbers) if epoch is None else ()
         return self.as_batch(list(sources), list(targets), rows, meant)
-
-    def _meant(self, number: int) -> tuple[str, ...]:
-        """The right answers of a sample."""
-        assert self.samples is not None
-        sample = self.samples[number]
-        return tuple(sample.get("references") or (sample["target"],))
 
     def _pair(self, number: int, epoch: int | None) -> tuple[Row, Row]:
         """What is read and what is to be written, with what training adds to it."""
         assert self.samples is not None
-        sides = [self.sources[number], self.targets[number]]
-        sample = self.samples[number] if self.pair.tags or any(self.dropouts) else {}
+        sides = {"source": self.sources[number], "target": self.targets[number]}
+        sample = self.samples[number] if self.pair.tags or self.dropouts else {}
         if epoch is not None:
             dice = row_dice(self.config.seed, epoch, number)
-            shares = self.config.data.tokenizer.dropout, self.task.target.dropout
-            for side, (name, dropout) in enumerate(
-                zip(("source", "target"), self.dropouts, strict=True)
-            ):
-                if dropout is not None:
-                    sides[side] = dropout.encode(sample[name], shares[side], dice)
+            for side, (dropout, share) in self.dropouts.items():
+                sides[side] = dropout.encode(sample[side], share, dice)
             if hidden := self.config.data.token_dropout:
-                sides[0] = hidden_at_random(sides[0], hidden, Tokenizer.mask, dice)
-        tag = self.pair.tag(sample["to"], sample["where"]) if self.pair.tags else None
-        source, target = (side[: self.task.max_length] for side in sides)
-        return self.pair.read(source, tag), target
+                sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, dice)
+        source, target = (side[: self.task.max_length] for side in sides.values())
+        return self.pair.read(source, self.pair.tag_of(sample)), target
 
     def as_batch(
         self, sources: list[Row], targets: list[Row], owners: Row, meant: Meant = ()
@@ -218,17 +190,17 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         return Loss(total, total.new_full((), len(a)))
 
     def answers(self, model: nn.Module, batches: Iterable[PairBatch]) -> Translations:
-        return self._answers(model, batches, self.task.decode)
+        return self._answers(model, batches, self.writer)
 
     def score(self, model: nn.Module, batches: Iterable[PairBatch]) -> dict[str, float]:
         """Scores of what it writes without search, which is quicker, and of what it was told."""
         greedy = replace(self.task.decode, method="greedy", best=1)
-        return self._answers(model, batches, greedy).values()
+        return self._answers(model, batches, replace(self.writer, decode=greedy)).values()
 
     def _answers(
-        self, model: nn.Module, batches: Iterable[PairBatch], decode: DecodeConfig
+        self, model: nn.Module, batches: Iterable[PairBatch], writer: Writer
     ) -> Translations:
-        writer, found = Writer(self.pair, decode, self.task.max_length), []
+        found: list[tuple[int, str, tuple[str, ...], float, int]] = []
         for batch in batches:
             written = writer.write(model, batch.source, batch.reads)
             losses = F.cross_entropy(self.forward(model, batch), batch.truth, reduction="none")
@@ -243,52 +215,42 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             list(said), list(meant), np.array(surprises), np.array(tokens, float), self.task.measure
         )
 
-    @property
-    def answers_in(self) -> tuple[str, ...]:
-        return (self.task.measure,)
-
     def scores(self, answers: Translations) -> dict[str, Score]:
         return answers.scores()
 
     def compare(self, first: Translations, second: Translations) -> dict[str, Comparison]:
         return first.compared_with(second)
 
+    def as_wished(self, wish: Wish) -> "Translate":
+        other = copy(self)
+        other.writer = self.writer.as_wished(wish)
+        return other
+
+    def as_typed(self, sample: Sample) -> str:
+        tag = f"<{sample['to']}> " if self.pair.tags and sample.get("to") else ""
+        return tag + str(sample["source"])
+
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Translations in order; inside, texts of about one length are written together."""
-        writer = Writer(self.pair, self.task.decode, self.task.max_length)
         for texts in growing(inputs, TOGETHER):
-            found: dict[int, Prediction] = {}
-            sources = self._sources(texts)
-            lengths = np.array([len(row) for row in sources])
-            for rows in ordered_batches(lengths, self.config.data.batch_tokens, padded=True):
-                some = [sources[row] for row in rows.tolist()]
-                ids, layout = text_batch(some, packed=False)
-                with torch.no_grad():  # not around what the caller does between two answers
-                    written = writer.write(
-                        model, ids.to(device_of(model)), layout.to(device_of(model))
-                    )
-                found |= zip(rows.tolist(), map(as_prediction, written), strict=True)
-            yield from (found[row] for row in range(len(texts)))
+            asked = [text for text in texts if text.strip()]
+            with torch.no_grad():  # not around what the caller does between two answers
+                found = iter(self._translated(model, asked) if asked else ())
+            yield from (next(found) if text.strip() else NOTHING for text in texts)
 
-    def _sources(self, texts: list[str]) -> list[Row]:
-        """What is read of new texts."""
+    def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
         bare, tags = zip(*map(self.pair.tagged, texts), strict=True)
-        rows = self.pair.source.encode(list(bare))
-        longest = self.task.max_length
-        return [self.pair.read(ids[:longest], tag) for ids, tag in zip(rows, tags, strict=True)]
+        rows, longest = self.pair.source.encode(list(bare)), self.task.max_length
+        sources = [self.pair.read(ids[:longest], tag) for ids, tag in zip(rows, tags, strict=True)]
+        written = self.writer.write_all(model, sources, self.config.data.batch_tokens)
+        return [
+            cut_short(as_prediction(answers), len(ids) - longest)
+            for answers, ids in zip(written, rows, strict=True)
+        ]
 
 
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model is."""
-    return next(model.parameters()).device
-
-
-def reaching_both(model: ModelConfig, longest: int) -> ModelConfig:
-    """The model with positions for so many tokens on both sides."""
-
-    def reach(stack: StackConfig | None) -> StackConfig | None:
-        if stack is None or stack.max_length >= longest:
-            return stack
-        return replace(stack, max_length=longest)
-
-    return replace(model, encoder=reach(model.encoder), decoder=reach(model.decoder))
+def cut_short(prediction: Prediction, unread: int) -> Prediction:
+    """The answer, which tells how many tokens of its text were not read, where there are some."""
+    if unread <= 0:
+        return prediction
+    return replace(prediction, details={**prediction.details, "unread": unread})

@@ -1,7 +1,7 @@
 """Translations and how good they are: what a translator says about rows, beside what is right."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Float
 from glassformer.metrics.intervals import bootstrap, ratio
 from glassformer.metrics.measured import Measure, Measured
 from glassformer.metrics.paired import Comparison
+from glassformer.metrics.sacre import tokenization_for
 from glassformer.metrics.score import Score
 from glassformer.metrics.translation import (
     SYMBOL_MEASURES,
@@ -18,11 +19,20 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
+from glassformer.tasks.pair_tokens import are_symbols
 
-MEASURES: dict[str, Mapping[str, Measure]] = {"text": TEXT_MEASURES, "symbols": SYMBOL_MEASURES}
-GOALS = {"text": "bleu", "symbols": "exact"}
-LONGEST_SYMBOLS = 24  # characters of a target that is no sentence
-CLOSED = 256  # different words or fewer are symbols
+LETTER_MEASURES = {name: SYMBOL_MEASURES[name] for name in ("exact", "wer")} | {
+    "cer": TEXT_MEASURES["cer"]
+}
+SLOW = ("ter",)  # looks for moved phrases, and for long in what an untrained model says
+MEASURES: dict[str, Mapping[str, Measure]] = {
+    "text": TEXT_MEASURES,
+    "symbols": SYMBOL_MEASURES,
+    "letters": LETTER_MEASURES,
+}
+GOALS = {"text": "bleu", "symbols": "exact", "letters": "exact"}
+PERFECT = {"bleu": 100.0, "exact": 1.0}  # the scores of what could not be better
+LONGEST_WORD = 24  # characters of a target that is no sentence
 
 
 @dataclass(frozen=True)
@@ -30,13 +40,14 @@ class Translations:
     """What was said about rows, what is right, and how surprised the model is by what is right.
 
     Attributes:
-        measure: `text` for sentences, `symbols` for words spelt in symbols.
+        measure: `text` for sentences, `symbols` for words spelt in symbols with blanks between,
+            `letters` for words spelt in letters.
         surprise, tokens: Of each row, minus the log-probability of its first reference, and its
             number of tokens.
     """
 
     said: list[str]
-    meant: list[list[str]]
+    meant: Sequence[Sequence[str]]
     surprise: Float[np.ndarray, " N"]
     tokens: Float[np.ndarray, " N"]
     measure: str
@@ -52,24 +63,37 @@ class Translations:
         return {**translation_scores(self.measured), "loss": loss}
 
     def values(self) -> dict[str, float]:
-        """The same without intervals, which take time."""
+        """The same without intervals and what else takes long."""
+        quick = {name: one for name, one in MEASURES[self.measure].items() if name not in SLOW}
+        measured = measure_translations(self.said, self.meant, quick)
         found = {
             name: float(one.statistic(one.rows.sum(0, keepdims=True))[0])
-            for name, one in self.measured.items()
+            for name, one in measured.items()
         }
         return {**found, "loss": float(self.surprise.sum() / self.tokens.sum())}
 
     def compared_with(self, other: "Translations") -> dict[str, Comparison]:
-        """How far these are better, on the same rows."""
+        """How far these are better, on the same rows, by the scores of these."""
+        if other.measure != self.measure:
+            other = replace(other, measure=self.measure)
         return translation_comparison(self.measured, other.measured)
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """What others need to repeat the measurement, by the name of the score."""
+        return {name: one.signature for name, one in self.measured.items() if one.signature}
 
 
 def measure_for(targets: list[str]) -> str:
-    """Whether targets are sentences, or words spelt in symbols: dates, phonemes, spellings."""
-    words = {word for text in targets for word in text.split()}
-    spelt = len(words) <= CLOSED < 4 * len(targets) and max(len(t.split()) for t in targets) > 1
-    longest = np.mean([len(text) for text in targets])
-    blanks = np.mean([len(text.split()) for text in targets])
-    latin = np.mean([text.isascii() for text in targets])
-    short = longest <= LONGEST_SYMBOLS and blanks < 2 and latin > 0.5
-    return "symbols" if spelt or short else "text"
+    """Whether targets are sentences, or single words: spelt in symbols, or in letters.
+
+    >>> measure_for(["2024-02-29"]), measure_for(["Good morning!"]), measure_for(["早上好！"])
+    ('letters', 'text', 'text')
+    """
+    if are_symbols(targets):
+        return "symbols"
+    characters = np.mean([len(text) for text in targets])
+    words = np.mean([len(text.split()) for text in targets])
+    writes_blanks = tokenization_for([[text] for text in targets]) == "13a"
+    one_word = characters <= LONGEST_WORD and words < 1.5 and writes_blanks
+    return "letters" if one_word else "text"

@@ -1,81 +1,154 @@
 """Writing: from what a translator reads to texts, with their scores and what else it might say."""
 
 import math
-from dataclasses import dataclass
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
+from glassformer.data.batches import ordered_batches
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Hypothesis, Request, decode
+from glassformer.decode import Hypothesis, Request, before_stop, decode
+from glassformer.errors import GlassformerError
 from glassformer.models.stepping import translating
 from glassformer.tasks.job import Prediction
 from glassformer.tasks.pair_tokens import PairTokens
+from glassformer.tasks.text import Row, text_batch
+from glassformer.tasks.wish import Spelt, Wish, spell
 
 TIMES, MORE = 3, 30  # a translation has at most so many times the tokens of its source, and more
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """A token of an answer, the model's log-probability of it, and what it would say instead."""
+
+    id: int
+    piece: str
+    log_probability: float
+    instead: tuple["Token", ...] = ()
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        values = {"id": self.id, "piece": self.piece, "log_probability": self.log_probability}
+        return values | ({"instead": [t.as_values() for t in self.instead]} if self.instead else {})
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
-    """One answer: its text, the tokens it is made of, and the model's view of each."""
+    """One answer: its text, the tokens it is made of, the end among them, and its score."""
 
     text: str
-    pieces: tuple[str, ...]
-    hypothesis: Hypothesis
+    tokens: tuple[Token, ...]
+    score: float
 
     @property
     def confidence(self) -> float:
         """The geometric mean of the tokens' probabilities."""
-        scores = self.hypothesis.token_scores
+        scores = [token.log_probability for token in self.tokens]
         return math.exp(sum(scores) / max(1, len(scores)))
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes answers by the search that is asked for."""
+    """Writes answers by the search that is asked for.
+
+    Attributes:
+        longest: Tokens of an answer at most.
+        words: What every answer must and must not say.
+    """
 
     pair: PairTokens
     decode: DecodeConfig
     longest: int
+    words: Spelt = field(default_factory=Spelt)
+
+    def as_wished(self, wish: Wish) -> "Writer":
+        """The same writer, with what is wished for in the place of what is usual."""
+        words = spell(wish, self.pair.target)
+        return replace(self, decode=wish.decoding(self.decode), words=words)
+
+    def write_all(self, model: nn.Module, sources: list[Row], budget: int) -> list[list[Written]]:
+        """The answers of each row; rows of about one length are written together.
+
+        Args:
+            budget: Tokens of a batch, padding counted.
+        """
+        device = next(model.parameters()).device
+        found: dict[int, list[Written]] = {}
+        for rows in ordered_batches(np.array(list(map(len, sources))), budget, padded=True):
+            ids, reads = text_batch([sources[row] for row in rows.tolist()], packed=False)
+            found |= zip(
+                rows.tolist(), self.write(model, ids.to(device), reads.to(device)), strict=True
+            )
+        return [found[row] for row in range(len(sources))]
 
     @torch.no_grad()
     def write(self, model: nn.Module, source: Tensor, reads: Layout) -> list[list[Written]]:
         """The answers of each row, best first."""
         scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
-        limits = [min(self.longest, TIMES * n + MORE) for n in reads.lengths.tolist()]
+        found = decode(scorer, self._request(source, reads), self.decode)
+        if not all(found):
+            raise GlassformerError(
+                "no answer keeps to all that is asked of it; ask for fewer words, or other ones"
+            )
+        return [[self._written(one) for one in row] for row in found]
+
+    def _request(self, source: Tensor, reads: Layout) -> Request:
+        """What is asked of each row."""
         # Specials and tags are never written.
         forbidden = [[n] for n in (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)]
         forbidden += [[n] for n in range(self.pair.target.size, self.pair.target_size)]
-        request = Request(
-            end=Tokenizer.end, limits=limits, forbidden=forbidden, text=self.pair.target.decode
+        words, rows = self.words, reads.rows
+        return Request(
+            end=Tokenizer.end,
+            prefix=[words.prefix] * rows if words.prefix else (),
+            limits=[min(self.longest, TIMES * n + MORE) for n in reads.lengths.tolist()],
+            forbidden=[*forbidden, *words.forbidden],
+            required=[words.required] * rows if words.required else (),
+            seeds=self._seeds(source, reads) if self.decode.method == "sample" else (),
+            text=self.pair.target.decode,
         )
-        found = decode(scorer, request, self.decode)
-        return [[self._written(one) for one in row] for row in found]
+
+    def _seeds(self, source: Tensor, reads: Layout) -> list[int]:
+        """A seed a row that follows from what it reads, so that neighbours do not change it."""
+        line = source if reads.is_packed else source[reads.real]  # (N,)
+        rows = line.cpu().split(reads.lengths.tolist())
+        return [self.decode.sample.seed + zlib.crc32(row.numpy().tobytes()) for row in rows]
 
     def _written(self, found: Hypothesis) -> Written:
-        tokens = list(found.tokens)
-        pieces = tuple(self.pair.target.pieces(tokens))
-        return Written(self.pair.target.decode(tokens), pieces, found)
+        ids = [*found.tokens, Tokenizer.end][: len(found.token_scores)]
+        tokens = tuple(
+            replace(self._token(number, score), instead=tuple(self._token(*one) for one in others))
+            for number, score, others in zip(
+                ids, found.token_scores, found.alternatives, strict=True
+            )
+        )
+        text = before_stop(self.pair.target.decode(list(found.tokens)), self.decode.stop)
+        return Written(text, tokens, found.score)
+
+    def _token(self, number: int, score: float) -> Token:
+        """A token as it is shown; in a joint vocabulary it may be a tag."""
+        tokens, tags = self.pair.target, self.pair.tags
+        shown = tokens.pieces([number])[0] if number < tokens.size else tags[number - tokens.size]
+        return Token(number, shown, score)
 
 
-def as_prediction(written: list[Written]) -> Prediction:
+def as_prediction(written: Sequence[Written]) -> Prediction:
     """The best answer, with the others and the scores of its tokens."""
-    best = written[0]
+    best, *others = written
     return Prediction(
         best.text,
         best.confidence,
         {
-            "score": best.hypothesis.score,
-            "tokens": [
-                {"piece": piece, "log_probability": score}
-                for piece, score in zip(
-                    (*best.pieces, "<end>"), best.hypothesis.token_scores, strict=False
-                )
-            ],
-            "alternatives": [
-                {"text": other.text, "score": other.hypothesis.score} for other in written[1:]
-            ],
+            "score": best.score,
+            "tokens": [token.as_values() for token in best.tokens],
+            "alternatives": [{"text": other.text, "score": other.score} for other in others],
         },
     )

@@ -1,5 +1,6 @@
 """Training: one loop for every job. It knows a Task and a model, and never sees a token.
 
+cost, memory  what a step takes: operations, bytes; what the machine has of them
 machine       the device, the precision, the threads
 optimisers    AdamW and Muon; schedules of the learning rate
 objective     the loss, with R-Drop and virtual adversarial training

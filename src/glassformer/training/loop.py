@@ -16,6 +16,7 @@ from torch import nn
 from glassformer import processes
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import SomeBatch, Task
+from glassformer.training import memory
 from glassformer.training.feeding import Place, part_batches, training_batches
 from glassformer.training.gradients import settle
 from glassformer.training.machine import Machine
@@ -69,6 +70,7 @@ def train(
                 progress.since = []
                 yield told
                 yield from check_and_save(state, model, task, plan)
+                memory.tidy(plan.machine.device)
                 tally = Tally(plan.machine.device)
             if asked_to_stop(stop, reports):
                 leave(state, plan, tally, reports)

@@ -6,7 +6,9 @@ Such a heap grows with the logarithm of the steps, several times beyond what ten
 follows that. Where nobody counts, the answer is None.
 """
 
+import ctypes
 import math
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +18,7 @@ import torch
 PROCESS = Path("/proc/self")
 MACHINE = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")  # a container's own limit
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 GROWTH = 0.25  # of a heap at least, for each e-fold of the steps; measured from 20 to 1,000 steps
 
 
@@ -26,6 +29,15 @@ def forget_peak(device: torch.device) -> None:
     elif device.type == "cpu":
         with suppress(OSError):  # not permitted everywhere; then the peak is that of all time
             (PROCESS / "clear_refs").write_text("5")
+
+
+def tidy(device: torch.device) -> None:
+    """Give back what a heap holds without need.
+
+    Batches of many shapes break a heap up, and it grows to several times of what is used.
+    """
+    if device.type == "cpu" and _trim is not None:
+        _trim(0)
 
 
 def peak(device: torch.device) -> int | None:

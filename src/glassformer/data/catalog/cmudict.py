@@ -71,6 +71,5 @@ CMUDICT = Entry(
     licence="BSD 2-clause style, Carnegie Mellon University",
     source="http://www.speech.cs.cmu.edu/cgi-bin/cmudict",
     rows=pronunciations,
-    group="source",
     shelf=SHELF,
 )

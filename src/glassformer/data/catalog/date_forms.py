@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING
 
 from glassformer.errors import GlassformerError
@@ -59,7 +60,8 @@ class Form:
         return not self.by_numbers or day.day > 12 or day.day == day.month
 
 
-def forms_of(code: str) -> list[Form]:
+@cache
+def forms_of(code: str) -> tuple[Form, ...]:
     """The forms of a language: full to short, skeletons, both again in native digits, habits."""
     locale = _locale(code)
     patterns = {name: pattern.pattern for name, pattern in locale.date_formats.items()}
@@ -72,7 +74,7 @@ def forms_of(code: str) -> list[Form]:
     if zero:
         digits = {ord("0") + n: chr(ord(zero) + n) for n in range(10)}
         found += [_in_digits(form, digits) for form in found]
-    return found
+    return tuple(found)
 
 
 def _form(name: str, pattern: str, locale: "Locale") -> Form:

@@ -2,7 +2,8 @@
 
 Made from the Unicode locale data (CLDR) that ships with Babel, the same at every call. Each date is
 written in a few languages, and all its rows share the column `date`, so that a held-out date was
-never seen. A text that two dates share is left out, as is one that could be read in two ways.
+never seen. A text that two dates share is left out, as is one that could be read in two ways, and
+one that comes again, whatever its letter case.
 """
 
 import random
@@ -13,6 +14,7 @@ from datetime import date, timedelta
 from glassformer.data.catalog.date_forms import Form, forms_of
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.rows import Row
+from glassformer.data.splits import content_key
 
 LANGUAGES = {
     "ar": "Arabic",
@@ -68,19 +70,19 @@ DOTTED = "tr"  # where capital and small letters do not pair as elsewhere
 
 def rows() -> Iterator[Row]:
     """Dates and their ISO form, in a random order of dates."""
-    found, _ = written()
+    found, _ = written(DAYS)
     for number, values in enumerate(found, start=1):
         yield Row(values, "dates", number)
 
 
-def written() -> tuple[list[dict[str, str]], Counter[str]]:
-    """The columns of all rows, and what was left out, by reason."""
+def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
+    """So many dates: the columns of all rows, and what was left out, by reason."""
     dice = random.Random(0)
     forms = {code: forms_of(code) for code in LANGUAGES}
-    days = dice.sample(range((LAST - FIRST).days + 1), DAYS)
+    drawn = dice.sample(range((LAST - FIRST).days + 1), days)
     left_out: Counter[str] = Counter()
     drafts: list[tuple[str, str, str]] = []
-    for day in (FIRST + timedelta(days=number) for number in days):
+    for day in (FIRST + timedelta(days=number) for number in drawn):
         for code in dice.sample(sorted(LANGUAGES), WAYS):
             form = dice.choice(forms[code])
             text = said(day, form, code, dice)
@@ -90,15 +92,16 @@ def written() -> tuple[list[dict[str, str]], Counter[str]]:
                 left_out["could be another date"] += 1
     meanings: defaultdict[str, set[str]] = defaultdict(set)
     for text, iso, _ in drafts:
-        meanings[text].add(iso)
+        meanings[content_key(text)].add(iso)
     found: dict[str, dict[str, str]] = {}
     for text, iso, language in drafts:
-        if len(meanings[text]) > 1:
+        key = content_key(text)
+        if len(meanings[key]) > 1:
             left_out["two dates in one text"] += 1
-        elif text in found:
-            left_out["the same in two languages"] += 1
+        elif key in found:
+            left_out["the same as another"] += 1
         else:
-            found[text] = {
+            found[key] = {
                 "source": text,
                 "target": iso,
                 "language": language,
@@ -118,7 +121,7 @@ def said(day: date, form: Form, code: str, dice: random.Random) -> str:
 
 DATES = Entry(
     name="dates",
-    what="dates as written in 43 languages, to ISO 8601; on board, made from Babel",
+    what=f"dates as written in {len(LANGUAGES)} languages, to ISO 8601; on board, made from Babel",
     licence="Unicode License v3 (CLDR)",
     source="https://cldr.unicode.org, through https://babel.pocoo.org",
     rows=rows,

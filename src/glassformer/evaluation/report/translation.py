@@ -1,0 +1,114 @@
+"""What a report on a translator shows besides its scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from glassformer.evaluation.report.classification import SHOWN, Sections, excerpt
+from glassformer.evaluation.report.record import Table
+from glassformer.metrics.measured import Measured
+
+WORST = 10
+BANDS = 4  # of sources by their length
+ROW_SCORES = ("chrf", "ser", "cer")  # those that tell of single rows; the first that is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Pairs and what was said about them.
+
+    Attributes:
+        meant: The right answers of each row, the one that is shown first.
+        measured: Every score's sums, row by row.
+        goal: The score that counts.
+        languages: The target language of each row, where there are several.
+    """
+
+    sources: Sequence[str]
+    meant: Sequence[Sequence[str]]
+    said: Sequence[str]
+    measured: Mapping[str, Measured]
+    goal: str
+    languages: Sequence[str] = ()
+
+    def shown(self, row: int) -> tuple[str, str, str]:
+        """A row for a table."""
+        return excerpt(self.sources[row]), excerpt(self.meant[row][0]), excerpt(self.said[row])
+
+    def score(self, rows: Int[np.ndarray, " chosen"]) -> float:
+        """The goal on some of the rows."""
+        one = self.measured[self.goal]
+        return float(one.statistic(one.rows[rows].sum(0, keepdims=True))[0])
+
+
+def translation_sections(rows: Rows) -> Sections:
+    """Some rows, the worst ones, and how answers do by the length of what is read."""
+    tables = [some_rows(rows), worst_rows(rows), by_length(rows)]
+    if rows.languages:
+        tables.append(by_language(rows))
+    return Sections(tables, None, [])
+
+
+def some_rows(rows: Rows) -> Table:
+    """Some rows, drawn evenly."""
+    count = len(rows.said)
+    chosen = np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int).tolist()
+    header = ("source", "reference", "answer")
+    return Table(title="Some rows", header=header, rows=[rows.shown(n) for n in chosen])
+
+
+def worst_rows(rows: Rows) -> Table:
+    """The answers that are farthest from what is right: bad references are often found here."""
+    name = next(name for name in ROW_SCORES if name in rows.measured)
+    one = rows.measured[name]
+    found: Float[np.ndarray, " N"] = one.row_statistic(one.rows)
+    wrong = rows.measured["exact"].rows[:, 0] == 0
+    order = np.argsort(found if one.higher_is_better else -found, kind="stable")
+    worst = [n for n in order.tolist() if wrong[n]][:WORST]
+    return Table(
+        title="The worst rows",
+        header=("source", "reference", "answer", name),
+        rows=[(*rows.shown(n), float(found[n])) for n in worst],
+        note=f"{len(worst)} of {int(wrong.sum()):,} that are not exact."
+        if worst
+        else "There are none.",
+    )
+
+
+def by_length(rows: Rows) -> Table:
+    """Sources in bands of about equal size, from the shortest: how long answers are, how good."""
+    order = np.argsort([len(text) for text in rows.sources], kind="stable")
+    bands = [band for band in np.array_split(order, BANDS) if len(band)]
+    return Table(
+        title="By length",
+        header=(
+            "characters of the source",
+            *("rows", "characters of the reference", "of the answer", "ratio", rows.goal),
+        ),
+        rows=[length_row(rows, band) for band in bands],
+        note="Means; a ratio below 1 tells of answers that end too soon.",
+    )
+
+
+def length_row(
+    rows: Rows, band: Int[np.ndarray, " band"]
+) -> tuple[str, int, float, float, float, float]:
+    """One band: from the shortest source to the longest."""
+    read = [len(rows.sources[n]) for n in band.tolist()]
+    meant = float(np.mean([len(rows.meant[n][0]) for n in band.tolist()]))
+    said = float(np.mean([len(rows.said[n]) for n in band.tolist()]))
+    span = f"{min(read)} to {max(read)}"
+    return span, len(band), meant, said, said / max(meant, 1.0), rows.score(band)
+
+
+def by_language(rows: Rows) -> Table:
+    """Each target language by itself."""
+    languages = np.array(rows.languages)
+    parts = {name: np.flatnonzero(languages == name) for name in sorted(set(rows.languages))}
+    return Table(
+        title="By target language",
+        header=("language", "rows", rows.goal),
+        rows=[(name, len(part), rows.score(part)) for name, part in parts.items()],
+    )

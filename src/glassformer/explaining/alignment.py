@@ -1,0 +1,153 @@
+"""Alignment: which words of the source each word of an answer looked at.
+
+A translator's decoder looks across at the source before it says each token: with the heads of its
+cross-attention, or with the one additive attention of a GRU (Bahdanau et al., 2014). The answer is
+read once more by a twin that shares the weights, and its looks are averaged over heads and layers.
+What a word looked at is the average of its tokens; what is taken of a word is the sum of its own.
+
+    alignment = align(run, "早上好！")
+    alignment.source, alignment.target, alignment.weights, alignment.links
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
+from glassformer.explaining.watching import watching
+from glassformer.models.baselines.bahdanau import BahdanauDecoder
+from glassformer.models.transformer import Transformer
+from glassformer.runs.run import Run
+from glassformer.tasks.job import Prediction
+from glassformer.tasks.pair_tokens import PairTokens
+from glassformer.tasks.translate import Translate
+from glassformer.tasks.wish import Wish
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Alignment:
+    """Words of both sides, and how much each word of the answer took from each of the source.
+
+    Attributes:
+        weights: What a line lacks to 1 was taken from marks, such as the end of the source.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: Float[Tensor, "target source"]
+
+    @property
+    def links(self) -> list[tuple[int, int]]:
+        """(source, target) for each word of the answer: the word that it took most from."""
+        if not self.source:
+            return []
+        return [(best, word) for word, best in enumerate(self.weights.argmax(-1).tolist())]
+
+    @property
+    def strengths(self) -> Float[Tensor, "target source"]:
+        """The weights as they are drawn: 1 for the largest of all."""
+        return self.weights / self.weights.amax() if self.weights.numel() else self.weights
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "source": list(self.source),
+            "target": list(self.target),
+            "weights": [[round(w, 4) for w in line] for line in self.weights.tolist()],
+            "links": [list(link) for link in self.links],
+        }
+
+
+def align(run: Run, text: str, wish: Wish | None = None) -> Alignment:
+    """Translate a text, and say which of its words each word of the answer looked at."""
+    refuse_unaligned(run)
+    return alignment_of(run, text, run.predict(text, wish))
+
+
+def refuse_unaligned(run: Run) -> None:
+    """Only what writes one text from another can be aligned."""
+    if not isinstance(run.job, Translate):
+        raise GlassformerError(
+            f"{run.folder.path}: does {run.config.job}, which turns no text into another; "
+            f"align a run that translates"
+        )
+
+
+def alignment_of(run: Run, text: str, found: Prediction) -> Alignment:
+    """The alignment of a text and what a translator said to it."""
+    job, model = run.job, run.model
+    assert isinstance(job, Translate)
+    assert isinstance(model, Transformer)
+    if not found.details["tokens"]:  # nothing was asked
+        return Alignment((), (), torch.zeros(0, 0))
+    bare, tag = job.pair.tagged(text)
+    [ids] = job.pair.source.encode([bare])
+    source = job.pair.read(ids[: job.task.max_length], tag).tolist()
+    target = [token["id"] for token in found.details["tokens"]]
+    told = [Tokenizer.start, *target[:-1]]
+    with torch.no_grad(), run.machine.autocast():
+        looks = looks_across(model, source, told).mean((0, 1))  # (T, S)
+    return merged(job.pair, source, target, looks.float().cpu())
+
+
+def looks_across(
+    model: Transformer, source: Sequence[int], told: Sequence[int]
+) -> Float[Tensor, "layers H T S"]:
+    """What each layer and head took from each token of the source, while the next was chosen.
+
+    Args:
+        told: What stands before each token: the start, and all tokens but the last.
+    """
+    device = model.target.table.weight.device
+    ids = [torch.tensor([row], device=device) for row in (source, told)]
+    reads, writes = (Layout.full(1, len(row), device) for row in (source, told))
+    steps: list[Tensor] = []
+    with watching(model) as (twin, maps):
+        if isinstance(twin.decoder, BahdanauDecoder):
+            scorer = twin.decoder.attention.to_score
+            scorer.register_forward_hook(lambda _, given, scores: steps.append(scores))
+        twin(*ids, source=reads, target=writes)
+    if steps:  # (1, S, 1) each
+        return torch.cat(steps, -1).mT.softmax(-1)[:, None]
+    return torch.cat([look for name, look in maps.items() if name.endswith("cross_attention")])
+
+
+def merged(
+    pair: PairTokens, source: Sequence[int], target: Sequence[int], looks: Float[Tensor, "T S"]
+) -> Alignment:
+    """Looks between tokens as looks between words."""
+    reads, source_words = word_table(pair.source, source)
+    writes, target_words = word_table(pair.target, target)
+    weights = writes / writes.sum(1, keepdim=True) @ looks @ reads.mT
+    return Alignment(source_words, target_words, weights)
+
+
+def word_table(
+    tokens: Tokenizer, ids: Sequence[int]
+) -> tuple[Float[Tensor, "words tokens"], tuple[str, ...]]:
+    """Which tokens belong to each word, and what the words are; marks and blanks are no words.
+
+    A text of one word, such as a name to be spelt, falls into its tokens.
+    """
+    every, marks = np.array(ids), (Tokenizer.mask, Tokenizer.start, Tokenizer.end)
+    real = ~np.isin(every, marks) & (every < tokens.size)  # beyond stand the tags of languages
+    numbers = np.full(len(ids), -1)
+    numbers[real] = tokens.word_of(every[real])
+    if numbers.max(initial=-1) < 1:
+        numbers = np.where(real, np.arange(len(ids)), -1)
+    rows, words = [], []
+    for number in np.unique(numbers[real]):
+        its_own = numbers == number
+        word = tokens.decode(every[its_own]).strip()
+        if word:
+            rows.append(its_own)
+            words.append(word)
+    table = torch.from_numpy(np.array(rows, dtype=np.float32).reshape(-1, len(ids)))
+    return table, tuple(words)

@@ -1,0 +1,81 @@
+"""An alignment as a picture: the words of both sides in two rows, with a line for every look.
+
+The darker a line, the more was taken. matplotlib draws it, which is no core dependency; where its
+own font lacks characters, the fonts of the system are searched for them.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from glassformer.errors import GlassformerError, printable
+from glassformer.explaining.alignment import Alignment
+from glassformer.explaining.fonts import families_for
+from glassformer.files import replacing
+
+FORMATS = (".png", ".svg", ".pdf")
+FAINTEST = 0.08  # looks below it draw no line
+INK, LINE = "#222222", "#0072B2"
+INCHES_A_CELL, HEIGHT, SIZE = 0.14, 2.8, 14  # of a word's letters, of the picture, of the font
+
+
+def check_picture(path: Path) -> None:
+    """Refuse before anything is translated, rather than after."""
+    if path.suffix.lower() not in FORMATS:
+        raise GlassformerError(
+            f"a picture is drawn as {', '.join(FORMATS)}, got {str(path)!r}; end it in one of these"
+        )
+    if not path.absolute().parent.is_dir():
+        raise GlassformerError(f"{path.parent}: no such folder for the picture; make it first")
+    if find_spec("matplotlib") is None:
+        raise GlassformerError(
+            "a picture needs matplotlib, which is not installed; pip install matplotlib"
+        )
+
+
+def draw_alignment(alignment: Alignment, path: Path) -> None:
+    """Draw the source above, the answer below, and the looks between them."""
+    check_picture(path)
+    rows = [[printable(word) for word in side] for side in (alignment.source, alignment.target)]
+    families = families_for("".join(word for row in rows for word in row))
+    places = [centres(row) for row in rows]
+    widest = max((cells for _, cells in places), default=0)
+    size = (max(3.0, widest * INCHES_A_CELL), HEIGHT)
+    figure = import_module("matplotlib.figure").Figure(figsize=size, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(-widest / 2 - 1, widest / 2 + 1), ylim=(-0.45, 1.45))
+    axes.set_axis_off()
+    for (centre, _), height, words, side in zip(
+        places, (1.1, -0.1), rows, ("bottom", "top"), strict=True
+    ):
+        for x, word in zip(centre, words, strict=True):
+            style = {"ha": "center", "va": side, "color": INK, "fontsize": SIZE}
+            # A dollar would begin a formula.
+            axes.text(x, height, word, fontfamily=families, parse_math=False, **style)
+    draw_looks(axes, alignment, places[0][0], places[1][0])
+    with replacing(path) as half:
+        figure.savefig(half, format=path.suffix[1:].lower(), dpi=160)
+
+
+def draw_looks(
+    axes: Any, alignment: Alignment, above: Sequence[float], below: Sequence[float]
+) -> None:
+    """A line from each word of the answer to each word of the source, as dark as it is strong."""
+    for x, line in zip(below, alignment.strengths.tolist(), strict=True):
+        for other, strength in zip(above, line, strict=True):
+            if strength >= FAINTEST:
+                width = 0.5 + 3 * strength
+                axes.plot([x, other], [0, 1], color=LINE, alpha=strength, linewidth=width)
+
+
+def centres(words: Sequence[str]) -> tuple[list[float], int]:
+    """Where the words of a row stand around the middle, in cells, and how many cells they take."""
+    widths = [cell_len(word) + 3 for word in words]
+    at, found = -sum(widths) / 2, []
+    for width in widths:
+        found.append(at + width / 2)
+        at += width
+    return found, sum(widths)

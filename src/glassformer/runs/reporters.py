@@ -1,0 +1,139 @@
+"""What a job's report shows besides scores and curves, and the baseline it stands beside.
+
+To report on another job, write a Reporter and list it in REPORTERS.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from glassformer.errors import GlassformerError
+from glassformer.evaluation.baseline import NgramBaseline
+from glassformer.evaluation.report import (
+    Sections,
+    Table,
+    classification_sections,
+    side_by_side,
+)
+from glassformer.evaluation.report.translation import Rows, translation_sections
+from glassformer.tasks.class_answers import ClassAnswers
+from glassformer.tasks.classify import Classify
+from glassformer.tasks.translate import Translate
+from glassformer.tasks.translations import Translations
+
+MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
+
+
+class Reporter(ABC):
+    """Says what a report holds about one job. Only `sections` is asked of all."""
+
+    @abstractmethod
+    def sections(self, job: Any, answers: Any, part: str) -> Sections:
+        """Tables and pictures about the answers to a part."""
+
+    def notes(self, answers: Any) -> list[str]:
+        """What to know about the scores of these answers."""
+        return []
+
+    def baseline(self, job: Any, part: str, notes: list[str]) -> tuple[str, Any]:
+        """The name and the answers of an honest baseline, if there is one; it may add notes."""
+        return "", None
+
+    def beside(self, job: Any, ours: Any, theirs: Any, part: str) -> list[Table]:
+        """Tables of the model beside the baseline."""
+        return []
+
+    def baseline_seconds(self, job: Any) -> float:
+        """About how long the baseline will take."""
+        return 0.0
+
+
+class NothingMore(Reporter):
+    """For a job whose scores say all."""
+
+    def sections(self, job: Any, answers: Any, part: str) -> Sections:
+        return Sections([], None, [])
+
+
+class ClassReporter(Reporter):
+    """For classifiers: scores by class, confusions, mistakes; n-grams as the baseline."""
+
+    def sections(self, job: Classify, answers: ClassAnswers, part: str) -> Sections:
+        assert job.samples is not None
+        names, texts = job.labels.names, job.samples.texts(part)
+        return classification_sections(answers.labels, answers.probabilities(), names, texts)
+
+    def baseline(
+        self, job: Classify, part: str, notes: list[str]
+    ) -> tuple[str, ClassAnswers | None]:
+        return baseline(job, part, notes)
+
+    def beside(
+        self, job: Classify, ours: ClassAnswers, theirs: ClassAnswers, part: str
+    ) -> list[Table]:
+        assert job.samples is not None
+        said, texts = (ours.probabilities(), theirs.probabilities()), job.samples.texts(part)
+        return [side_by_side(ours.labels, *said, job.labels.names, texts)]
+
+    def baseline_seconds(self, job: Classify) -> float:
+        """It reads every n-gram once a label, some times."""
+        if job.samples is None:
+            return 0.0
+        megabytes = float(job.samples.records.rows.lengths.sum()) / 1e6
+        labels = len(job.labels.names)
+        return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
+
+
+class TranslationReporter(Reporter):
+    """For translators: rows, the worst ones, lengths, and how the scores are to be repeated."""
+
+    def sections(self, job: Translate, answers: Translations, part: str) -> Sections:
+        assert job.samples is not None
+        texts = job.samples.texts(part, "source")
+        languages = job.samples.texts(part, "to") if job.pair.tags else []
+        rows = Rows(texts, answers.meant, answers.said, answers.measured, job.goal, languages)
+        return translation_sections(rows)
+
+    def notes(self, answers: Translations) -> list[str]:
+        return [f"{name} by sacreBLEU: {said}" for name, said in answers.signatures.items()]
+
+
+REPORTERS: dict[str, Reporter] = {
+    "classify": ClassReporter(),
+    "translate": TranslationReporter(),
+}
+
+
+def reporter_of(job: str) -> Reporter:
+    """Who reports on a job."""
+    return REPORTERS.get(job, NothingMore())
+
+
+def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnswers | None]:
+    """N-grams and a linear model, trained and chosen on the same parts as ours."""
+    assert job.samples is not None
+    rows = {name: job.samples.rows(name) for name in ("train", "valid", part)}
+    if len(rows["train"]) > MOST_ROWS:
+        chosen = np.random.default_rng(job.config.seed).permutation(rows["train"])[:MOST_ROWS]
+        rows["train"] = np.sort(chosen)
+        notes.append(f"The baseline learned from {MOST_ROWS:,} of the training rows.")
+    texts = {name: [job.samples[n]["text"] for n in some] for name, some in rows.items()}
+    truth = {name: job.truth[some] for name, some in rows.items()}
+    try:
+        fitted = NgramBaseline.fit(
+            texts["train"], truth["train"], texts["valid"], truth["valid"], len(job.labels.names)
+        )
+    except GlassformerError as error:  # scikit-learn is not installed
+        notes.append(f"No baseline: {error}")
+        return "", None
+    return f"n-grams ({fitted.described})", as_answers(
+        fitted.probabilities(texts[part]), truth[part]
+    )
+
+
+def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:
+    """Probabilities as what our own models say."""
+    safe: Any = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
+    logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
+    return ClassAnswers(logits.astype(np.float32), labels.astype(np.int64))

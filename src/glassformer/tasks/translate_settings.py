@@ -1,0 +1,89 @@
+"""Settings of `translate`, and those it starts from."""
+
+from dataclasses import dataclass, field, replace
+
+from glassformer.config import (
+    ModelConfig,
+    TokenizerConfig,
+    choose,
+    require,
+    share,
+    stack_of_size,
+)
+from glassformer.config.decoding import DecodeConfig
+from glassformer.config.values import Values, plain
+from glassformer.tasks.text import reaching
+from glassformer.tasks.translations import MEASURES
+
+MEASURE_NAMES = ("auto", *MEASURES)
+NO_LIMIT = (
+    100_000  # tokens written: `task.max_length` is the limit, unless decoding has a lower one
+)
+BY_BEAM: Values = {"method": "beam", "max_length": NO_LIMIT}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TranslateConfig:
+    """Settings of the job.
+
+    Args:
+        max_length: Tokens of a side that are read or written; longer texts are cut.
+        joint: Whether both sides share a vocabulary; None decides by how they are written.
+        target: How the target falls into tokens; by default like the source, but symbols such as
+            phonemes stay whole.
+        measure: Whether targets are sentences (text), or words spelt in symbols or in letters.
+        decode: How it writes when it is asked, and when the trained model is scored.
+        monolingual: Texts of the target language, a line each, to learn from as well.
+        backward: The run that translates those back into sources. Sennrich et al., 2015.
+    """
+
+    max_length: int = 256
+    label_smoothing: float = 0.1
+    joint: bool | None = None
+    target: TokenizerConfig | None = None
+    measure: str = "auto"
+    decode: DecodeConfig = field(default_factory=lambda: DecodeConfig(**BY_BEAM))
+    monolingual: tuple[str, ...] = ()
+    backward: str | None = None
+
+    def __post_init__(self) -> None:
+        require(self.max_length > 1, "task.max_length must be at least 2: a token and an end")
+        share("task.label_smoothing", self.label_smoothing)
+        choose("task.measure", self.measure, MEASURE_NAMES)
+        require(
+            not self.monolingual or self.backward is not None,
+            "task.monolingual has no sources; name the run that writes them with "
+            "--set task.backward=RUN, trained from the target language to the source's",
+        )
+        require(
+            self.backward is None or bool(self.monolingual),
+            f"task.backward={self.backward} has nothing to translate; name a file of texts in the "
+            f"target language with --set task.monolingual=FILE",
+        )
+
+
+def translate_defaults(accelerated: bool) -> Values:
+    """What suits the job, over the records' defaults."""
+    stack = plain(stack_of_size("base" if accelerated else "tiny", max_length=512, dropout=0.1))
+    return {
+        "model": {"encoder": stack, "decoder": stack, "share": True},
+        "data": {
+            "batch_tokens": 16384 if accelerated else 4096,
+            "valid_share": 0.05,
+            "test_share": 0.05,
+            "tokenizer": {"vocabulary": 8000},
+        },
+        "task": {"decode": BY_BEAM},
+        "train": {
+            "optimiser": {"schedule": "inverse-root"},
+            "average": 5 if accelerated else 1,  # of a short training, the last is the best
+        },
+    }
+
+
+def reaching_both(model: ModelConfig, longest: int) -> ModelConfig:
+    """The model with positions for so many tokens on both sides."""
+    model, writes = reaching(model, longest), model.decoder
+    if writes is None or writes.max_length >= longest:
+        return model
+    return replace(model, decoder=replace(writes, max_length=longest))

@@ -1,0 +1,208 @@
+"""The doctor finds what was planted among pairs, and leaves sound pairs alone."""
+
+import os
+import random
+
+import pytest
+
+from glassformer.config import DataConfig
+from glassformer.data.catalog import dates
+from glassformer.data.doctor import Reading, examine, pair_languages
+from glassformer.data.doctor.pairs import checks_of_pairs
+
+PAIRS = {
+    "der Hund": "the dog",
+    "die Katze": "the cat",
+    "läuft über": "runs across",
+    "die alte Brücke": "the old bridge",
+    "und sieht": "and sees",
+    "das kalte Wasser": "the cold water",
+    "schnell nach Hause": "quickly home",
+    "weil es regnet": "because it rains",
+    "ein kleines Mädchen": "a little girl",
+    "mit einem roten Ball": "with a red ball",
+    "wartet vor der Schule": "waits outside the school",
+    "auf ihren großen Bruder": "for her big brother",
+}
+RUSSIAN = "Собака бежит домой через старый мост"
+
+
+@pytest.fixture
+def pairs():
+    """Made-up German and English, all different."""
+    dice, said = random.Random(3), list(PAIRS.items())
+    found = []
+    for number in range(300):
+        parts = dice.choices(said, k=dice.randint(1, 9))
+        sides = (" ".join(words) for words in zip(*parts, strict=True))
+        found.append([f"{side} {number}." for side in sides])
+    return found
+
+
+def examined(folder, pairs):
+    path = folder / "x.tsv"
+    rows = "".join(f"{source}\t{target}\n" for source, target in pairs)
+    path.write_text(f"source\ttarget\n{rows}", encoding="utf-8")
+    return examine(Reading(DataConfig(files=(str(path),)), ("source", "target")), checks_of_pairs())
+
+
+def findings(folder, pairs):
+    """What was found: severity, count, and the first rows by number."""
+    return {
+        (finding.kind, finding.what.split()[1] if finding.kind == "wrong language" else ""): (
+            finding.severity,
+            finding.count,
+            [int(row.rsplit(" ", 1)[1]) for row in finding.rows],
+        )
+        for finding in examined(folder, pairs).findings
+    }
+
+
+def test_sound_pairs_raise_no_alarm(tmp_path, pairs):
+    assert findings(tmp_path, pairs) == {}
+
+
+def test_dates_raise_no_alarm():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dates, "DAYS", 211)
+        reading = Reading(DataConfig(files=("dates",)), ("source", "target"))
+        assert examine(reading, checks_of_pairs()).findings == ()
+
+
+@pytest.mark.skipif("GLASSFORMER_DATA" not in os.environ, reason="needs $GLASSFORMER_DATA")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "multi30k-2017-en-de",
+        pytest.param("multi30k-en-de", marks=pytest.mark.full),
+        pytest.param("tatoeba-zh-en", marks=pytest.mark.full),
+    ],
+)
+def test_real_pairs_raise_no_alarm(name):
+    found = examine(
+        Reading(DataConfig(files=(name,)), ("source", "target")), checks_of_pairs()
+    ).findings
+    assert {finding.severity for finding in found} <= {"note"}
+
+
+def test_odd_lengths_are_told(tmp_path, pairs):
+    pairs[40][1] = "No."
+    pairs[41][0] = "der Hund"
+    pairs[41][1] = " ".join(PAIRS.values())
+    assert findings(tmp_path, pairs) == {("odd lengths", ""): ("warning", 2, [41, 42])}
+
+
+def test_a_single_odd_pair_among_many_is_a_note(tmp_path, pairs):
+    many = [[f"{source} {n}", f"{target} {n}"] for n in range(4) for source, target in pairs]
+    many[40][1] = "No."
+    assert findings(tmp_path, many) == {("odd lengths", ""): ("note", 1, [41])}
+
+
+def test_a_copied_source_is_told_but_names_and_numbers_may_stay(tmp_path, pairs):
+    pairs[40][1] = f"{pairs[40][0].upper()}"
+    pairs[50] = ["Tom Jackson 1987", "Tom Jackson 1987"]
+    pairs[51] = ["12 34 56 78", "12 34 56 78"]
+    found = findings(tmp_path, pairs)
+    assert found.pop(("wrong language", "target")) == ("warning", 1, [41])
+    assert found == {("copied source", ""): ("warning", 1, [41])}
+
+
+def test_lines_on_the_wrong_side_are_told(tmp_path, pairs):
+    for row in (30, 77, 211):
+        pairs[row] = [
+            "the cat waits outside the school with a red ball because it rains",
+            "die Katze wartet vor der Schule mit einem roten Ball weil es regnet",
+        ]
+    found = findings(tmp_path, pairs)
+    assert found[("wrong language", "source")] == ("warning", 3, [31, 78, 212])
+    assert found[("wrong language", "target")] == ("warning", 3, [31, 78, 212])
+
+
+def test_a_line_does_not_vouch_for_itself(tmp_path):
+    common, rare = list(PAIRS.items())[:6], list(PAIRS.items())[8:]
+    dice = random.Random(5)
+    pairs = [
+        [f"{' '.join(side)} {n}" for side in zip(*dice.choices(common, k=5), strict=True)]
+        for n in range(60)
+    ]
+    pairs[10] = [" ".join(side) for side in zip(*rare, strict=True)]
+    pairs[30] = [" ".join(side) for side in zip(*rare[::-1], strict=True)][::-1]
+    found = findings(tmp_path, pairs)
+    assert 31 in found[("wrong language", "source")][2]
+    assert 31 in found[("wrong language", "target")][2]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_lines_in_another_script_are_told(tmp_path, pairs, side):
+    pairs[60][side] = RUSSIAN
+    pairs[60][1 - side] = (
+        "A dog runs home over the old bridge, Собака" if side == 0 else "Собака da"
+    )
+    pairs[61][side] = "OK ОК"
+    found = findings(tmp_path, pairs)
+    assert found[("wrong language", ("source", "target")[side])] == ("warning", 1, [61])
+    assert ("wrong language", ("target", "source")[side]) not in found
+
+
+def test_a_side_of_many_scripts_has_no_wrong_one(tmp_path, pairs):
+    for row in range(0, 300, 3):
+        pairs[row][0] = f"{RUSSIAN} {row}"
+    assert not [kind for kind, _ in findings(tmp_path, pairs) if kind == "wrong language"]
+
+
+def test_lines_after_those_that_were_learned_from_are_judged_too(tmp_path, pairs, monkeypatch):
+    monkeypatch.setattr(pair_languages, "LEARNED", 100)
+    pairs[250][1] = "die Katze wartet vor der Schule mit einem roten Ball weil es regnet"
+    assert findings(tmp_path, pairs)[("wrong language", "target")] == ("warning", 1, [251])
+
+
+@pytest.mark.parametrize(("lost", "place"), [(0, "1 row below"), (1, "1 row above")])
+def test_a_lost_line_is_told_by_where_the_pairs_part(tmp_path, pairs, lost, place):
+    sides = [list(side) for side in zip(*pairs, strict=True)]
+    del sides[lost][170]
+    sides[lost].append("the end" if lost else "das Ende")
+    (finding,) = (
+        f
+        for f in examined(tmp_path, zip(*sides, strict=True)).findings
+        if f.kind == "misaligned pairs"
+    )
+    assert finding.severity == "error"
+    assert "in one stretch" in finding.what
+    assert finding.what.endswith(f"when each target is taken from {place}")
+    (row,) = (int(row.rsplit(" ", 1)[1]) for row in finding.rows)
+    assert abs(row - 171) <= 3
+    assert abs(finding.count - 130) <= 5
+
+
+def test_a_stretch_that_is_moved_ends_where_lines_match_again(tmp_path, pairs):
+    sides = [list(side) for side in zip(*pairs, strict=True)]
+    sides[1][100:200] = [sides[1][199], sides[1][198], *sides[1][100:198]]
+    (finding,) = (
+        f
+        for f in examined(tmp_path, zip(*sides, strict=True)).findings
+        if f.kind == "misaligned pairs"
+    )
+    assert finding.what.endswith("when each target is taken from 2 rows below")
+    assert abs(int(finding.rows[0].rsplit(" ", 1)[1]) - 102) <= 3
+    assert abs(finding.count - 98) <= 5
+
+
+def test_empty_sides_are_told(tmp_path, pairs):
+    pairs[4][0], pairs[9][1] = " ", ""
+    found = [f for f in examined(tmp_path, pairs).findings if f.kind == "empty rows"]
+    assert sorted(f.what for f in found) == ["1 row without a source", "1 row without a target"]
+
+
+def test_pairs_that_come_again_and_several_targets_are_notes(tmp_path, pairs):
+    pairs[20] = list(pairs[5])
+    pairs[30] = [pairs[6][0], f"well, {pairs[6][1]}"]
+    pairs[31] = [pairs[6][0].upper(), pairs[6][1]]
+    assert findings(tmp_path, pairs) == {
+        ("duplicate rows", ""): ("note", 2, [21, 32]),
+        ("several targets", ""): ("note", 3, [7, 31, 32]),
+    }
+
+
+def test_few_pairs_are_not_judged_by_what_is_usual(tmp_path):
+    pairs = [["ja", "yes"], ["nein", "no, by no means, never in my life, not for any money at all"]]
+    assert findings(tmp_path, pairs) == {}

@@ -52,7 +52,8 @@ def predict(
         list[str], typer.Option("--with", metavar="WORD", help="Answers have it; may repeat.")
     ] = [],  # noqa: B006
     forbidden: Annotated[
-        list[str], typer.Option("--without", metavar="WORD", help="No answer has it; may repeat.")
+        list[str],
+        typer.Option("--without", metavar="WORD", help="Answers avoid its spelling; may repeat."),
     ] = [],  # noqa: B006
     settings: Annotated[
         list[str], typer.Option("--set", metavar="decode.key=value", help="How answers are found.")
@@ -114,7 +115,7 @@ def _talk(answer: Callable[[Iterable[str]], None]) -> None:
     prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
     while True:
         try:
-            answer([_unicode(input(prompt), "this line")])
+            answer([_typed(prompt)])
         except EOFError:
             print(file=sys.stderr)
             return
@@ -170,6 +171,14 @@ def _given(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[str]]:
             yield _from_file(Path(given[1:]), run)
         else:
             yield [_unicode(given, f"text {number}")]
+
+
+def _typed(prompt: str) -> str:
+    """The next line that a person types."""
+    try:
+        return _unicode(input(prompt), "this line")
+    except UnicodeDecodeError:
+        raise GlassformerError("this line is not UTF-8; set the terminal to UTF-8") from None
 
 
 def _unicode(text: str, name: str) -> str:

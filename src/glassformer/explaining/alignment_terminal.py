@@ -43,7 +43,7 @@ def alignment_text(alignment: Alignment, width: int = 80) -> Text:
 def fitted(word: str) -> str:
     """A word without what a terminal would obey, cut where it is very long."""
     word = printable(word)
-    return word if cell_len(word) <= LONGEST else set_cell_size(word, LONGEST - 1) + "…"
+    return word if cell_len(word) <= LONGEST else set_cell_size(word, LONGEST - 1).rstrip() + "…"
 
 
 def panels(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:

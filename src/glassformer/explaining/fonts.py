@@ -18,15 +18,30 @@ def families_for(text: str) -> list[str]:
     """
     manager = import_module("matplotlib.font_manager")
     missing = {c for c in text if not c.isspace()} - characters_of(manager.findfont(USUAL))
-    families = [USUAL]
-    for path in sorted(manager.findSystemFonts()) if missing else ():
+    families, others = [USUAL], iter(sorted(manager.findSystemFonts(), key=regular_first))
+    while missing and (path := next(others, None)):
         if found := missing & characters_of(path):
-            manager.fontManager.addfont(path)  # it may be newer than the list matplotlib keeps
-            families.append(manager.get_font(path).family_name)
+            families.append(named(path))
             missing -= found
     if missing:
         raise GlassformerError(lacking(missing))
     return families
+
+
+def regular_first(path: str) -> tuple[bool, str]:
+    """Bold and slanted ones come later."""
+    return "regular" not in path.lower(), path
+
+
+def named(path: str) -> str:
+    """Make a font known to matplotlib by its path: the fonts of a family differ in what they have.
+
+    It may also be newer than the list that matplotlib keeps.
+    """
+    manager = import_module("matplotlib.font_manager")
+    if not any(known.name == path for known in manager.fontManager.ttflist):
+        manager.fontManager.ttflist.append(manager.FontEntry(fname=path, name=path))
+    return path
 
 
 def characters_of(path: str) -> set[str]:

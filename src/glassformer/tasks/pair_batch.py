@@ -12,7 +12,6 @@ from glassformer.data.samples import Sample
 from glassformer.tasks.text import Row, text_batch
 
 Meant = tuple[tuple[str, ...], ...]
-TokenIds = Int[Tensor, "B T"] | Int[Tensor, " N"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +21,14 @@ class PairBatch:
     Attributes:
         source, reads: What is read, and its layout.
         told, writes: What is written, without its last token, and its layout (teacher forcing).
-        truth: (N,) the next token at each real place of `told`, as one line.
+        truth: The next token at each real place of `told`, as one line.
         owners: The row of the part that each row is.
         meant: The right answers of each row as texts, one or several; none while training.
     """
 
-    source: TokenIds
+    source: Int[Tensor, "B S"] | Int[Tensor, " read"]
     reads: Layout
-    told: TokenIds
+    told: Int[Tensor, "B T"] | Int[Tensor, " written"]
     writes: Layout
     truth: Int[Tensor, " next"]
     owners: Int[Tensor, " rows"]

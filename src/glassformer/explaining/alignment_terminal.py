@@ -31,7 +31,7 @@ def alignment_text(alignment: Alignment, width: int = 80) -> Text:
     for start, stop in panels([cell_len(word) for word in source], width - margin):
         lines = [Text(" " * (margin + GAP)) + Text(" ".join(source[start:stop]), "bold")]
         for word, strengths in zip(target, alignment.strengths.tolist(), strict=True):
-            line = Text(set_cell_size(word, margin), "bold")
+            line = Text().append(set_cell_size(word, margin), "bold")
             for name, strength in zip(source[start:stop], strengths[start:stop], strict=True):
                 level = round(strength * (len(SHADES) - 1))
                 line.append(" " * GAP).append(SHADES[level] * cell_len(name), HEAT[level])

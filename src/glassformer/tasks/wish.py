@@ -4,8 +4,9 @@ A run writes as it was trained to, unless it is told otherwise: by another searc
 answers, or with words that must or must not stand in them.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glassformer.config import build, require
@@ -41,13 +42,12 @@ class Wish:
 
     def decoding(self, usual: DecodeConfig) -> DecodeConfig:
         """The usual settings with those wished for; a beam is as wide as the answers need."""
-        values = laid_over(plain(usual), self.decode)
-        if self.alternatives is not None:
-            values["best"] = self.alternatives + 1
-            beam = values["beam"]
-            enough = beam["groups"] * -(-values["best"] // beam["groups"])
-            values["beam"] = beam | {"width": max(beam["width"], enough)}
-        return build(DecodeConfig, values, "decode.")
+        settings = build(DecodeConfig, laid_over(plain(usual), self.decode), "decode.")
+        if self.alternatives is None:
+            return settings
+        beam, best = settings.beam, self.alternatives + 1
+        enough = beam.groups * math.ceil(best / beam.groups)
+        return replace(settings, best=best, beam=replace(beam, width=max(beam.width, enough)))
 
 
 @dataclass(frozen=True, slots=True)

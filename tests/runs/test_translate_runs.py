@@ -1,0 +1,208 @@
+"""Runs of translators: resumed, compared, continued, with a curve, with back-translations."""
+
+import json
+
+import pytest
+from quick import quickly
+from small_runs import same, weights
+from small_translators import WRITING, translate, write_pairs
+
+from glassformer.data.samples import Samples
+from glassformer.errors import GlassformerError
+from glassformer.runs import verbs
+from glassformer.runs.curve import Curve
+from glassformer.tasks.translate import Translate
+from glassformer.training.weights import read_tensors
+
+
+@pytest.fixture(autouse=True)
+def _quickly():
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_pairs(tmp_path / "pairs.tsv")
+
+
+@pytest.fixture(scope="module")
+def backward(tmp_path_factory):
+    """A run of the other direction."""
+    folder = tmp_path_factory.mktemp("backward")
+    with quickly():
+        translate(write_pairs(folder / "pairs.tsv", turned=True), folder / "run", steps=12)
+    return folder / "run"
+
+
+def report_of(run):
+    return json.loads((run / "report.json").read_text(encoding="utf-8"))
+
+
+def tables_of(run):
+    return {table["title"]: table for table in report_of(run)["tables"]}
+
+
+def test_going_on_gives_the_same_bits(data, tmp_path, monkeypatch):
+    often = ("train.validate_every=2", "train.save_every=1", "data.token_dropout=0.1")
+    translate(data, tmp_path / "peace", *often, steps=4)
+
+    def interrupted(self, model, batches):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Translate, "score", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            translate(data, tmp_path / "torn", *often, steps=4)
+    verbs.resume(tmp_path / "torn", quiet=True)
+    assert same(weights(tmp_path / "torn"), weights(tmp_path / "peace"))
+    assert report_of(tmp_path / "torn")["scores"] == report_of(tmp_path / "peace")["scores"]
+
+
+def test_the_report_shows_rows_the_worst_of_them_and_lengths(data, tmp_path):
+    run = translate(data, tmp_path / "run")
+    tables = tables_of(tmp_path / "run")
+    assert list(tables) == ["Some rows", "The worst rows", "By length"]
+    samples = Samples.open(tmp_path / "run" / "data")
+    sources, targets = samples.texts("test", "source"), samples.texts("test", "target")
+    shown = tables["Some rows"]["rows"]
+    assert {tuple(row[:2]) for row in shown} <= set(zip(sources, targets, strict=True))
+    said = {source: run.predict(source).text for source, _, _ in shown}
+    assert [row[2] for row in shown] == [said[row[0]] for row in shown]
+    worst = [row[3] for row in tables["The worst rows"]["rows"]]
+    assert worst == sorted(worst, reverse=True)
+    assert sum(row[1] for row in tables["By length"]["rows"]) == len(sources)
+
+
+def test_a_report_on_sentences_tells_how_to_repeat_its_scores(tmp_path):
+    words = ["the", "red", "cat", "sees", "a", "dog", "under", "some", "old", "tree"]
+    rows = [
+        {
+            "source": " ".join(words[(n + k) % 10] for k in range(7)) + f" {n}.",
+            "target": " ".join(words[(n + 2 * k) % 10] for k in range(7)) + f" {n}.",
+            "to": "de" if n % 2 else "fr",
+        }
+        for n in range(120)
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    run = translate(path, tmp_path / "run")
+    report = report_of(tmp_path / "run")
+    assert list(report["scores"]["this model"])[:3] == ["bleu", "chrf", "ter"]
+    [signed] = [note for note in report["notes"] if note.startswith("bleu by sacreBLEU: ")]
+    assert "tok:13a" in signed
+    by_language = tables_of(tmp_path / "run")["By target language"]
+    assert [row[0] for row in by_language["rows"]] == ["de", "fr"]
+    assert signed in run.evaluate(path).as_values()["notes"]
+
+
+def test_two_runs_are_compared_on_the_same_rows(data, tmp_path):
+    run = translate(data, tmp_path / "run")
+    found = run.evaluate(data, against=tmp_path / "run")
+    assert found.comparison["exact"].ties == 97
+    assert found.trained_on == len(Samples.open(tmp_path / "run" / "data").rows("train"))
+    assert found.as_values()["rows"] == 97
+
+
+def test_a_run_goes_on_with_the_tokens_and_the_shape_of_another(data, tmp_path):
+    translate(data, tmp_path / "first")
+    more = write_pairs(tmp_path / "more.tsv", seed=2)
+    settings = (*WRITING, "machine.threads=1")  # the widths come from the first run
+    second = verbs.train(
+        "translate",
+        more,
+        run=tmp_path / "second",
+        origin=tmp_path / "first",
+        steps=1,
+        quiet=True,
+        settings=settings,
+    )
+    assert second.config.model.decoder.dim == second.config.model.encoder.dim == 16
+    assert second.config.task.target.kind == "characters"
+    assert same(read_tensors(second.folder.initial), weights(tmp_path / "first"))
+
+
+def test_a_run_begins_with_an_encoder_that_has_read_texts(data, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(f"{n} abcdef fedcba" for n in range(60)), encoding="utf-8")
+    stack = ("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2")
+    verbs.train("pretrain", texts, run=tmp_path / "reader", steps=2, quiet=True, settings=stack)
+    run = translate(data, tmp_path / "run", "model.share=false", origin=tmp_path / "reader")
+    reader = verbs.load(tmp_path / "reader")
+    assert run.job.pair.source.to_json() == reader.job.tokenizer.to_json()
+    assert not run.job.pair.joint
+
+
+def test_a_learning_curve_is_drawn_for_translators_too(tmp_path):
+    data = write_pairs(tmp_path / "pairs.tsv", 120)
+    translate(data, tmp_path / "run", curve=True)
+    rows = tables_of(tmp_path / "run")["Learning curve"]["rows"]
+    assert len(rows) == 4
+    assert rows[-1][0] == len(Samples.open(tmp_path / "run" / "data").rows("train"))
+
+
+def test_a_curve_of_bleu_counts_to_a_hundred():
+    points = [(100, 10.0), (200, 20.0), (400, 28.0)]
+    curve = Curve("bleu", True, points, 100.0)
+    assert 28 < 100 - curve.doubled() < 40
+    assert "twice the rows might give 3" in curve.sentence()
+    assert Curve("bleu", True, [(1, 50.0), (2, 50.0)], 100.0).sentence().endswith("hardly help.")
+
+
+# Back-translation
+
+
+def test_texts_of_the_target_language_are_translated_back_and_learned_from(
+    data, tmp_path, backward, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    plain = translate(data, tmp_path / "plain")
+    samples = Samples.open(tmp_path / "plain" / "data")
+    held_out = samples.texts("valid", "target")[0]
+    lines = ["aabb", "fedc", "", held_out, "ccdd"]
+    (tmp_path / "more.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    settings = ("task.monolingual=more.txt", f"task.backward={backward}")
+    run = translate(data, tmp_path / "run", *settings)
+    after = Samples.open(tmp_path / "run" / "data")
+    for part in ("valid", "test"):
+        assert list(after.of(part)) == list(samples.of(part))
+    count = len(samples.rows("train"))
+    old, new = list(after.of("train"))[:count], list(after.of("train"))[count:]
+    assert old == list(samples.of("train"))
+    assert [one["target"] for one in new] == ["aabb", "fedc", "ccdd"]
+    other = verbs.load(backward)
+    assert [one["source"] for one in new] == [other.predict(one["target"]).text for one in new]
+    assert new[1]["where"] == "more.txt row 2"
+    assert run.folder.intake()["counts"]["train"] == count + 3
+    notes = report_of(tmp_path / "run")["notes"]
+    assert f"3 training rows are back-translations of more.txt by {backward}." in notes
+    assert any("1 lines with a target that is held out, first more.txt row 4" in n for n in notes)
+    assert run.config.task.monolingual == ("more.txt",)
+    (tmp_path / "more.txt").unlink()  # the run has all that it needs
+    assert (
+        verbs.load(tmp_path / "run").evaluate(data).scores.keys()
+        == plain.evaluate(data).scores.keys()
+    )
+
+
+def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
+    more = write_pairs(tmp_path / "more.tsv", 5)
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(f"{n} abc" for n in range(60)), encoding="utf-8")
+    stack = ("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2")
+    verbs.train("pretrain", texts, run=tmp_path / "reader", steps=1, quiet=True, settings=stack)
+    wanted = {
+        f"task.backward={tmp_path / 'nowhere'}": "nowhere: not found; check the path",
+        f"task.backward={tmp_path / 'reader'}": "reader: does pretrain; name in task.backward a",
+    }
+    for setting, complaint in wanted.items():
+        with pytest.raises(GlassformerError, match=complaint):
+            translate(data, tmp_path / "run", f"task.monolingual={more}", setting)
+        assert not (tmp_path / "run").exists()
+    tagged = tmp_path / "tagged.tsv"
+    lines = [line + "\tde" for line in data.read_text(encoding="utf-8").splitlines()[1:]]
+    tagged.write_text("\n".join(["source\ttarget\tto", *lines]), encoding="utf-8")
+    with pytest.raises(GlassformerError, match="is for one target language, but the data name de"):
+        translate(
+            tagged, tmp_path / "run", f"task.monolingual={texts}", f"task.backward={backward}"
+        )

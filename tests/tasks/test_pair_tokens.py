@@ -1,0 +1,158 @@
+"""Tokens of pairs: kinds by what texts look like, one vocabulary or two, tags, other runs."""
+
+import pytest
+from small_jobs import job_of
+from small_pairs import pair_job
+
+from glassformer.config import TokenizerConfig
+from glassformer.errors import GlassformerError
+from glassformer.tasks.pair_tokens import PairTokens, are_symbols, settled
+
+ENGLISH = [
+    "The young man sees an old house near the river.",
+    "A woman with two dogs walks under the trees.",
+    "Three children play with a red ball in the park.",
+    "It rains, and nobody wants to leave the station.",
+]
+GERMAN = [
+    "Der junge Mann sieht ein altes Haus nahe dem Fluss.",
+    "Eine Frau mit zwei Hunden geht unter den Bäumen.",
+    "Drei Kinder spielen mit einem roten Ball im Park.",
+    "Es regnet, und niemand will den Bahnhof verlassen.",
+]
+CHINESE = [
+    "早上好！",
+    "这个年轻人看见了一座老房子。",
+    "下雨了，没有人想离开。",
+    "三个孩子在公园里玩。",
+]
+WORDS = ["read", "door", "red", "rod", "order", "adder", "dared", "rode"]
+PHONEMES = ["R IY D", "D AO R", "R EH D", "R AA D", "AO R D ER", "AE D ER", "D EH R D", "R OW D"]
+
+
+def paired(sources, targets, times=1):
+    return list(zip(sources, targets, strict=True)) * times
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kinds", "joint"),
+    [
+        (paired(ENGLISH, GERMAN), ("bpe", "bpe"), True),
+        (paired(ENGLISH, CHINESE), ("bpe", "characters"), False),
+        (paired(CHINESE, ENGLISH), ("characters", "bpe"), False),
+        (paired(WORDS, PHONEMES, 5), ("characters", "words"), False),
+        (paired(WORDS, [word[::-1] for word in WORDS]), ("characters", "characters"), True),
+        (paired(CHINESE, CHINESE[::-1]), ("characters", "characters"), True),
+    ],
+    ids=["en-de", "en-zh", "zh-en", "phonemes", "letters", "zh-zh"],
+)
+def test_kinds_follow_from_the_texts_and_alike_sides_share(pairs, kinds, joint, tmp_path):
+    job = pair_job(tmp_path / "job", pairs)
+    assert (job.pair.source.kind, job.pair.target.kind) == kinds
+    assert job.pair.joint is joint
+    assert job.task.joint is joint
+    assert (job.config.data.tokenizer.kind, job.task.target.kind) == kinds
+    sizes = job.config.data.tokenizer.vocabulary, job.task.target.vocabulary
+    assert sizes == (job.pair.source_size, job.pair.target_size)
+    for (source, target), row in zip(pairs, range(len(pairs)), strict=True):
+        assert job.pair.source.decode(job.sources[row]) == source
+        assert job.pair.target.decode(job.targets[row]) == target
+
+
+@pytest.mark.parametrize("kind", ["bytes", "characters", "bpe", "unigram"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_kind_that_is_named_holds_for_both_sides(kind, joint, tmp_path):
+    settings = {"data": {"tokenizer": {"kind": kind, "vocabulary": 300}}, "task": {"joint": joint}}
+    job = pair_job(tmp_path / "job", paired(ENGLISH, GERMAN), **settings)
+    assert (job.pair.source.kind, job.pair.target.kind) == (kind, kind)
+    assert job.pair.joint is joint
+    assert job.config.model.share is joint
+
+
+def test_symbols_stay_whole_whatever_the_source_is_made_of(tmp_path):
+    settings = {"data": {"tokenizer": {"kind": "bpe", "vocabulary": 300, "dropout": 0.1}}}
+    job = pair_job(tmp_path / "job", paired(WORDS, PHONEMES, 5), **settings)
+    assert job.task.target == TokenizerConfig(
+        kind="words", vocabulary=job.pair.target.size, lowercase=False
+    )
+    assert job.pair.target.pieces(job.targets[0]) == ["R", "IY", "D"]
+
+
+def test_a_target_of_its_own_settings_has_its_own_vocabulary(tmp_path):
+    job = pair_job(
+        tmp_path / "job",
+        paired(ENGLISH, GERMAN),
+        data={"tokenizer": {"vocabulary": 275}},
+        task={"target": {"vocabulary": 270}},
+    )
+    assert not job.pair.joint
+    assert (job.pair.source.size, job.pair.target.size) == (275, 270)
+    with pytest.raises(GlassformerError, match=r"the source has 275 bpe and the target 270 bpe; l"):
+        pair_job(
+            tmp_path / "other",
+            paired(ENGLISH, GERMAN),
+            data={"tokenizer": {"vocabulary": 275}},
+            task={"target": {"vocabulary": 270}, "joint": True},
+        )
+
+
+def test_a_joint_vocabulary_that_is_asked_for_is_of_the_sources_kind(tmp_path):
+    job = pair_job(tmp_path / "job", paired(ENGLISH, CHINESE), task={"joint": True})
+    assert job.pair.joint
+    assert job.task.target.kind == job.config.data.tokenizer.kind == "bpe"
+
+
+def test_few_words_are_symbols_only_if_they_come_again():
+    assert are_symbols(PHONEMES * 5)
+    assert not are_symbols(PHONEMES[:1])
+    assert not are_symbols(ENGLISH)
+    assert not are_symbols(["one", "two"] * 50)  # no blank in any
+    assert not are_symbols([f"{n} {n + 1}" for n in range(129)] * 20)  # too many of them
+    assert settled(TokenizerConfig(), ENGLISH).kind == "bpe"
+    assert settled(TokenizerConfig(kind="unigram"), PHONEMES * 5).kind == "unigram"
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_tokens_come_back_from_their_folder(joint, tmp_path):
+    rows = [
+        {"source": s, "target": t, "to": to}
+        for (s, t), to in zip(paired(ENGLISH, GERMAN), ["de", "fr", "de", "fr"], strict=True)
+    ]
+    job = pair_job(tmp_path / "job", rows, task={"joint": joint})
+    again = PairTokens.load(tmp_path / "job")
+    assert again.joint is joint
+    assert again.tags == ("de", "fr")
+    assert again.source.to_json() == job.pair.source.to_json()
+    assert again.target.to_json() == job.pair.target.to_json()
+    assert again.source_size == again.source.size + 2
+    assert again.target_size == (again.source_size if joint else again.target.size)
+    de, fr = again.tag("de", "here"), again.tag("fr", "here")
+    assert {de, fr} == {again.source.size, again.source.size + 1}
+
+
+# Tokens of another run
+
+
+def test_tokens_of_another_translator_are_taken_as_they_are(tmp_path):
+    first = pair_job(tmp_path / "first", paired(WORDS, PHONEMES, 5))
+    second = pair_job(tmp_path / "second", paired(WORDS[:2], PHONEMES[:2]), tmp_path / "first")
+    assert second.pair.source.to_json() == first.pair.source.to_json()
+    assert second.pair.target.to_json() == first.pair.target.to_json()
+    assert second.task.target.kind == "words"
+    assert not second.task.joint
+
+
+def test_of_a_run_that_only_reads_the_tokens_of_the_source_are_taken(tmp_path):
+    texts = [{"text": text} for text in ENGLISH]
+    reader = job_of("pretrain", tmp_path / "reader", texts)
+    job = pair_job(tmp_path / "job", paired(ENGLISH, GERMAN), tmp_path / "reader")
+    assert job.pair.source.to_json() == reader.tokenizer.to_json()
+    assert not job.pair.joint
+    assert job.pair.target.decode(job.targets[1]) == GERMAN[1]
+
+
+def test_a_run_without_tags_cannot_teach_data_that_has_them(tmp_path):
+    pair_job(tmp_path / "first", paired(ENGLISH, GERMAN))
+    rows = [{"source": "a", "target": "b", "to": "de"}]
+    with pytest.raises(GlassformerError, match="first: writes one language, but the data name de"):
+        pair_job(tmp_path / "second", rows, tmp_path / "first")

@@ -1,0 +1,67 @@
+"""Writing: what a search found, as texts and tokens that can be shown."""
+
+import pytest
+import torch
+
+from glassformer.config.decoding import DecodeConfig
+from glassformer.core.layout import Layout
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode import Hypothesis
+from glassformer.tasks.pair_tokens import PairTokens
+from glassformer.tasks.writing import Writer, Written, as_prediction
+
+TOKENS = Tokenizer.train("words", ["good morning", "good evening"] * 3, vocabulary=20)
+GOOD, MORNING = TOKENS.encode(["good morning"])[0].tolist()
+
+
+def writer(**decode):
+    pair = PairTokens(TOKENS, TOKENS, tags=("de", "en"))
+    return Writer(pair, DecodeConfig(**decode), longest=9)
+
+
+def found(*tokens, scores, others=None, reason="end"):
+    return Hypothesis(
+        tokens=tokens,
+        score=-0.5,
+        log_probability=sum(scores),
+        token_scores=scores,
+        alternatives=others or ((),) * len(scores),
+        reason=reason,
+    )
+
+
+def test_the_end_is_a_token_of_an_answer_that_ended():
+    ended = writer()._written(found(GOOD, MORNING, scores=(-0.1, -0.2, -0.3)))
+    assert ended.text == "good morning"
+    assert [token.piece for token in ended.tokens] == ["good", "morning", "<end>"]
+    cut = writer()._written(found(GOOD, MORNING, scores=(-0.1, -0.2), reason="length"))
+    assert [token.id for token in cut.tokens] == [GOOD, MORNING]
+
+
+def test_a_tag_that_was_likely_is_shown_by_its_name():
+    others = (((GOOD, -0.1), (TOKENS.size + 1, -2.0)), ((Tokenizer.end, -0.2),))
+    said = as_prediction([writer()._written(found(GOOD, scores=(-0.1, -0.2), others=others))])
+    first, last = said.details["tokens"]
+    assert [other["piece"] for other in first["instead"]] == ["good", "en"]
+    assert last["instead"] == [{"id": Tokenizer.end, "piece": "<end>", "log_probability": -0.2}]
+
+
+def test_the_seed_of_a_row_is_the_same_packed_and_padded():
+    rows = [[5, 6, 7], [5], [6, 5]]
+    lengths = list(map(len, rows))
+    packed = torch.tensor([token for row in rows for token in row])
+    padded = torch.tensor([[*row, *[0] * (3 - len(row))] for row in rows])
+    seeds = writer(method="sample")._seeds(packed, Layout.packed(lengths))
+    assert seeds == writer(method="sample")._seeds(padded, Layout.padded(lengths))
+    assert len(set(seeds)) == len(rows)
+
+
+@pytest.mark.parametrize("budget", [1, 7, 1000])
+def test_answers_stand_in_the_order_of_their_sources(budget, monkeypatch):
+    def told(self, model, ids, reads):
+        return [[Written(str(int(row[0])), (), 0.0)] for row in ids]
+
+    monkeypatch.setattr(Writer, "write", told)
+    sources = [torch.full((length,), length).numpy() for length in (5, 2, 7, 3, 2)]
+    found = writer().write_all(torch.nn.Linear(1, 1), sources, budget)
+    assert [one.text for [one] in found] == ["5", "2", "7", "3", "2"]

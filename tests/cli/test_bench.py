@@ -226,4 +226,4 @@ def test_what_does_not_fit_the_memory_is_named():
         raise torch.OutOfMemoryError
 
     with pytest.raises(GlassformerError, match="plain, length 9: does not fit the memory"):
-        attempt("plain, length 9", job)
+        attempt("plain, length 9", job, "use less")

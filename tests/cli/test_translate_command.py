@@ -22,6 +22,10 @@ SHORT = [
 WORDS = ("cat", "dog", "tree", "house", "river", "stone", "cloud", "bread", "chair", "glass")
 
 
+# What is tested here is how runs hang together; shapes are checked in tests/tasks.
+pytestmark = pytest.mark.usefixtures("without_shape_hook")
+
+
 @pytest.fixture(autouse=True)
 def _quickly(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -14,6 +14,9 @@ from glassformer.runs.curve import Curve
 from glassformer.tasks.translate import Translate
 from glassformer.training.weights import read_tensors
 
+# What is tested here is how runs hang together; shapes are checked in tests/tasks.
+pytestmark = pytest.mark.usefixtures("without_shape_hook")
+
 
 @pytest.fixture(autouse=True)
 def _quickly():

@@ -11,7 +11,7 @@ import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from glassformer.benchmarks import attention, complexity, layers
+from glassformer.benchmarks import attention, complexity, layers, translation
 from glassformer.benchmarks.complexity import LAYERS, exponents
 from glassformer.benchmarks.layers import Growth
 from glassformer.benchmarks.pairs import Result, batch_of, dtype_of
@@ -26,6 +26,8 @@ TITLES = {
     ),
     "layers": f"Layers against their peers, in training; {layers.BATCH} rows",
     "packing": "Rows of different lengths through our encoder, in training",
+    "even": f"Translation, same weights; {translation.ROWS} rows that write equally much",
+    "ragged": f"Translation, same weights; {translation.ROWS} rows that write as much as they read",
 }
 
 

@@ -68,6 +68,11 @@ def pairs(device: torch.device, peers: Sequence[str], limits: list[int]) -> list
     ]
 
 
+def describe_batch(device: torch.device) -> dict[str, Any]:
+    """What to know of the machine's report: how many rows, in which types."""
+    return {"dtype": " and ".join(DTYPES[device.type]), "batch": ROWS}
+
+
 def agreement(pair: Pair) -> str:
     """How many rows both say alike."""
     our_rows, their_rows = (work() for work in pair.make())

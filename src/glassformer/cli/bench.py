@@ -1,6 +1,6 @@
 """`glassformer bench`: measure this machine, and us on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +14,16 @@ from glassformer.errors import GlassformerError, unknown
 if TYPE_CHECKING:
     import torch
 
+    from glassformer.benchmarks.pairs import Pair
     from glassformer.benchmarks.report import Report
 
 DEVICES = ("auto", "cpu", "cuda")
 
-app = typer.Typer(no_args_is_help=True, help="Measure how fast attention is, and what it takes.")
+Job = tuple[str, list[Any], Callable[[], object]]  # what it is, where its result goes, and it
+
+app = typer.Typer(
+    no_args_is_help=True, help="Measure how fast attention and translation are, and what they take."
+)
 
 
 @app.command()
@@ -46,23 +51,37 @@ def attention(
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
     chosen = parse_lengths(lengths)
-    at_least_one("rounds", rounds, usual=20)
-    if threads is not None:
-        at_least_one("threads", threads, usual=1)
-    if device not in DEVICES:
-        raise GlassformerError(unknown("device", device, DEVICES))
-    import torch
-
+    check_counts(rounds, threads, usual=20)
+    check_device(device)
     from glassformer.benchmarks.chart import check_chart, draw
 
     if chart is not None:
         check_chart(chart)
-    if threads is not None:
-        torch.set_num_threads(threads)
-    report = run(chosen, rounds, find_device(device), bars)
+    report = run(chosen, rounds, find_device(device, threads), bars)
     if chart is not None:
         draw(report.sections["complexity"], chart, caption(report))
     show(report, json)
+
+
+@app.command()
+def translate(
+    rounds: Annotated[int, typer.Option(help="How often each pair runs, in turns.")] = 5,
+    threads: Annotated[
+        int | None, typer.Option(help="Processor threads; PyTorch's choice unless given.")
+    ] = None,
+    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
+) -> None:
+    """Time our decoding against Hugging Face's and CTranslate2's, with the same weights.
+
+    A translator of 6 + 6 layers translates 32 sentences, greedily and with a beam of 4. It takes
+    about ten minutes on two processors; keep the machine quiet meanwhile.
+
+    Example: glassformer bench translate --threads 2 --device cpu
+    """
+    check_counts(rounds, threads, usual=5)
+    check_device(device)
+    show(run_translation(rounds, find_device(device, threads)), json)
 
 
 def parse_lengths(text: str) -> list[int]:
@@ -86,10 +105,25 @@ def at_least_one(name: str, number: int, *, usual: int) -> None:
         raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} {usual}")
 
 
-def find_device(name: str) -> "torch.device":
-    """The device of that name; `auto` is a GPU where there is one."""
+def check_counts(rounds: int, threads: int | None, *, usual: int) -> None:
+    """Refuse counts of nothing."""
+    at_least_one("rounds", rounds, usual=usual)
+    if threads is not None:
+        at_least_one("threads", threads, usual=1)
+
+
+def check_device(name: str) -> None:
+    """Refuse a device of another name, before PyTorch is loaded."""
+    if name not in DEVICES:
+        raise GlassformerError(unknown("device", name, DEVICES))
+
+
+def find_device(name: str, threads: int | None) -> "torch.device":
+    """The device of that name, with so many threads; `auto` is a GPU where there is one."""
     import torch
 
+    if threads is not None:
+        torch.set_num_threads(threads)
     found = torch.cuda.is_available()
     if name == "cuda" and not found:
         raise GlassformerError("PyTorch finds no CUDA device here; use --device cpu or auto")
@@ -97,9 +131,8 @@ def find_device(name: str) -> "torch.device":
 
 
 def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> "Report":
-    """Measure everything asked for, with a bar on standard error where that is a terminal."""
+    """Measure all about attention that is asked for."""
     from glassformer.benchmarks import attention, complexity, layers
-    from glassformer.benchmarks.pairs import measure
     from glassformer.benchmarks.report import Report, busy, describe_machine
 
     rungs, left_out = attention.ladder(lengths, device)
@@ -112,7 +145,43 @@ def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> 
         notes=busy() + left_out + remarks,
         sections={name: [] for name in plan},
     )
-    jobs: list[tuple[str, list[Any], Callable[[], object]]] = [
+    jobs = pair_jobs(report, plan, device, rounds)
+    jobs += [
+        (f"memory, {what.case}", report.growths, partial(layers.weigh_growth, what, device))
+        for what in (layers.growths() if bars else [])
+    ]
+    work_through(jobs, "use shorter --lengths")
+    return report
+
+
+def run_translation(rounds: int, device: "torch.device") -> "Report":
+    """Measure our decoding against that of others."""
+    from glassformer.benchmarks import translation
+    from glassformer.benchmarks.report import Report, busy, describe_machine
+
+    even, left_out = translation.even_pairs(device)
+    plan = {"even": even, "ragged": translation.ragged_pairs(device)}
+    report = Report(
+        machine=describe_machine(device, rounds) | translation.describe_batch(device),
+        notes=busy() + left_out,
+        sections={name: [] for name in plan},
+    )
+    jobs = pair_jobs(report, plan, device, rounds)
+    jobs += [
+        (f"what {pair.theirs} says", report.notes, partial(translation.agreement, pair))
+        for pair in even
+    ]
+    work_through(jobs, "use --device cpu")
+    return report
+
+
+def pair_jobs(
+    report: "Report", plan: Mapping[str, Sequence["Pair"]], device: "torch.device", rounds: int
+) -> list[Job]:
+    """A job a pair, its result to be put in the section of its name."""
+    from glassformer.benchmarks.pairs import measure
+
+    return [
         (
             f"{pair.ours} against {pair.theirs}, {pair.case}, length {pair.length}",
             report.sections[name],
@@ -121,20 +190,19 @@ def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> 
         for name, pairs in plan.items()
         for pair in pairs
     ]
-    jobs += [
-        (f"memory, {what.case}", report.growths, partial(layers.weigh_growth, what, device))
-        for what in (layers.growths() if bars else [])
-    ]
+
+
+def work_through(jobs: list[Job], advice: str) -> None:
+    """Do all jobs, with a bar on standard error; the advice is for a device that is too small."""
     with progress_bar() as progress:
         task = progress.add_task("", total=len(jobs))
         for label, results, job in jobs:
             progress.update(task, description=label)
-            results.append(attempt(label, job))
+            results.append(attempt(label, job, advice))
             progress.advance(task)
-    return report
 
 
-def attempt(label: str, job: Callable[[], object]) -> object:
+def attempt(label: str, job: Callable[[], object], advice: str) -> object:
     """What the job finds, or a sentence when it does not fit the device."""
     import torch
 
@@ -142,7 +210,7 @@ def attempt(label: str, job: Callable[[], object]) -> object:
         return job()
     except torch.OutOfMemoryError:
         raise GlassformerError(
-            f"{label}: does not fit the memory of this device; use shorter --lengths"
+            f"{label}: does not fit the memory of this device; {advice}"
         ) from None
 
 

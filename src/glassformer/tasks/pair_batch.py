@@ -66,8 +66,8 @@ def pair_batch(
 ) -> PairBatch:
     """Rows of tokens as a batch; targets come without start and end."""
     source, reads = text_batch(sources, packed=packed)
-    told, writes = text_batch([np.append([start], row) for row in targets], packed=packed)
-    truth = np.concatenate([np.append(row, [end]) for row in targets]).astype(np.int64)
+    told, writes = text_batch([np.concatenate(([start], row)) for row in targets], packed=packed)
+    truth = np.concatenate([part for row in targets for part in (row, [end])]).astype(np.int64)
     numbers = torch.from_numpy(truth), torch.from_numpy(owners)
     return PairBatch(source, reads, told, writes, *numbers, meant)
 

@@ -154,11 +154,12 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         assert self.samples is not None
         sides = {"source": self.sources[number], "target": self.targets[number]}
         sample = self.samples[number] if self.pair.tags or self.dropouts else {}
-        if epoch is not None:
+        hidden = self.config.data.token_dropout
+        if epoch is not None and (self.dropouts or hidden):  # dice take time to make
             dice = row_dice(self.config.seed, epoch, number)
             for side, (dropout, share) in self.dropouts.items():
                 sides[side] = dropout.encode(sample[side], share, dice)
-            if hidden := self.config.data.token_dropout:
+            if hidden:
                 sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, dice)
         source, target = (side[: self.task.max_length] for side in sides.values())
         return self.pair.read(source, self.pair.tag_of(sample)), target

@@ -18,8 +18,13 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.done  ## Learn which language a name belongs to, beside an honest baseline
+demo: $(VENV)/.done  ## Learn which language a name belongs to, then to read dates; a minute each
 	$(BIN)/glassformer reproduce languages
+	@run=$$(mktemp -d)/dates && \
+	$(BIN)/glassformer reproduce dates-minute --run $$run && \
+	for date in "4. März 2005" "le 14 juillet 1989" "2024年5月1日"; do \
+		$(BIN)/glassformer predict $$run "$$date" --align || exit 1; \
+	done
 
 test: $(VENV)/.done  ## Run the tests
 	$(TEST) -m "not full and not cuda"

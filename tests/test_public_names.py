@@ -28,6 +28,8 @@ NAMES = [
     "Position",
     "Run",
     "StackConfig",
+    "Wish",
+    "align",
     "attend",
     "build_classifier",
     "build_language_model",

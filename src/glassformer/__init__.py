@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         make_position as make_position,
     )
     from glassformer.errors import GlassformerError as GlassformerError
+    from glassformer.explaining.alignment import align as align
     from glassformer.explaining.watching import watching as watching
     from glassformer.models.build import (
         build_classifier as build_classifier,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from glassformer.runs.planning import plan as plan
     from glassformer.runs.run import Run as Run
     from glassformer.runs.verbs import load as load, resume as resume, train as train
+    from glassformer.tasks.wish import Wish as Wish
 
 __version__ = "0.1.0"
 
@@ -82,6 +84,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "glassformer.core.positions": ("POSITIONS", "Position", "make_position"),
     "glassformer.errors": ("GlassformerError",),
+    "glassformer.explaining.alignment": ("align",),
     "glassformer.explaining.watching": ("watching",),
     "glassformer.models.build": (
         "build_classifier",
@@ -94,6 +97,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "glassformer.runs.planning": ("plan",),
     "glassformer.runs.run": ("Run",),
     "glassformer.runs.verbs": ("load", "resume", "train"),
+    "glassformer.tasks.wish": ("Wish",),
 }
 
 

@@ -5,10 +5,11 @@ import torch
 from small_models import END, FIRST, V, encoder_decoder, language_model, prompts, sources
 from torch import nn
 
-from glassformer.config import DecodeConfig
+from glassformer.config import AttentionConfig, DecodeConfig, ModelConfig, StackConfig
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
-from glassformer.models.packing import PackedLinear, can_pack, packed_twin
+from glassformer.models.build import build_language_model
+from glassformer.models.packing import WIDE, PackedLinear, can_pack, packed_twin, swift
 from glassformer.models.stepping import continuing, translating
 
 needs_kernels = pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
@@ -43,6 +44,27 @@ def test_a_twin_of_tied_weights_scores_by_its_table():
     config = DecodeConfig(method="beam", best=3, max_length=7)
     ours, theirs = (decode(continuing(m, texts), Request(end=END), config) for m in (twin, model))
     assert [[h.tokens for h in row] for row in ours] == [[h.tokens for h in row] for row in theirs]
+
+
+@needs_kernels
+@torch.no_grad()
+def test_under_autocast_a_twin_says_what_its_model_says():
+    model, x = nn.Linear(7, 5), torch.randn(3, 7)
+    twin = PackedLinear(model.weight, model.bias)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert twin(x.bfloat16()).dtype == torch.bfloat16
+        torch.testing.assert_close(twin(x), model(x), rtol=0, atol=0)
+
+
+@needs_kernels
+@pytest.mark.parametrize(("dim", "packed"), [(WIDE, True), (WIDE - 8, False)])
+def test_only_wide_models_have_a_swift_twin(dim, packed):
+    stack = StackConfig(dim=dim, depth=1, attention=AttentionConfig(heads=4))
+    model = build_language_model(ModelConfig(decoder=stack), vocabulary=V)
+    assert isinstance(swift(model).unembed, PackedLinear) == packed
+    assert (swift(model) is model) != packed
+    plain = nn.Linear(WIDE, 3)
+    assert swift(plain) is plain
 
 
 def test_what_cannot_be_packed_stays_as_it_is():

@@ -188,3 +188,16 @@ def test_a_branching_cache_reads_one_prompt():
     cache.append(k, k, Layout.full(2, 4))
     with pytest.raises(ValueError, match="reads one prompt in padded rows"):
         cache.append(k, k, Layout.full(2, 4))
+
+
+@pytest.mark.parametrize(("lengths", "packed"), [((9, 2, 3), True), ((9, 9, 8), False)])
+@torch.no_grad()
+def test_on_a_cpu_rows_with_much_padding_are_read_packed(lengths, packed):
+    model, (samples, layout) = encoder_decoder(), sources(lengths)
+    seen = []
+    model.encoder.register_forward_hook(
+        lambda _, __, options, ___: seen.append(options["layout"].is_packed), with_kwargs=True
+    )
+    scorer = translating(model, samples, layout, first=FIRST)
+    assert seen == [packed]
+    walked(scorer, partial(translated, model, (samples, layout)))

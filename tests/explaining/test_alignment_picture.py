@@ -123,7 +123,8 @@ def test_what_cannot_be_drawn_to_is_refused(tmp_path, monkeypatch):
         with pytest.raises(GlassformerError, match=told):
             check_picture(path)
     monkeypatch.setattr(alignment_picture, "find_spec", lambda name: None)
-    with pytest.raises(GlassformerError, match=r"needs matplotlib, .* pip install matplotlib"):
+    told = r"needs matplotlib, .* pip install 'glassformer\[pictures\]'"
+    with pytest.raises(GlassformerError, match=told):
         check_picture(tmp_path / "a.png")
 
 

@@ -1,4 +1,4 @@
-"""One translator of Marian's shape, three times, with the same weights. Junczys-Dowmunt et al., 2018.
+"""A translator like Marian three times, with the same weights. Junczys-Dowmunt et al., 2018.
 
     hugging_face    MarianMTModel, with random weights
     ours            our Transformer, filled from that one
@@ -147,7 +147,7 @@ def no_ctranslate2(device: torch.device) -> str | None:
 def _renamed(state: dict[str, Tensor], dim: int) -> dict[str, Tensor]:
     """Their weights under our names, with the channels of the residual stream in our order."""
     order = torch.arange(dim).view(2, -1).T.flatten()  # 0, h, 1, h + 1, ... with h the half
-    found = {}
+    found: dict[str, Tensor] = {}
     for key, tensor in state.items():
         *parts, kind = key.split(".")
         if parts == ["shared"]:

@@ -14,10 +14,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.models.frontends import Tokens
 from glassformer.models.transformer import LanguageModel, Transformer
 
-Model = TypeVar("Model", Transformer, LanguageModel)
+Model = TypeVar("Model", bound=Transformer | LanguageModel)
 ROWS = 32  # what the layout is made for; other numbers are computed as well
+WIDE = 256  # from here on a twin is faster
 
 
 class PackedLinear(nn.Linear):
@@ -31,6 +33,8 @@ class PackedLinear(nn.Linear):
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
 
     def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
+        if torch.is_autocast_enabled("cpu"):  # the layout is one for fp32
+            return super().forward(x)
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
 
@@ -49,9 +53,20 @@ def packed_twin(model: Model) -> Model:
         return model
     twin = cast(Model, _twin(model))
     if model.unembed is None:  # scores by the table of its tokens
-        tokens = model.target if isinstance(model, Transformer) else model.tokens
-        twin.unembed = PackedLinear(cast(nn.Parameter, tokens.table.weight))
+        twin.unembed = PackedLinear(cast(nn.Parameter, written_tokens(model).table.weight))
     return twin
+
+
+def swift(model: nn.Module) -> nn.Module:
+    """What to write with: a packed twin where that is faster, else the model itself."""
+    if not isinstance(model, Transformer | LanguageModel) or written_tokens(model).dim < WIDE:
+        return model
+    return packed_twin(model)
+
+
+def written_tokens(model: Transformer | LanguageModel) -> Tokens:
+    """The embedding of what a model writes."""
+    return model.target if isinstance(model, Transformer) else model.tokens
 
 
 def _twin(module: nn.Module) -> nn.Module:

@@ -24,6 +24,7 @@ from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
+from glassformer.models.packing import swift
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import fresh_model
 from glassformer.runs.reporters import reporter_of
@@ -66,6 +67,11 @@ class Run:
         return model.to(self.machine.device).eval()
 
     @cached_property
+    def _swift(self) -> nn.Module:
+        """What predicts: the model as it is now, with its weights laid out for speed on a CPU."""
+        return swift(self.model.eval())
+
+    @cached_property
     def report(self) -> dict[str, Any]:
         """What report.json says; empty when there is none."""
         return read_json(self.folder.report)
@@ -83,7 +89,7 @@ class Run:
     def predict_each(self, inputs: Iterable[str], wish: Wish | None = None) -> Iterator[Prediction]:
         """What it says, one after the other, as the inputs come."""
         job = self.job if wish is None else self.job.as_wished(wish)
-        answers = job.predict(self.model.eval(), map(_text, inputs))
+        answers = job.predict(self._swift.eval(), map(_text, inputs))
         while True:
             with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
                 found = next(answers, None)

@@ -1,0 +1,27 @@
+"""On a CPU, a run predicts with a packed twin of a wide model, and its model stays as it is."""
+
+import pytest
+from quick import quickly
+from small_translators import translate, write_pairs
+from torch import nn
+
+from glassformer.models import packing
+from glassformer.models.packing import PackedLinear, can_pack
+from glassformer.runs import verbs
+
+
+@pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
+@pytest.mark.usefixtures("without_shape_hook")
+def test_a_run_predicts_by_the_twin_what_its_model_predicts(tmp_path, monkeypatch):
+    with quickly():
+        translate(write_pairs(tmp_path / "pairs.tsv"), tmp_path / "run")
+    texts, used = ["abcd", "fa", "bbbbb"], []
+    expected = verbs.load(tmp_path / "run", device="cpu").predict(texts)
+
+    forward = PackedLinear.forward
+    monkeypatch.setattr(PackedLinear, "forward", lambda self, x: used.append(1) or forward(self, x))
+    monkeypatch.setattr(packing, "WIDE", 1)
+    run = verbs.load(tmp_path / "run", device="cpu")
+    assert [found.answer for found in run.predict(texts)] == [one.answer for one in expected]
+    assert used
+    assert not any(isinstance(part, PackedLinear) for part in run.model.modules())

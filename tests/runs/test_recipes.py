@@ -78,7 +78,7 @@ def test_the_readme_shows_what_the_recipes_claim(file):
         flags=re.MULTILINE,
     )
     claimed = {
-        name: tuple(f"{100 * x:.1f}" for x in (found.value, found.low, found.high))
+        name: tuple(f"{(1 if found.score == 'bleu' else 100) * x:.1f}" for x in found.interval)
         for name in RECIPES
         if (found := read_recipe(name).result) is not None
     }

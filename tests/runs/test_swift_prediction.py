@@ -22,6 +22,6 @@ def test_a_run_predicts_by_the_twin_what_its_model_predicts(tmp_path, monkeypatc
     monkeypatch.setattr(PackedLinear, "forward", lambda self, x: used.append(1) or forward(self, x))
     monkeypatch.setattr(packing, "WIDE", 1)
     run = verbs.load(tmp_path / "run", device="cpu")
-    assert [found.answer for found in run.predict(texts)] == [one.answer for one in expected]
+    assert [found.text for found in run.predict(texts)] == [one.text for one in expected]
     assert used
     assert not any(isinstance(part, PackedLinear) for part in run.model.modules())

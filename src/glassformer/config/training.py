@@ -91,7 +91,7 @@ class TrainConfig:
         accumulate: Batches to one step.
         clip: Longest gradient; 0 does not clip.
         ema: Decay of an exponential average of the weights, used instead of the last ones.
-        average: Use the mean of this many best checkpoints.
+        average: Use the mean of this many best checkpoints, where that is better than the best.
         save_every, validate_every, log_every: Steps between; None chooses by the length of the run.
         patience: Stop after so many validations without a better score.
         keep: How many of the best checkpoints stay.

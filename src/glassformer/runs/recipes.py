@@ -64,6 +64,11 @@ class Result:
     minutes: float
     baseline: float | None = None
 
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """The score, and between what and what it lies."""
+        return self.value, self.low, self.high
+
     def verdict(self, found: Mapping[str, float]) -> str:
         """Whether a score of a report is the one claimed, in a sentence."""
         agrees = found["low"] <= self.high and self.low <= found["high"]

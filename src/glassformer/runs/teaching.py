@@ -24,6 +24,7 @@ from glassformer.tasks.job import Job
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.feeding import part_batches
+from glassformer.training.loop import validate
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.persistence import train_through
 from glassformer.training.plan import Event, Plan
@@ -74,7 +75,7 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
         display.say(
             f"stopped at step {progress.step:,}: not better for {progress.stale} validations"
         )
-    kept = keep_best(state, plan, folder)
+    kept = keep_best(state, job, plan, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     watch.tell(folder, display)
     model = whole_model(state.model, job, config, folder)
@@ -154,16 +155,19 @@ def beginning_of(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> 
     return weights_of(begin(job, config, folder))
 
 
-def keep_best(state: State, plan: Plan, folder: RunFolder) -> str:
-    """Give the model the weights it was best with, or the mean of several, and write them down.
+def keep_best(state: State, job: Job[Any, Any, Any], plan: Plan, folder: RunFolder) -> str:
+    """Give the model the weights it was best with, and write them down.
 
-    Returns the steps they are of, in words.
+    The mean of several checkpoints is taken where it is better than the best of them: while a
+    model still learns fast, it is not. Returns the steps the weights are of, in words.
     """
-    best = [step for _, step in state.progress.best[: plan.train.average]]
+    best = state.progress.best[: plan.train.average]
+    steps = [step for _, step in best]
     if best:
-        assert plan.checkpoints is not None
-        checkpoints = (checkpoint_weights(plan.checkpoints, step) for step in best)
-        put_weights(state.model, mean(checkpoints), str(plan.checkpoints))
+        put_mean(state, plan, steps)
+        if len(best) > 1 and not improves(state, job, plan, best[0][0]):
+            steps = steps[:1]
+            put_mean(state, plan, steps)
     elif state.useful is not None:
         put_weights(state.model, state.useful, "the averaged weights")
     state.model.eval()
@@ -171,7 +175,20 @@ def keep_best(state: State, plan: Plan, folder: RunFolder) -> str:
     if processes.is_first():
         write_tensors(weights, folder.model)
     processes.wait()
-    return ", ".join(f"{step:,}" for step in best or [state.progress.step])
+    return ", ".join(f"{step:,}" for step in steps or [state.progress.step])
+
+
+def put_mean(state: State, plan: Plan, steps: list[int]) -> None:
+    """The mean of the weights of some checkpoints, into the model."""
+    assert plan.checkpoints is not None
+    checkpoints = (checkpoint_weights(plan.checkpoints, step) for step in steps)
+    put_weights(state.model, mean(checkpoints), str(plan.checkpoints))
+
+
+def improves(state: State, job: Job[Any, Any, Any], plan: Plan, score: float) -> bool:
+    """Whether the model as it is now is as good on the validation part as a score, or better."""
+    found = validate(state.model, job, plan, pieces=state.progress.pieces)[job.goal]
+    return found >= score if job.higher_is_better else found <= score
 
 
 def whole_model(

@@ -89,7 +89,7 @@ class Run:
     def predict_each(self, inputs: Iterable[str], wish: Wish | None = None) -> Iterator[Prediction]:
         """What it says, one after the other, as the inputs come."""
         job = self.job if wish is None else self.job.as_wished(wish)
-        answers = job.predict(self.model.eval(), map(_text, inputs))
+        answers = job.predict(self._swift.eval(), map(_text, inputs))
         while True:
             with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
                 found = next(answers, None)

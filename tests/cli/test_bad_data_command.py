@@ -210,8 +210,8 @@ def test_too_little_time_is_refused_and_leaves_nothing_behind(tmp_path, refused)
 
 def test_an_unknown_job_is_refused_with_the_choices(tmp_path, refused):
     write_csv(tmp_path / "fine.csv", reviews())
-    told = "unknown job 'clasify'; did you mean 'classify'? The choices are classify, pretrain"
-    assert refused("train", "clasify", "fine.csv") == told
+    told = "unknown job 'clasify'; did you mean 'classify'? The choices are classify, pretrain, "
+    assert refused("train", "clasify", "fine.csv") == told + "translate"
 
 
 @pytest.mark.parametrize("device", ["cuda", "mps"])
@@ -233,8 +233,10 @@ def test_a_training_that_diverges_at_once_leaves_nothing_behind(tmp_path, refuse
 
 def test_a_run_is_never_written_over(home, tmp_path, refused):
     shutil.copytree(home / "run", tmp_path / "my run")
-    told = refused("train", "classify", home / "reviews.csv", *SHORT, "--run", "my run")
-    assert told == (
+    words = ("train", "classify", home / "reviews.csv", *SHORT, "--run", "my run")
+    assert refused(*words) == "my run: already exists; name another with --run"  # it is finished
+    (tmp_path / "my run" / "report.json").unlink()
+    assert refused(*words) == (
         "my run: already exists; go on with `glassformer resume 'my run'`, or name another with "
         "--run"
     )

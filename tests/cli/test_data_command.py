@@ -134,3 +134,10 @@ def test_help_does_not_wait_for_torch():
     code = "import sys; from glassformer.cli import main; main(['data', '--help']);"
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_a_family_goes_by_one_name(capsys):
+    assert main(["data", "show", "multi30k"]) == 0
+    out = capsys.readouterr().out
+    assert "name      multi30k-en-de" in out
+    assert "multi30k-2017-en-fr" in out

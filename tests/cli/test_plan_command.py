@@ -65,12 +65,14 @@ def test_what_does_not_fit_is_said_with_what_to_change(data, capsys, monkeypatch
     assert re.search(r"^It does not fit: .* --set data\.batch_tokens=\d+ --set train", out, re.M)
 
 
-def test_an_absurd_model_is_one_line(data, capsys):
+def test_a_model_too_large_to_be_built_has_a_plan_all_the_same(data, capsys):
     words = [*WORDS, "--set", "model.encoder.dim=2000000", "--quiet"]
-    assert main(["plan", "classify", data, *words]) == 1
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith("glassformer: this model does not fit: its weights, gradients and")
+    assert main(["plan", "classify", data, *words]) == 0
+    out, _ = capsys.readouterr()
+    assert "enough: no" in out
+    assert "this model does not fit: its weights, gradients and optimiser take" in out
+    assert main(["plan", "classify", data, *words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fits"] is False
 
 
 def test_a_folder_that_is_taken_is_refused_as_train_refuses_it(data, tmp_path, capsys):

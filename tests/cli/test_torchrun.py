@@ -101,6 +101,11 @@ def test_a_killed_worker_ends_the_job_and_resume_comes_to_what_one_process_learn
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
+def test_a_model_is_dealt_out_only_to_processes_that_were_started(data, tmp_path, capsys):
+    assert main(asked(data, tmp_path / "run", "train.shard=true")) == 1
+    assert "train.shard deals a model out to several processes" in capsys.readouterr().err
+
+
 def test_a_mistake_is_told_once(tmp_path):
     launcher = torchrun("train", "classify", str(tmp_path / "nowhere.csv"))
     out, err = launcher.communicate(timeout=100)

@@ -59,7 +59,18 @@ def tar_of(**files):
 def test_the_sets_that_people_ask_for_are_there():
     families = {name.split("-")[0] for name in CATALOG}
     assert families == {
-        *("languages", "dates", "imdb", "trec", "mr", "multi30k", "tatoeba", "cmudict", "an4", "fsdd"),
+        *(
+            "languages",
+            "dates",
+            "imdb",
+            "trec",
+            "mr",
+            "multi30k",
+            "tatoeba",
+            "cmudict",
+            "an4",
+            "fsdd",
+        ),
         *("tinyshakespeare", "tang"),
     }
     assert {"multi30k-de-en", "multi30k-2017-en-fr", "tatoeba-en-zh"} <= CATALOG.keys()

@@ -1,6 +1,7 @@
 """A full disk and a full memory are told in one line, and what was learned stays."""
 
 import errno
+import json
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from small_runs import learn, same, weights, write_reviews
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import teaching, verbs
+from glassformer.runs.display import Display
 from glassformer.runs.limits import held
 from glassformer.training.state import State
 
@@ -94,3 +96,45 @@ def test_a_finished_run_that_lost_its_model_makes_it_again(data, tmp_path):
     (tmp_path / "run" / "model.safetensors").unlink()
     verbs.resume(tmp_path / "run", quiet=True)
     assert same(before, weights(tmp_path / "run"))
+
+
+NO_EVENTS = [b"\xff\xfe\x00", b"3\n", b'{"a": 1}\n', b'{"step": 1, "lo', b'{"step": "x"}\n']
+
+
+@pytest.mark.parametrize("content", NO_EVENTS, ids=range(len(NO_EVENTS)))
+def test_a_log_that_is_damaged_does_not_keep_a_run_from_going_on(content, data, tmp_path):
+    learn(data, tmp_path / "run")
+    (tmp_path / "run" / "report.json").unlink()
+    with (tmp_path / "run" / "metrics.jsonl").open("ab") as file:
+        file.write(content)
+    verbs.resume(tmp_path / "run", quiet=True)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert all("step" in json.loads(line) for line in lines)
+
+
+def test_a_run_that_may_not_be_written_is_refused_in_one_line(data, tmp_path, monkeypatch):
+    learn(data, tmp_path / "run")
+    (tmp_path / "run" / ".lock").unlink()
+    (tmp_path / "run" / ".lock").mkdir()  # nobody can write to it, not even root
+    (tmp_path / "run" / "report.json").unlink()
+    with pytest.raises(
+        GlassformerError, match=r"run: cannot be written to \(Is a directory\); copy"
+    ):
+        verbs.resume(tmp_path / "run", quiet=True)
+
+
+def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_path, monkeypatch):
+    keep, said = teaching.train_through, []
+
+    def damaging(*words):
+        yield from keep(*words)
+        state = words[0]
+        _, best = state.progress.best[0]
+        path = tmp_path / "run" / "checkpoints" / f"step-{best}" / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+
+    monkeypatch.setattr(teaching, "train_through", damaging)
+    monkeypatch.setattr(Display, "say", lambda self, sentence: said.append(sentence))
+    learn(data, tmp_path / "run", "train.keep=2", "train.validate_every=1", steps=3)
+    assert [line for line in said if "is damaged; the next best checkpoint is used" in line]
+    assert all(tensor.isfinite().all() for tensor in weights(tmp_path / "run").values())

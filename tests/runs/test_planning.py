@@ -86,7 +86,7 @@ def test_batches_that_accumulate_are_one_step(data):
 
 
 def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
-    monkeypatch.setattr(timing, "step_seconds", lambda job, plan: 1.0)
+    monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 1.0)
     monkeypatch.setattr(planning, "baseline_seconds", lambda folder: 10.0)
     assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
 
@@ -113,12 +113,28 @@ def test_frozen_parts_are_told_apart(data):
         ("model.encoder.depth=1000000", r"model\.encoder\.depth = 1000000 takes hours to build"),
     ],
 )
-@pytest.mark.parametrize("verb", ["plan", "train"])
-def test_an_absurd_model_is_refused_before_it_is_built(verb, setting, told, data, tmp_path):
+def test_an_absurd_model_is_refused_before_it_is_built(setting, told, data, tmp_path):
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(GlassformerError, match=told):
-        planned(data, setting) if verb == "plan" else learn(data, tmp_path / "run", setting)
+        learn(data, tmp_path / "run", setting)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_plan_of_a_model_too_large_to_be_built_tells_what_it_would_need(data, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    found = planned(data, "model.encoder.dim=2000000")
+    assert not found.fits
+    assert found.parameters * 16 == pytest.approx(found.memory.total)  # with two moments
+    assert (found.work, found.disk, found.time) == (None, None, None)
+    assert found.notes[0].startswith("this model does not fit: its weights, gradients and")
+    assert found.as_values()["fits"] is False
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_plan_looks_at_one_process(data, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(GlassformerError, match="plan looks at one process; leave torchrun out"):
+        planned(data)
 
 
 def test_a_step_that_would_not_fit_is_not_tried(data, monkeypatch):

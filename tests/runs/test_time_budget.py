@@ -28,7 +28,7 @@ def settled(tmp_path_factory):
 @pytest.fixture
 def paced(monkeypatch):
     """A step takes a tenth of a second and a validation one second; no time passes otherwise."""
-    monkeypatch.setattr(timing, "step_seconds", lambda job, plan: 0.1)
+    monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 0.1)
     monkeypatch.setattr(timing, "validation_seconds", lambda job, plan: 1.0)
     monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
 

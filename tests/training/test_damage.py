@@ -114,3 +114,18 @@ def test_a_best_checkpoint_that_is_gone_is_found_again(task, tmp_path, monkeypat
     assert again.progress.best == []
     train_on(task, plan, again)
     assert again.progress.best == [(0.9, 3)]
+
+
+def test_a_damaged_best_checkpoint_is_named_and_the_next_best_is_used(task, tmp_path, monkeypatch):
+    scores = iter([0.9, 0.5, 0.6, 0.4])
+    monkeypatch.setattr(task, "score", lambda model, batches: {"accuracy": next(scores)})
+    plan = plan_for(task, tmp_path / "c", steps=4, validate_every=1, keep=2)
+    state, _ = train_on(task, plan)
+    assert state.progress.best == [(0.9, 1), (0.6, 3)]
+    path = plan.checkpoints / "step-1" / "model.safetensors"
+    turn_a_bit(path)
+    again = fresh(task, plan)
+    assert again.load(plan.checkpoints)
+    assert again.progress.step == 4
+    assert again.progress.best == [(0.6, 3)]
+    assert again.damaged == [f"{path}: is damaged"]

@@ -49,7 +49,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     Example: glassformer data show trec
     """
     from glassformer.cli.results import print_json
-    from glassformer.data.catalog import open_entry
+    from glassformer.data.catalog import family, open_entry
     from glassformer.data.catalog.checking import count, verdict
     from glassformer.errors import printable
 
@@ -57,13 +57,15 @@ def show(name: Name, as_json: AsJson = False) -> None:
     values = described(entry)
     if values["here"] is not None:
         found = count(entry.rows())
-        values |= {"rows": dict(found.counts), "verdict": verdict(name, found)}
+        values |= {"rows": dict(found.counts), "verdict": verdict(entry.name, found)}
         values["first"] = [dict(row.values) for row in islice(entry.rows(), FIRST)]
     if as_json:
         print_json(values)
         return
     for key in ("name", "what", "licence", "source", "group", "here"):
         print(f"{key:8}  {values[key] or 'no'}")
+    if others := family(name):
+        print(f"sets      {', '.join(others)}")
     print(f"recorded  {by_split(values['recorded'])}")
     for file in values["files"]:
         print(f"file      {file['url']}: {checked(file)}")
@@ -94,7 +96,7 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
         line = f"{done.unchecked[0]}{more}: downloaded unchecked, no checksum is known"
         console.print(line, markup=False, soft_wrap=True)
     found = count(entry.rows())
-    console.print(f"{name}: {verdict(name, found)}", markup=False, soft_wrap=True)
+    console.print(f"{name}: {verdict(entry.name, found)}", markup=False, soft_wrap=True)
     folder = None if done.folder is None else str(done.folder)
     if as_json:
         print_json({"name": name, "folder": folder, "rows": dict(found.counts)})

@@ -11,7 +11,7 @@ from glassformer.cli.asking import asking
 
 if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
-    from glassformer.runs.estimate import Estimate
+    from glassformer.runs.estimate import Estimate, Work
 
 
 @asking
@@ -52,11 +52,32 @@ def estimate_table(estimate: "Estimate") -> Table:
     spent = [f"{name} {clock(seconds)}" for name, seconds in estimate.seconds.items()]
     kinds = ("before", "weights", "gradients", "optimiser", "averages", "activations")
     bytes_of = {name: getattr(memory, name) for name in kinds}
-    held = [f"{name} {in_bytes(count)}" for name, count in bytes_of.items() if count]
+    held = [
+        f"{name} {in_bytes(count)}"
+        for name, count in bytes_of.items()
+        if count or name == "activations"
+    ]
     room = "unknown" if memory.room is None else in_bytes(memory.room)
-    speed = "" if work.speed is None else f", {work.speed / 1e9:,.1f} GFLOP/s"
     lines = {
         "parameters": (f"{estimate.parameters:,}", ", ".join(parts)),
+        **({} if work is None else work_lines(work)),
+        "memory": (in_bytes(memory.total), ", ".join(held)),
+        "it has": (room, f"enough: {said(memory.fits)}"),
+        **({} if disk is None else {"disk": (in_bytes(disk.total), f"{in_bytes(disk.room)} free")}),
+        "time": (
+            "not measured" if estimate.time is None else clock(estimate.time),
+            ", ".join(spent),
+        ),
+    }
+    for name, cells in lines.items():
+        table.add_row(name, *map(escape, cells))
+    return table
+
+
+def work_lines(work: "Work") -> dict[str, tuple[str, str]]:
+    """Steps, tokens and operations."""
+    speed = "" if work.speed is None else f", {work.speed / 1e9:,.1f} GFLOP/s"
+    return {
         "steps": (f"{work.steps:,}", f"{work.epochs:,.1f} epochs"),
         "tokens": (
             f"{work.steps * work.tokens_a_step:,.0f}",
@@ -66,17 +87,7 @@ def estimate_table(estimate: "Estimate") -> Table:
             f"{work.flops_in_all / 1e12:,.2f} TFLOP",
             f"{work.flops / 1e9:,.2f} GFLOP a step{speed}",
         ),
-        "memory": (in_bytes(memory.total), ", ".join(held)),
-        "it has": (room, f"enough: {said(memory.fits)}"),
-        "disk": (in_bytes(disk.total), f"{in_bytes(disk.room)} free"),
-        "time": (
-            "not measured" if estimate.time is None else clock(estimate.time),
-            ", ".join(spent),
-        ),
     }
-    for name, cells in lines.items():
-        table.add_row(name, *map(escape, cells))
-    return table
 
 
 def said(fits: bool | None) -> str:

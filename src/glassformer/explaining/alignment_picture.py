@@ -33,7 +33,8 @@ def check_picture(path: Path) -> None:
         raise GlassformerError(f"{path.parent}: no such folder for the picture; make it first")
     if find_spec("matplotlib") is None:
         raise GlassformerError(
-            "a picture needs matplotlib, which is not installed; pip install 'glassformer[pictures]'"
+            "a picture needs matplotlib, which is not installed; "
+            "pip install 'glassformer[pictures]'"
         )
 
 

@@ -131,12 +131,9 @@ def refuse_taken(target: Path) -> None:
     except OSError as error:
         raise cannot_be_made(target, error) from None
     if taken or target.is_symlink():
-        hint = (
-            f"go on with `glassformer resume {shlex.quote(str(target))}`, or name another with "
-            f"--run"
-            if (target / "config.toml").exists()
-            else "name another with --run"
-        )
+        begun = (target / "config.toml").exists() and not (target / "report.json").exists()
+        resume = f"go on with `glassformer resume {shlex.quote(str(target))}`, or "
+        hint = f"{resume if begun else ''}name another with --run"
         raise GlassformerError(f"{target}: already exists; {hint}")
 
 

@@ -81,6 +81,7 @@ class Estimate:
 
     Attributes:
         parts: Parameters by part of the model.
+        work, disk: Not known of a model too large to be built.
         seconds: By what they are spent on; empty where no step could be measured.
         notes: What is not in the numbers, and what to change where it does not fit.
     """
@@ -88,9 +89,9 @@ class Estimate:
     job: str
     machine: str
     parts: Mapping[str, Part]
-    work: Work
+    work: Work | None
     memory: Memory
-    disk: Disk
+    disk: Disk | None
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -107,13 +108,14 @@ class Estimate:
     @property
     def fits(self) -> bool:
         """Whether memory and disk are enough, as far as that can be known."""
-        return self.memory.fits is not False and self.disk.fits
+        return self.memory.fits is not False and (self.disk is None or self.disk.fits)
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         values = asdict(self)
         values["parameters"], values["fits"] = self.parameters, self.fits
-        values["work"]["flops_in_all"] = self.work.flops_in_all
+        if self.work is not None:
+            values["work"]["flops_in_all"] = self.work.flops_in_all
         values["memory"]["total"] = self.memory.total
         values["seconds"] = dict(self.seconds) | {"in all": self.time}
         return values

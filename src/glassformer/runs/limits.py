@@ -22,7 +22,13 @@ def held(place: Path) -> Iterator[None]:
     if fcntl is None or not processes.is_first():
         yield
         return
-    with (place / ".lock").open("w") as file:
+    try:
+        lock = (place / ".lock").open("w")
+    except OSError as error:
+        raise GlassformerError(
+            f"{place}: cannot be written to ({error.strerror}); copy the run to where you may write"
+        ) from None
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -44,21 +45,21 @@ class Log:
 
 
 def read(metrics: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a metrics file; half a line at the end, left by a kill, is passed over."""
+    """The lines of a metrics file; what is no event, such as half a line left by a kill, is not."""
     if not metrics.exists():
         return
-    for line in metrics.read_text(encoding="utf-8").splitlines():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            return
+    for line in metrics.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict) and isinstance(found.get("step"), int):
+                yield found
 
 
 def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
     """By name, the loss while training and every score on the validation part."""
     found: dict[str, list[tuple[float, float]]] = {}
     for line in read(metrics):
-        if "what" in line:
+        if "loss" not in line and "scores" not in line:
             continue
         numbers = (
             {f"validation {name}": value for name, value in line["scores"].items()}

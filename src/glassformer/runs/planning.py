@@ -8,14 +8,17 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
+from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import Rows
+from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
 from glassformer.runs.asking import ask
 from glassformer.runs.creating import create, free_name, refuse_taken
@@ -25,6 +28,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
 from glassformer.runs.reporting import baseline_seconds
+from glassformer.runs.sizing import TooLargeError
 from glassformer.runs.teaching import begin, begin_state
 from glassformer.runs.timing import (
     SHARES,
@@ -41,7 +45,7 @@ from glassformer.tasks.base import SomeBatch
 from glassformer.tasks.classify import Classify
 from glassformer.tasks.job import Job
 from glassformer.training import memory
-from glassformer.training.cost import BatchCost, batch_cost, parts_of, state_bytes
+from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
 from glassformer.training.feeding import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
@@ -63,16 +67,35 @@ def plan(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Esti
 
 def plan_as(asked: Asked, display: Display) -> Estimate:
     """What the training that a person asks for would take; it leaves no folder behind."""
+    if processes.count() > 1:
+        raise GlassformerError("plan looks at one process; leave torchrun out")
     target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
     refuse_taken(target)
     wanted = asked.settle().train.time
     deadline = None if wanted is None else Clock(wanted)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
-        folder = create(replace(asked, run=Path(scratch) / target.name), display)
+        try:
+            folder = create(replace(asked, run=Path(scratch) / target.name), display)
+        except TooLargeError as error:
+            return hopeless(asked, error)
         reading = time.perf_counter() - started
         with within_limits(target), display.waiting("taking a few steps"):
             return Trying(folder, display, deadline).estimate(target, reading)
+
+
+def hopeless(asked: Asked, error: TooLargeError) -> Estimate:
+    """What is known of a model that is too large to be built here."""
+    needs = error.needs
+    return Estimate(
+        job=asked.job,
+        machine=choose_machine(asked.settle().machine).described,
+        parts={"model": Part(needs.weights // torch.float32.itemsize, 0)},
+        work=None,
+        memory=Memory(before=0, activations=0, measured=False, room=error.room, **asdict(needs)),
+        disk=None,
+        notes=(f"{error}.",),
+    )
 
 
 @dataclass(frozen=True, slots=True)

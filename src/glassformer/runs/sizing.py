@@ -24,6 +24,14 @@ DEEPEST = 10_000  # layers; more take hours to build
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
+class TooLargeError(GlassformerError):
+    """A model that does not fit, what it needs, and what there is."""
+
+    def __init__(self, needs: StateBytes, room: int, said: str) -> None:
+        self.needs, self.room = needs, room
+        super().__init__(said)
+
+
 def foreseen_bytes(config: Config, job_of: Callable[[Config], Job[Any, Any, Any]]) -> StateBytes:
     """What training this model would hold, if all of it learned."""
 
@@ -60,10 +68,12 @@ def refuse_too_large(
     learns = "weights" if config.train.freeze else "weights, gradients and optimiser"
     wanted = needs.weights if config.train.freeze else needs.total
     if has is not None and wanted > has:
-        raise GlassformerError(
+        raise TooLargeError(
+            needs,
+            has,
             f"this model does not fit: its {learns} take {in_bytes(wanted)}, and {machine.device} "
             f"has {in_bytes(has)} for it; use a smaller --size, or a smaller model.encoder.dim or "
-            f"depth"
+            f"depth",
         )
 
 

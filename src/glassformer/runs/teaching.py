@@ -22,7 +22,7 @@ from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.tasks.job import Job
 from glassformer.training.averages import mean
-from glassformer.training.checkpoints import checkpoint_weights
+from glassformer.training.checkpoints import checkpoint_weights, whole_best
 from glassformer.training.feeding import part_batches
 from glassformer.training.loop import validate
 from glassformer.training.machine import Machine, choose_machine
@@ -75,6 +75,10 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
         display.say(
             f"stopped at step {progress.step:,}: not better for {progress.stale} validations"
         )
+    assert plan.checkpoints is not None
+    progress.best, lost = whole_best(plan.checkpoints, progress)
+    for damage in lost:
+        display.say(f"{damage}; the next best checkpoint is used")
     kept = keep_best(state, job, plan, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     watch.tell(folder, display)
@@ -111,13 +115,13 @@ def begin_state(model: nn.Module, plan: Plan, display: Display) -> State:
     """The state before the first step, or where an interrupted run stopped."""
     if plan.train.recompute:
         recompute_activations(model)
-    if plan.train.shard:
+    if plan.train.shard and processes.is_launched():  # one process holds all of it anyway
         shard(model, plan.machine)
     state = State(model, plan.train)
     assert plan.checkpoints is not None
     if state.load(plan.checkpoints):
         for damage in state.damaged:
-            display.say(f"{damage}; the checkpoint before it is used")
+            display.say(f"{damage}; the next best checkpoint is used")
         display.say(f"goes on from step {state.progress.step:,} of {plan.steps:,}")
     return state
 

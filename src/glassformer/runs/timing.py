@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.evaluation.baseline import NgramBaseline
@@ -30,6 +31,7 @@ from glassformer.training.tally import Tally
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
+TRY_SHARE = 0.1  # of the time left, at most, that is spent trying
 SPARE = 0.05  # of the time, for what cannot be foreseen
 SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, that a learning curve takes again
 
@@ -98,7 +100,8 @@ def steps_in(
         times: How often they are made, as for a learning curve.
     """
     plan = Plan(replace(config.train, steps=TRIED), config.data, machine, config.seed)
-    step, validation = step_seconds(job, plan), validation_seconds(job, plan)
+    step = step_seconds(job, plan, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
+    validation = validation_seconds(job, plan)
     passes = 2 + VALIDATIONS  # one to calibrate, one on the test part
     if config.train.validate_every is not None:
         passes, step = 2, step + validation / config.train.validate_every
@@ -117,9 +120,10 @@ def fresh_state(job: Job[Any, Any, Any], plan: Plan) -> State:
     return State(job.model().to(plan.machine.device), plan.train)
 
 
-def step_seconds(job: Job[Any, Any, Any], plan: Plan) -> float:
+def step_seconds(job: Job[Any, Any, Any], plan: Plan, longest: float = LONGEST_TRY) -> float:
     """The mean time of a step, measured on a model that is thrown away."""
-    return mean_after_first(list(tried_steps(job, plan, fresh_state(job, plan))))
+    tried = tried_steps(job, plan, fresh_state(job, plan), longest=longest)
+    return mean_after_first(list(tried))
 
 
 def mean_after_first(seconds: list[float]) -> float:
@@ -129,12 +133,17 @@ def mean_after_first(seconds: list[float]) -> float:
 
 
 def tried_steps(
-    job: Job[Any, Any, Any], plan: Plan, state: State, first: SomeBatch | None = None
+    job: Job[Any, Any, Any],
+    plan: Plan,
+    state: State,
+    first: SomeBatch | None = None,
+    longest: float = LONGEST_TRY,
 ) -> Iterator[float]:
-    """Take a few steps, and tell the seconds of each.
+    """Take a few steps, and tell the seconds of each; several processes take equally many.
 
     Args:
         first: A batch to begin with, before those of the first epoch.
+        longest: Seconds after which no other step is tried.
     """
     tally, called = Tally(plan.machine.device), ready(state.model, plan.machine)
     batches = training_batches(job, plan, 0, 0)
@@ -149,7 +158,7 @@ def tried_steps(
             tally.total.item()  # waits for a GPU
             spent += time.perf_counter() - before
             yield time.perf_counter() - before
-            if spent >= LONGEST_TRY:
+            if processes.told("enough" if spent >= longest else ""):
                 return
     finally:
         batches.close()

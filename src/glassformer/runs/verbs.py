@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer import processes
+from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
 from glassformer.runs.asking import ask
@@ -36,8 +37,7 @@ def train_as(asked: Asked, display: Display, command: str = "") -> Run:
     settled = asked.settle()
     wanted = settled.train.time
     deadline = None if wanted is None else Clock(wanted)
-    if settled.curve and processes.count() > 1:
-        raise GlassformerError("--curve trains in one process; leave it or torchrun out")
+    refuse_processes(settled)
     with processes.joined():
         folder = create_together(asked, display, command)
         display.say(f"run folder: {folder.path}")
@@ -48,6 +48,17 @@ def train_as(asked: Asked, display: Display, command: str = "") -> Run:
             if processes.is_first() and not any(name != "step-0\n" for name in newest):
                 discard(folder)  # nothing learned is lost
             raise
+
+
+def refuse_processes(config: Config) -> None:
+    """Some settings need several processes, and some need one."""
+    if config.curve and processes.count() > 1:
+        raise GlassformerError("--curve trains in one process; leave it or torchrun out")
+    if config.train.shard and not processes.is_launched():
+        raise GlassformerError(
+            "train.shard deals a model out to several processes; start them with "
+            "`torchrun --nproc-per-node 2 -m glassformer -- train ...`, or leave it out"
+        )
 
 
 def create_together(asked: Asked, display: Display, command: str) -> RunFolder:
@@ -72,6 +83,7 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
     """Go on with a run that was interrupted."""
     folder, display = RunFolder(Path(path)), Display(quiet=quiet)
     folder.config()
+    folder.intake()  # what is not whole shows before anything is learned
     if folder.report.exists() and folder.model.exists():
         raise GlassformerError(
             f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "

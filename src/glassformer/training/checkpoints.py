@@ -127,6 +127,20 @@ def whole_progress(home: Path) -> Progress:
     return progress
 
 
+def whole_best(folder: Path, progress: Progress) -> tuple[list[tuple[float, int]], list[str]]:
+    """The best validations whose checkpoints are whole, and what is wrong with the others."""
+    best, wrong = [], []
+    for score, step in progress.best:
+        home = folder / f"step-{step}"
+        try:
+            whole_progress(home)
+        except GlassformerError as error:
+            wrong.append(str(error))
+        else:
+            best.append((score, step))
+    return best, wrong
+
+
 def read_group(home: Path, group: str) -> Weights:
     """The tensors of a group, whole, however many processes wrote them."""
     return dict(each_tensor(home, group))

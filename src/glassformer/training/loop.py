@@ -8,10 +8,11 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from glassformer import processes
 from glassformer.errors import GlassformerError
@@ -32,6 +33,16 @@ from glassformer.training.weights import using, weights_of
 Taken = Sequence[tuple[Place, SomeBatch]]
 
 
+@dataclass(frozen=True, slots=True)
+class BatchLoss:
+    """What a batch lost, over how many things, in how many tokens; an idle one nothing."""
+
+    place: Place
+    total: Tensor
+    count: Tensor
+    tokens: int
+
+
 def train(
     state: State, task: Task, plan: Plan, stop: Callable[[], bool] = lambda: False
 ) -> Generator[Event, None, None]:
@@ -50,7 +61,7 @@ def train(
             taken = whole_batches(batches, plan.train.accumulate)
             said = None
             try:
-                learn(state, called, task, plan, taken, tally)
+                losses = add_gradients(state, called, task, plan, taken)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
@@ -61,6 +72,7 @@ def train(
                 at = progress.epoch, progress.batch, progress.pieces
                 batches = training_batches(task, plan, *at)
                 continue
+            move(state, plan, losses, tally)
             last, _ = taken[-1]
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
             reports = plan.reports(progress.step)
@@ -92,27 +104,40 @@ def whole_batches(batches: Iterator[tuple[Place, SomeBatch]], count: int) -> Tak
 def learn(
     state: State, model: nn.Module, task: Task, plan: Plan, taken: Taken, tally: Tally
 ) -> None:
-    """One step: gradients of all its batches, divided once by what they count, and a move."""
-    step = state.progress.step + 1
-    count, losses = torch.zeros((), device=plan.machine.device), []
+    """One step: gradients of all its batches, and a move."""
+    move(state, plan, add_gradients(state, model, task, plan, taken), tally)
+
+
+def add_gradients(
+    state: State, model: nn.Module, task: Task, plan: Plan, taken: Taken
+) -> list[BatchLoss]:
+    """Gradients of all batches of the next step, added up, and what each of them lost."""
+    losses = []
     for number, (place, batch) in enumerate(taken):
-        dice = dice_seed(plan.seed, step, number, processes.place())
+        dice = dice_seed(plan.seed, state.progress.step + 1, number, processes.place())
         with alone(model, number + 1 < len(taken)):
             with plan.machine.autocast():
                 total, loss = objective(model, task, batch, plan.train.regularise, dice)
             (total * 0 if place.idle else total).backward()
-        if not place.idle:
-            count += loss.count
-            losses.append((place, loss.total.detach(), loss.count, batch.tokens))
+        share = 0.0 if place.idle else 1.0
+        losses.append(
+            BatchLoss(place, share * loss.total.detach(), share * loss.count, batch.tokens)
+        )
+    return losses
+
+
+def move(state: State, plan: Plan, losses: list[BatchLoss], tally: Tally) -> None:
+    """A move along the gradients, which are divided once, by what all batches count."""
+    step = state.progress.step + 1
+    count = torch.stack([loss.count for loss in losses]).sum()
     norm = settle(state.model, count, plan.train.clip)
-    rate = state.progress.pace * rate_at(step, plan.steps, plan.train.optimiser)
-    state.optimisers.step(rate)
+    state.optimisers.step(state.progress.pace * rate_at(step, plan.steps, plan.train.optimiser))
     if state.average is not None:
         state.average.update(weights_of(state.model), step)
     state.progress.step = step
-    for place, total, part, tokens in losses:
-        tally.add(step, place, total, part, tokens)
-    tally.add_norm(step, taken[-1][0], norm)
+    for loss in losses:
+        tally.add(step, loss.place, loss.total, loss.count, loss.tokens)
+    tally.add_norm(step, losses[-1].place, norm)
 
 
 def cut_smaller(state: State, taken: Taken, said: str) -> Trouble:

@@ -31,7 +31,7 @@ def train_through(
             said = trouble.with_rows(task)
             if plan.checkpoints is None or state.progress.halvings == HALVINGS:
                 tried = f", after {HALVINGS} tries at lower rates" if plan.checkpoints else ""
-                lower = state.progress.pace * plan.train.optimiser.rate / 3
+                lower = min(1e-3, state.progress.pace * plan.train.optimiser.rate / 3)
                 raise GlassformerError(
                     f"{said}{tried}; look at these rows, or lower the rate: "
                     f"--set train.optimiser.rate={lower:.1g}"

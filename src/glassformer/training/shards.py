@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from glassformer import processes
-from glassformer.errors import GlassformerError
 from glassformer.training.machine import Machine
 
 
@@ -19,11 +18,6 @@ def shard(model: nn.Module, machine: Machine) -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
-    if not processes.is_launched():
-        raise GlassformerError(
-            "train.shard deals a model out to several processes; start them with "
-            "`torchrun --nproc-per-node 2 -m glassformer ...`, or leave it out"
-        )
     # Nothing here changes in place what a block gives.
     warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module .* returned a view tensor")
     mesh = init_device_mesh(machine.device.type, (processes.count(),))

@@ -14,6 +14,7 @@ from glassformer.training.checkpoints import (
     read_group,
     rewrite_progress,
     tidy,
+    whole_best,
     write_checkpoint,
 )
 from glassformer.training.optimisers import Optimisers
@@ -26,7 +27,8 @@ class State:
     """A model that learns: its weights, what the optimisers remember, averages, and progress.
 
     Attributes:
-        damaged: What is wrong with the checkpoints that `load` had to pass over.
+        damaged: What is wrong with the newest checkpoints, which `load` had to pass over, or with
+            the best one.
     """
 
     def __init__(self, model: nn.Module, config: TrainConfig) -> None:
@@ -66,8 +68,9 @@ class State:
         home = folder / name
         self.damaged = found.damaged if found else []
         progress = found.progress if found else read_progress(home / "state.json")[0]
-        # A best one that a later one had replaced is gone; it will be replaced again.
-        progress.best = [entry for entry in progress.best if (folder / f"step-{entry[1]}").exists()]
+        progress.best, lost = whole_best(folder, progress)
+        if not self.damaged:  # else a later one had replaced it, and will again
+            self.damaged = lost
         put_weights(self.model, read_group(home, "model"), str(home))
         self.optimisers.put(read_group(home, "optimiser"))
         if self.average is not None:

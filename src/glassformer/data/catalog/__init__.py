@@ -18,14 +18,19 @@ from glassformer.data.catalog.tatoeba import TATOEBA
 from glassformer.data.catalog.writings import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.errors import GlassformerError, unknown
 
-__all__ = ["CATALOG", "Entry", "open_entry"]
+__all__ = ["CATALOG", "Entry", "family", "open_entry"]
 
 
 def open_entry(name: str) -> Entry:
-    """The set of this name."""
-    if name not in CATALOG:
+    """The set of this name, or the first of a family such as multi30k, which shares its files."""
+    if name not in CATALOG and not family(name):
         raise GlassformerError(unknown("data set", name, CATALOG))
-    return CATALOG[name]
+    return CATALOG[name if name in CATALOG else family(name)[0]]
+
+
+def family(name: str) -> list[str]:
+    """The sets that are read from the files of one: multi30k-en-de, multi30k-de-en ..."""
+    return [other for other in CATALOG if other.startswith(f"{name}-")]
 
 
 CATALOG: dict[str, Entry] = {

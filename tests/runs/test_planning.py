@@ -264,18 +264,14 @@ class Paced:
     def __init__(self, monkeypatch, job, plan, state):
         self.now, self.plan, self.state = 0.0, plan, state
         monkeypatch.setattr(prediction.time, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(prediction, "validation_seconds", self.validate)
         self.watch = Watch(state, job, plan)
-
-    def validate(self, *_):
-        self.now += 3.0  # measuring takes time of its own, which is not the training's
-        return 10.0
 
     def events(self, until):
         for step in range(1, until + 1):
             slow = 40.0 if step == 1 else 0.0
             self.now += 2.0 + slow
-            self.state.progress.step, self.state.progress.seconds = step, self.now
+            self.state.progress.step = step
+            self.state.progress.seconds += 2.0 + slow
             if self.plan.reports(step):
                 yield Step(step, 1.0, 1e-3, 1.0, 100.0)
             if self.plan.validates(step):
@@ -298,8 +294,8 @@ def test_the_first_steps_foretell_the_rest(paced):
     list(paced.watch.follow(paced.events(100)))
     found = paced.watch.compare()
     assert (found.after, found.steps) == (20, 100)
-    # Spent so far: 20 steps, a slow start and a validation; then steps and validations foreseen.
-    assert found.seconds == pytest.approx(40 + 40 + 12 + 80 * 2 + 9 * 10, rel=0.2)
+    # Spent so far: 20 steps, a slow start, two validations; then steps and validations foreseen.
+    assert found.seconds == pytest.approx(40 + 40 + 24 + 80 * 2 + 8 * 12)
     assert found.took_seconds == 200 + 40 + 10 * 12
 
 

@@ -58,12 +58,9 @@ def test_a_new_job_is_trained_reported_loaded_and_used(lines, tmp_path):
 def test_a_new_job_goes_on_where_it_was_interrupted(lines, tmp_path, monkeypatch):
     path, _ = lines
     learn_to_copy(path, tmp_path / "peace", steps=30)
-    write, calls = Copy.score, []
+    write = Copy.score
 
     def interrupted(self, model, batches):
-        calls.append(1)
-        if len(calls) == 1:  # a few rows are scored early, to foretell how long it takes
-            return write(self, model, batches)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Copy, "score", interrupted)

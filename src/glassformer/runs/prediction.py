@@ -1,8 +1,7 @@
 """Predicted against actual: what the first steps of a training said of the whole, and what it took.
 
-It watches the steps that are taken anyway, so that nothing learns from it or is random because of
-it. Once, after a few steps, it times a few batches of the validation part. Checkpoints, which take
-little beside, are not foreseen.
+It watches the steps that are taken anyway, and the first validation, so that nothing learns from it
+or is random because of it. Checkpoints, which take little beside, are not foreseen.
 """
 
 import time
@@ -16,11 +15,11 @@ from glassformer.files import write_json
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.sizing import in_bytes
-from glassformer.runs.timing import TRIED, Pace, validation_seconds
+from glassformer.runs.timing import TRIED, Pace
 from glassformer.tasks.job import Job
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
-from glassformer.training.plan import Event, Plan, Step
+from glassformer.training.plan import Event, Plan, Validation
 from glassformer.training.state import State
 
 
@@ -63,7 +62,7 @@ class Watch:
         self.begun, self.learned = state.progress.step, state.progress.seconds
         self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came
         self.foreseen: Foreseen | None = None
-        self.took, self.paused, self.peak = 0.0, 0.0, memory.peak(self.device)
+        self.took, self.peak = 0.0, memory.peak(self.device)
         self.peaks: dict[int, int] = {}  # by steps taken
         to_come = state_bytes(state.model, plan.train)
         held = memory.held(self.device) or 0  # with the weights and their averages
@@ -72,27 +71,33 @@ class Watch:
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, looked at as they pass."""
         memory.forget_peak(self.device)
+        validates = bool(len(self.job.lengths("valid")))
         started = time.perf_counter()
         for event in events:
-            self.took = time.perf_counter() - started - self.paused
-            if isinstance(event, Step) and self.foreseen is None:
+            before, self.took = self.took, time.perf_counter() - started
+            if self.foreseen is None:
                 self._look(event.step - self.begun)
-                self.paused = time.perf_counter() - started - self.took
+                if isinstance(event, Validation):
+                    self._foresee(event.step - self.begun, self.took - before)
+                elif not validates:
+                    self._foresee(event.step - self.begun, 0.0)
             yield event
-        self.took = time.perf_counter() - started - self.paused
+        self.took = time.perf_counter() - started
         self.peak = memory.peak(self.device)
 
     def _look(self, done: int) -> None:
-        """After enough steps, see how fast it goes; what came before the first report is slow."""
-        seconds = self.state.progress.seconds - self.learned
+        """See how much is held; what came before the first report is slow and does not count."""
         if (peak := memory.peak(self.device)) is not None:
             self.peaks[done] = peak
+        self.warm = self.warm or (done, self.state.progress.seconds - self.learned)
+
+    def _foresee(self, done: int, validation: float) -> None:
+        """After enough steps, see how fast it goes."""
         if done < TRIED:
-            self.warm = self.warm or (done, seconds)
             return
         first, before = self.warm or (0, 0.0)
-        step = (seconds - before) / (done - first)
-        validation = validation_seconds(self.job, self.plan, self.state.model)
+        seconds = self.state.progress.seconds - self.learned
+        step = (seconds - before) / (done - first) if done > first else seconds / done
         pace = Pace(step, validation, checkpoint=0.0)
         self.foreseen = Foreseen(self.begun + done, self.took, pace)
 
@@ -101,7 +106,7 @@ class Watch:
         if self.foreseen is None:
             return None
         at, last, pace = self.foreseen.step, self.state.progress.step, self.foreseen.pace
-        rest = pace.step * (last - at) + pace.validating(self.plan, at - 1, last)
+        rest = pace.step * (last - at) + pace.validating(self.plan, at, last)
         return Prediction(
             after=at - self.begun,
             steps=last - self.begun,

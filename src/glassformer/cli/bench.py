@@ -75,7 +75,7 @@ def translate(
     """Time our decoding against Hugging Face's and CTranslate2's, with the same weights.
 
     A translator of 6 + 6 layers translates 32 sentences, greedily and with a beam of 4. It takes
-    about ten minutes on two processors; keep the machine quiet meanwhile.
+    a quarter of an hour or more on two processors; keep the machine quiet meanwhile.
 
     Example: glassformer bench translate --threads 2 --device cpu
     """

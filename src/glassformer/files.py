@@ -1,10 +1,13 @@
 """Files that are whole: the old one or the new one is there, whatever happens meanwhile."""
 
+import importlib.util
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 
 
 @contextmanager
@@ -38,3 +41,15 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool) -> Iterator[None]:
+    """Have a folder to oneself: another process waits, or is refused by BlockingIOError.
+
+    A process that is killed lets go. Where the system has no such locks, nothing is held.
+    """
+    with (folder / ".lock").open("w") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,14 +13,15 @@ from small_runs import SETTINGS, learn, same, write_reviews
 
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.errors import GlassformerError
-from glassformer.runs import planning, prediction, timing
+from glassformer.runs import planning, prediction, reporters, timing
 from glassformer.runs.display import Display
 from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.parts import fresh_model
 from glassformer.runs.prediction import Watch, prediction_fact
+from glassformer.runs.reporters import ClassReporter
 from glassformer.runs.sizing import foreseen_bytes
-from glassformer.runs.timing import Pace, checkpoints, measured_baseline, validations
+from glassformer.runs.timing import Pace, checkpoints, validations
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
 from glassformer.training.loop import train
@@ -28,11 +30,13 @@ from glassformer.training.plan import Plan, Step, Validation
 from glassformer.training.state import State
 from glassformer.training.weights import weights_of
 
+MEASURED = ClassReporter.measured_baseline  # before it is replaced
+
 
 @pytest.fixture(autouse=True)
 def _quickly(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(planning, "measured_baseline", lambda job, guess: 7.0)
+    monkeypatch.setattr(ClassReporter, "measured_baseline", lambda self, job: 7.0)
     with quickly():
         yield
 
@@ -87,7 +91,7 @@ def test_batches_that_accumulate_are_one_step(data):
 
 def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
     monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 1.0)
-    monkeypatch.setattr(planning, "baseline_seconds", lambda folder: 10.0)
+    monkeypatch.setattr(ClassReporter, "baseline_seconds", lambda self, job: 10.0)
     assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
 
 
@@ -216,20 +220,17 @@ def test_the_baseline_is_timed_on_a_share_of_the_rows(data, monkeypatch):
     run = learn(data, Path("run"))
     seen = []
 
-    class Quick:
-        seconds = 2.0
+    def fitted(job, rows):
+        seen.append(len(rows["train"]))
+        return SimpleNamespace(seconds=2.0)
 
-        @classmethod
-        def fit(cls, texts, labels, valid_texts, valid_labels, classes):
-            seen.append((len(texts), len(labels), len(valid_texts), classes))
-            return cls()
-
-    monkeypatch.setattr(timing, "NgramBaseline", Quick)
+    monkeypatch.setattr(reporters, "fit_baseline", fitted)
     job = run.folder.job(run.config, run.folder.data)
+    for guess, seconds in [(12.0, 4 * 2.0), (0.1, 2.0)]:
+        monkeypatch.setattr(ClassReporter, "baseline_seconds", lambda self, job, x=guess: x)
+        assert MEASURED(ClassReporter(), job) == seconds
     rows = len(job.lengths("train"))
-    assert measured_baseline(job, guess=12.0) == 4 * 2.0
-    assert measured_baseline(job, guess=0.1) == 2.0
-    assert [counts[0] for counts in seen] == [-(-rows // 4), rows]
+    assert seen == [-(-rows // 4), rows]
 
 
 # Time between steps

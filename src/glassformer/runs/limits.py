@@ -1,40 +1,36 @@
 """What a machine can run out of, and a run that only one process may train at a time."""
 
 import errno
-import importlib.util
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from safetensors import SafetensorError
 
 from glassformer import processes
 from glassformer.errors import GlassformerError
+from glassformer.files import locked
 from glassformer.training.trouble import is_out_of_memory
 
-fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def held(place: Path) -> Iterator[None]:
     """Hold a run while it is trained: a second process is refused, a killed one lets go."""
-    if fcntl is None or not processes.is_first():
-        yield
-        return
-    try:
-        lock = (place / ".lock").open("w")
-    except OSError as error:
-        raise GlassformerError(
-            f"{place}: cannot be written to ({error.strerror}); copy the run to where you may write"
-        ) from None
-    with lock as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise GlassformerError(
-                f"{place}: is being trained by another process; wait for it, or stop it first"
-            ) from None
+    with ExitStack() as stack:
+        if processes.is_first():
+            try:
+                stack.enter_context(locked(place, wait=False))
+            except BlockingIOError:
+                raise GlassformerError(
+                    f"{place}: is being trained by another process; wait for it, or stop it first"
+                ) from None
+            except OSError as error:
+                raise GlassformerError(
+                    f"{place}: cannot be written to ({error.strerror}); copy the run to where you "
+                    f"may write"
+                ) from None
         yield
 
 

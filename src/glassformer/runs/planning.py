@@ -27,7 +27,7 @@ from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
-from glassformer.runs.reporting import baseline_seconds
+from glassformer.runs.reporters import reporter_of
 from glassformer.runs.sizing import TooLargeError
 from glassformer.runs.teaching import begin, begin_state
 from glassformer.runs.timing import (
@@ -36,13 +36,11 @@ from glassformer.runs.timing import (
     Pace,
     checkpoint_seconds,
     mean_after_first,
-    measured_baseline,
     steps_in,
     tried_steps,
     validation_seconds,
 )
 from glassformer.tasks.base import SomeBatch
-from glassformer.tasks.classify import Classify
 from glassformer.tasks.job import Job
 from glassformer.training import memory
 from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
@@ -114,11 +112,12 @@ class Trying:
         machine = choose_machine(config.machine)
         self.folder, self.device = folder, machine.device
         self.job: Job[Any, Any, Any] = folder.job(config, folder.data)
+        self.reporter = reporter_of(config.job)
         self.times = 1 + sum(SHARES) if config.curve else 1.0
         steps = config.train.steps
         if steps is None:
             deadline = deadline or Clock(config.train.time or 0.0)
-            deadline.reserve = baseline_seconds(folder)
+            deadline.reserve = self.reporter.baseline_seconds(self.job)
             steps = steps_in(config, self.job, machine, deadline, self.times)
         self.config: Config = replace(config, train=replace(config.train, steps=steps))
         keeps = folder.checkpoints
@@ -218,7 +217,7 @@ class Trying:
     def seconds(self, tried: Tried, reading: float) -> dict[str, float]:
         """What time goes into."""
         pace, steps = tried.pace, self.plan.steps
-        baseline = measured_baseline(self.job, baseline_seconds(self.folder))
+        baseline = self.reporter.measured_baseline(self.job)
         tested = validation_seconds(self.job, self.plan, self.state.model, "test")
         return {
             "reading": reading,
@@ -257,7 +256,7 @@ class Trying:
                 f"It may be done sooner: it stops after {config.train.patience} validations "
                 f"without a better score."
             )
-        if isinstance(self.job, Classify):
+        if self.reporter.baseline_seconds(self.job):
             said.append("Memory is that of learning; the baseline at the end takes its own.")
         return said
 

@@ -4,6 +4,7 @@ To report on another job, write a Reporter and list it in REPORTERS.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from glassformer.tasks.classify import Classify
 from glassformer.tasks.translate import Translate
 from glassformer.tasks.translations import Translations
 
+BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 
 
@@ -46,6 +48,10 @@ class Reporter(ABC):
 
     def baseline_seconds(self, job: Any) -> float:
         """About how long the baseline will take."""
+        return 0.0
+
+    def measured_baseline(self, job: Any) -> float:
+        """How long the baseline will take, from a try."""
         return 0.0
 
 
@@ -84,6 +90,17 @@ class ClassReporter(Reporter):
         labels = len(job.labels.names)
         return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
+    def measured_baseline(self, job: Classify) -> float:
+        """From a share of its rows: it grows with them."""
+        if job.samples is None:
+            return 0.0
+        every = max(1, round(self.baseline_seconds(job) / BASELINE_TRY))
+        rows = {part: job.samples.rows(part)[::every] for part in ("train", "valid")}
+        try:
+            return every * fit_baseline(job, rows).seconds
+        except GlassformerError:  # scikit-learn is not installed: there will be none
+            return 0.0
+
 
 class TranslationReporter(Reporter):
     """For translators: rows, the worst ones, lengths, and how the scores are to be repeated."""
@@ -118,18 +135,24 @@ def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnsw
         chosen = np.random.default_rng(job.config.seed).permutation(rows["train"])[:MOST_ROWS]
         rows["train"] = np.sort(chosen)
         notes.append(f"The baseline learned from {MOST_ROWS:,} of the training rows.")
-    texts = {name: [job.samples[n]["text"] for n in some] for name, some in rows.items()}
-    truth = {name: job.truth[some] for name, some in rows.items()}
     try:
-        fitted = NgramBaseline.fit(
-            texts["train"], truth["train"], texts["valid"], truth["valid"], len(job.labels.names)
-        )
+        fitted = fit_baseline(job, rows)
     except GlassformerError as error:  # scikit-learn is not installed
         notes.append(f"No baseline: {error}")
         return "", None
-    return f"n-grams ({fitted.described})", as_answers(
-        fitted.probabilities(texts[part]), truth[part]
+    said = fitted.probabilities([job.samples[row]["text"] for row in rows[part]])
+    return f"n-grams ({fitted.described})", as_answers(said, job.truth[rows[part]])
+
+
+def fit_baseline(job: Classify, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
+    """N-grams learned from some rows of train, and chosen on some of valid."""
+    samples = job.samples
+    assert samples is not None
+    train, valid = (
+        ([samples[row]["text"] for row in rows[part]], job.truth[rows[part]])
+        for part in ("train", "valid")
     )
+    return NgramBaseline.fit(*train, *valid, len(job.labels.names))
 
 
 def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:

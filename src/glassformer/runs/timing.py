@@ -18,9 +18,7 @@ from torch import nn
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.baseline import NgramBaseline
 from glassformer.tasks.base import SomeBatch
-from glassformer.tasks.classify import Classify
 from glassformer.tasks.job import Job
 from glassformer.training.feeding import part_batches, training_batches
 from glassformer.training.loop import learn, ready
@@ -30,7 +28,6 @@ from glassformer.training.state import State
 from glassformer.training.tally import Tally
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
-BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
 TRY_SHARE = 0.1  # of the time left, at most, that is spent trying
 SPARE = 0.05  # of the time, for what cannot be foreseen
 SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, that a learning curve takes again
@@ -185,24 +182,3 @@ def checkpoint_seconds(state: State, beside: Path) -> float:
         started = time.perf_counter()
         state.save(Path(scratch) / "checkpoints")
         return time.perf_counter() - started
-
-
-def measured_baseline(job: Job[Any, Any, Any], guess: float) -> float:
-    """The time of the baseline, from a share of its rows: it grows with them.
-
-    Args:
-        guess: About how long it takes, to choose the share by.
-    """
-    if not isinstance(job, Classify) or job.samples is None:
-        return 0.0
-    every = max(1, round(guess / BASELINE_TRY))
-    rows = {part: job.samples.rows(part)[::every] for part in ("train", "valid")}
-    texts = {part: [job.samples[row]["text"] for row in some] for part, some in rows.items()}
-    truth = {part: job.truth[some] for part, some in rows.items()}
-    try:
-        fitted = NgramBaseline.fit(
-            texts["train"], truth["train"], texts["valid"], truth["valid"], len(job.labels.names)
-        )
-    except GlassformerError:  # scikit-learn is not installed: there will be none
-        return 0.0
-    return every * fitted.seconds

@@ -5,10 +5,8 @@ goes on after a broken connection, in this call or a later one. One process down
 at a time; another waits and then finds the files there.
 """
 
-import importlib.util
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -18,9 +16,8 @@ from glassformer.data.catalog.shelves import Remote
 from glassformer.data.catalog.transfer import BrokenTransferError, Seen, discard, receive
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
-from glassformer.files import sync
+from glassformer.files import locked, sync
 
-fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 TRIES = 4  # attempts in a row that bring nothing
 LONGEST_PAUSE = 30.0  # seconds
 
@@ -60,7 +57,7 @@ def fetch_file(remote: Remote, target: Path, seen: Seen, *, pause: Pause = time.
     """Download one file, unless it is there."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with alone_in(target.parent):
+        with locked(target.parent, wait=True):
             if not target.exists():
                 part = target.with_name(f".{target.name}.part")
                 bring(remote, part, seen, pause)
@@ -118,12 +115,3 @@ def what_is_wrong(remote: Remote, part: Path) -> str | None:
 def size_of(part: Path) -> int:
     """Bytes in a file; none where there is no file."""
     return part.stat().st_size if part.exists() else 0
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other process downloads into the folder; a killed one lets go."""
-    with (folder / ".lock").open("w") as file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.pairs import parallel_lines
 from glassformer.data.catalog.shelves import Remote, Shelf
 from glassformer.data.rows import Row
+from glassformer.data.sources.parallel import read_parallel
 
 LANGUAGES = {"de": "German", "fr": "French", "cs": "Czech"}  # each beside English
 PARTS = {"train": "train", "val": "valid", "test_2016_flickr": "test"}
@@ -65,8 +65,9 @@ def captions(
     """Captions in one language and in another, part by part."""
     files = shelf.files(name)
     for part, split in parts.items():
-        sides = [files[f"{part}.{language}"] for language in direction]
-        yield from parallel_lines(*sides, split=split)
+        source, target = (files[f"{part}.{language}"] for language in direction)
+        for row in read_parallel(source, target, None):
+            yield Row({**row.values, "split": split}, row.file, row.number)
 
 
 def entry(source: str, target: str, *, later: bool = False) -> Entry:

@@ -155,3 +155,10 @@ def test_numbers_are_not_taken_for_text(tmp_path):
     Ragged.write(tmp_path / "tokens", ROWS)
     with pytest.raises(GlassformerError, match="holds int32 numbers where bytes of text"):
         Texts.open(tmp_path / "tokens")
+
+
+@given(st.lists(st.integers(0, len(ROWS) - 1), min_size=1), st.integers(1, 6))
+def test_rows_are_taken_in_any_order_and_cut(tmp_path_factory, chosen, longest):
+    ragged = Ragged.write(tmp_path_factory.mktemp("taken") / "tokens", ROWS)
+    taken = ragged.take(np.array(chosen), longest)
+    assert same(taken.rows, [ROWS[row][:longest] for row in chosen])

@@ -97,6 +97,17 @@ def test_reproduce_says_whether_the_score_agrees(tiny, tmp_path, capsys):
     assert "agrees with the 0.5000 [0.0000, 1.0000] measured at 0000000" in capsys.readouterr().out
 
 
+def test_a_recipe_of_ones_own_is_named_by_its_file(tiny, tmp_path):
+    recipe = read_recipe(str(tiny))
+    assert (recipe.name, recipe.asked) == ("tiny", str(tiny))
+    assert len(recipe.stages) == 2
+    tiny.write_text("[stage]\njob = 'classify'\n")
+    with pytest.raises(GlassformerError, match=r"tiny\.toml: a recipe says in `what`"):
+        read_recipe(str(tiny))
+    with pytest.raises(GlassformerError, match=r"none\.toml: cannot be read"):
+        read_recipe(str(tmp_path / "none.toml"))
+
+
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():
     with pytest.raises(GlassformerError, match=r"did you mean 'imdb-cpu'"):
         read_recipe("imdb-cpuu")

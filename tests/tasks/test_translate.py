@@ -11,8 +11,10 @@ from glassformer.config import OptimiserConfig, stack_of_size
 from glassformer.config.run import config_of
 from glassformer.config.values import laid_over, plain
 from glassformer.core.layout import Layout
+from glassformer.data.joined import Joined
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.tasks.pair_batch import pair_batch
 from glassformer.tasks.translate import Translate
 from glassformer.training.schedules import rate_at
 
@@ -134,7 +136,8 @@ def test_scores_of_an_answer_are_those_of_teacher_forcing(reader):
         [found] = job.predict(model, [text])
         [source] = job.pair.source.encode([text])
         [target] = job.pair.target.encode([found.text])
-        batch = job.as_batch([job.pair.read(source, None)], [target], np.zeros(1, dtype=np.int64))
+        sides = job.pair.read(Joined.of([source]), None), Joined.of([target])
+        batch = pair_batch(*sides, np.zeros(1, dtype=np.int64), packed=True)
         with torch.no_grad():
             meant = job.forward(model, batch).log_softmax(-1)
         meant = meant.gather(1, batch.truth[:, None])[:, 0]

@@ -8,7 +8,9 @@ import typer
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="A recipe; none lists them.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="A recipe, or the .toml file of your own.")
+    ] = "",
     run: Annotated[Path | None, typer.Option(help="Where the run goes.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
@@ -17,7 +19,8 @@ def reproduce(
 ) -> None:
     """Train a published recipe and hold the result against the score it claims.
 
-    A recipe of several folds that was stopped goes on when --run names its folder.
+    Without a name it lists the recipes. One of several folds that was stopped goes on when --run
+    names its folder.
     Example: glassformer reproduce languages
     """
     from glassformer.cli.results import list_recipes, show_run

@@ -84,10 +84,12 @@ class Recipe:
     """A result and how it is made.
 
     Attributes:
+        asked: The word that asks for it: its name, or the path of its file.
         folds: How many models share the rows of data that nobody has split; None trains one.
     """
 
     name: str
+    asked: str
     what: str
     stages: tuple[Stage, ...]
     result: Result | None
@@ -105,13 +107,19 @@ RECIPES: dict[str, Path] = {path.stem: path for path in sorted(home().glob("*.to
 
 
 def read_recipe(name: str) -> Recipe:
-    """A recipe by name."""
-    if name not in RECIPES:
+    """A recipe by name, or one's own by the path of its file."""
+    own = name.endswith(".toml")
+    if not own and name not in RECIPES:
         raise GlassformerError(unknown("recipe", name, RECIPES))
-    values: Values = read_values(RECIPES[name])
+    path = Path(name) if own else RECIPES[name]
+    values: Values = read_values(path)
+    if not (isinstance(values.get("what"), str) and isinstance(values.get("stage"), list)):
+        raise GlassformerError(
+            f"{path}: a recipe says in `what` what it shows, and how in [[stage]]; add both"
+        )
     stages = tuple(build(Stage, stage, "stage.") for stage in values["stage"])
     result = build(Result, values["result"], "result.") if "result" in values else None
-    return Recipe(name, values["what"], stages, result, values.get("folds"))
+    return Recipe(path.stem, name, values["what"], stages, result, values.get("folds"))
 
 
 def follow(
@@ -156,7 +164,7 @@ def follow_folds(
             if path.exists()
             else _train(recipe, stages, path, display, seed, device)
         )
-    return target, pool(runs, target, f"glassformer reproduce {recipe.name}", display)
+    return target, pool(runs, target, f"glassformer reproduce {recipe.asked}", display)
 
 
 def _train(
@@ -176,7 +184,7 @@ def _train(
         options |= {"seed": stage.seed if seed is None else seed}
         options |= {"device": device or stage.device}
         asked = Asked(run=path, origin=origin, **options)
-        done = train_as(asked, display, command=f"glassformer reproduce {recipe.name}")
+        done = train_as(asked, display, command=f"glassformer reproduce {recipe.asked}")
         origin = path
     return done
 

@@ -20,6 +20,7 @@ from glassformer.config.run import Config
 from glassformer.config.values import Values, plain
 from glassformer.data.batches import ordered_batches, row_dice
 from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
+from glassformer.data.joined import Joined
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -157,9 +158,8 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         numbers = self.samples.rows(part)
         found = [self._pieces(number, epoch) for number in numbers[rows].tolist()]
         owners = np.repeat(rows, [len(pieces) for pieces in found])
-        ids, layout = text_batch(
-            [piece for pieces in found for piece in pieces], packed=not self.padded
-        )
+        pieces = Joined.of([piece for pieces in found for piece in pieces])
+        ids, layout = text_batch(pieces, packed=not self.padded)
         truth = self.truth[numbers[owners]]
         labels = torch.from_numpy(truth.astype(np.float32 if self.labels.multi else np.int64))
         return TextBatch(ids, layout, labels, torch.from_numpy(owners))
@@ -273,7 +273,8 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
         owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
         lengths = np.array([len(piece) for piece in pieces])
         for rows in ordered_batches(lengths, self.config.data.batch_tokens, padded=True):
-            ids, layout = text_batch([pieces[row] for row in rows.tolist()], packed=False)
+            chosen = Joined.of([pieces[row] for row in rows.tolist()])
+            ids, layout = text_batch(chosen, packed=False)
             shape = (len(rows), len(self.labels.names)) if self.labels.multi else (len(rows),)
             labels = torch.zeros(shape, dtype=torch.long)
             yield TextBatch(ids, layout, labels, torch.from_numpy(owners[rows]))

@@ -8,8 +8,10 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
+from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample
-from glassformer.tasks.text import Row, text_batch
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.tasks.text import text_batch
 
 Meant = tuple[tuple[str, ...], ...]
 
@@ -55,21 +57,18 @@ class PairBatch:
 
 
 def pair_batch(
-    sources: list[Row],
-    targets: list[Row],
-    owners: Row,
+    sources: Joined,
+    targets: Joined,
+    owners: Int[np.ndarray, " rows"],
     meant: Meant = (),
     *,
-    start: int,
-    end: int,
     packed: bool,
 ) -> PairBatch:
     """Rows of tokens as a batch; targets come without start and end."""
     source, reads = text_batch(sources, packed=packed)
-    told, writes = text_batch([np.concatenate(([start], row)) for row in targets], packed=packed)
-    truth = np.concatenate([part for row in targets for part in (row, [end])]).astype(np.int64)
-    numbers = torch.from_numpy(truth), torch.from_numpy(owners)
-    return PairBatch(source, reads, told, writes, *numbers, meant)
+    told, writes = text_batch(targets.before(Tokenizer.start), packed=packed)
+    truth = torch.from_numpy(targets.after(Tokenizer.end).values).long()
+    return PairBatch(source, reads, told, writes, truth, torch.from_numpy(owners), meant)
 
 
 def right_answers(sample: Sample) -> tuple[str, ...]:

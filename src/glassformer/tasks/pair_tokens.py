@@ -12,13 +12,15 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int
 
 from glassformer.config import TokenizerConfig
+from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
-from glassformer.tasks.text import SHORT, Row
+from glassformer.tasks.text import SHORT
 
 TAGS = "tags.json"
 LOOKED_AT = 2000  # rows by which kinds are chosen
@@ -83,10 +85,10 @@ class PairTokens:
             )
         return rest.strip(), self.tag(head[1:], repr(text[:40]))
 
-    def read(self, ids: Row, tag: int | None) -> Row:
-        """The tokens of a source as the model reads them, with their tag and end."""
-        before = [] if tag is None else [tag]
-        return np.concatenate([before, ids, [self.source.end]]).astype(np.int64)
+    def read(self, rows: Joined, tags: int | Int[np.ndarray, " rows"] | None) -> Joined:
+        """The tokens of sources as the model reads them, with their tags and ends."""
+        ended = rows.after(self.source.end)
+        return ended if tags is None else ended.before(tags)
 
     def save(self, folder: Path) -> None:
         """Write both into a run folder."""

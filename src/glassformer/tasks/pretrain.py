@@ -21,6 +21,7 @@ from glassformer.config.run import Config
 from glassformer.config.values import Values, plain
 from glassformer.data.batches import row_dice
 from glassformer.data.doctor import Check, Lengths
+from glassformer.data.joined import Joined
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.coders import SPECIALS
@@ -150,7 +151,7 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
             shown.append(np.concatenate([[self.tokenizer.start], hidden]))
             gaps.append(asked + 1)
             truth.append(ids[asked])
-        tokens, layout = text_batch(shown, packed=not self.padded)
+        tokens, layout = text_batch(Joined.of(shown), packed=not self.padded)
         firsts = _firsts([len(row) for row in shown], layout.longest if self.padded else None)
         places = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
         owners = np.repeat(rows, [len(gap) for gap in gaps])
@@ -234,7 +235,7 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
         device = next(model.parameters()).device
         for text in inputs:
             ids, gaps = self._with_gaps(text)
-            row, layout = text_batch([ids], packed=False)
+            row, layout = text_batch(Joined.of([ids]), packed=False)
             none = torch.zeros(0, dtype=torch.long)
             batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
             with torch.no_grad():

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.core.layout import Layout
+from glassformer.data.joined import Joined
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
@@ -21,7 +22,6 @@ TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
 
 Ids = Int[np.ndarray, " tokens"]
-Row = Int[np.ndarray, " _"]  # each of its own length
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,14 @@ class TextBatch:
         )
 
 
-def text_batch(rows: list[Row], *, packed: bool) -> tuple[Tensor, Layout]:
+def text_batch(rows: Joined, *, packed: bool) -> tuple[Tensor, Layout]:
     """Rows of tokens as one tensor, with their layout."""
-    lengths = [len(row) for row in rows]
+    lengths, values = torch.from_numpy(rows.lengths), torch.from_numpy(rows.values).long()
     if packed:
-        return torch.from_numpy(np.concatenate(rows).astype(np.int64)), Layout.packed(lengths)
-    ids = np.zeros((len(rows), max(lengths)), dtype=np.int64)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-    return torch.from_numpy(ids), Layout.padded(lengths)
+        return values, Layout.packed(lengths)
+    layout = Layout.padded(lengths)
+    ids = torch.zeros(layout.rows, layout.longest, dtype=torch.long)
+    return ids.masked_scatter(layout.real, values), layout
 
 
 def growing(inputs: Iterable[str], most: int) -> Iterator[list[str]]:

@@ -21,6 +21,7 @@ from glassformer.config.values import Values
 from glassformer.data.batches import row_dice
 from glassformer.data.doctor import Check
 from glassformer.data.doctor.pairs import checks_of_pairs
+from glassformer.data.joined import Joined, Row
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -31,7 +32,7 @@ from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.pair_batch import Meant, PairBatch, pair_batch, right_answers
+from glassformer.tasks.pair_batch import PairBatch, pair_batch, right_answers
 from glassformer.tasks.pair_remarks import remarks_on
 from glassformer.tasks.pair_tokens import (
     LOOKED_AT,
@@ -41,7 +42,7 @@ from glassformer.tasks.pair_tokens import (
     settle_sides,
     take_pair_tokens,
 )
-from glassformer.tasks.text import Row, growing, hidden_at_random, token_rows
+from glassformer.tasks.text import growing, hidden_at_random, token_rows
 from glassformer.tasks.translate_settings import (
     TranslateConfig,
     reaching_both,
@@ -51,6 +52,7 @@ from glassformer.tasks.translations import GOALS, PERFECT, Translations, measure
 from glassformer.tasks.wish import Wish
 from glassformer.tasks.writing import Writer, as_prediction
 
+TAGS = "tags.npy"  # the tag of every sample, where there are several target languages
 TOGETHER = 256  # texts translated at a time
 NOTHING = Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
 
@@ -73,6 +75,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         if data is not None:
             self.samples = Samples.open(data)
             self.sources, self.targets = (Ragged.open(data / side) for side in ("source", "target"))
+            self.tags = np.load(data / TAGS, allow_pickle=False) if self.pair.tags else None
         shares = config.data.tokenizer.dropout, self.task.target.dropout
         tokens = self.pair.source, self.pair.target
         self.dropouts = {
@@ -112,8 +115,9 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         )
 
     def index(self, samples: Samples, data: Path) -> None:
-        for sample in samples if self.pair.tags else ():
-            self.pair.tag_of(sample)  # a row without one is refused before anything is learned
+        if self.pair.tags:  # a row without one is refused before anything is learned
+            tags = [self.pair.tag_of(sample) for sample in samples]
+            np.save(data / TAGS, np.array(tags), allow_pickle=False)
         for side, tokens in (("source", self.pair.source), ("target", self.pair.target)):
             Ragged.write(data / side, token_rows(tokens, samples, side), np.int32)
 
@@ -144,32 +148,33 @@ class Translate(Job[PairBatch, Tensor, Translations]):
 
     def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> PairBatch:
         assert self.samples is not None
-        numbers = self.samples.rows(part)[rows].tolist()
-        sources, targets = zip(*(self._pair(number, epoch) for number in numbers), strict=True)
-        meant = tuple(right_answers(self.samples[n]) for n in numbers) if epoch is None else ()
-        return self.as_batch(list(sources), list(targets), rows, meant)
+        numbers = self.samples.rows(part)[rows]
+        if epoch is not None and (self.dropouts or self.config.data.token_dropout):
+            sources, targets = self._with_noise(numbers, epoch)
+        else:
+            longest = self.task.max_length
+            sources, targets = (
+                side.take(numbers, longest) for side in (self.sources, self.targets)
+            )
+        sources = self.pair.read(sources, None if self.tags is None else self.tags[numbers])
+        answers = numbers.tolist() if epoch is None else ()
+        meant = tuple(right_answers(self.samples[number]) for number in answers)
+        return pair_batch(sources, targets, rows, meant, packed=not self.padded)
 
-    def _pair(self, number: int, epoch: int | None) -> tuple[Row, Row]:
-        """What is read and what is to be written, with what training adds to it."""
+    def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> tuple[Joined, Joined]:
+        """Sources and targets with what training adds to them, each with dice of its own."""
         assert self.samples is not None
-        sides = {"source": self.sources[number], "target": self.targets[number]}
-        sample = self.samples[number] if self.pair.tags or self.dropouts else {}
-        hidden = self.config.data.token_dropout
-        if epoch is not None and (self.dropouts or hidden):  # dice take time to make
+        found: dict[str, list[Row]] = {"source": [], "target": []}
+        for number in numbers.tolist():
             dice = row_dice(self.config.seed, epoch, number)
+            sides = {"source": self.sources[number], "target": self.targets[number]}
             for side, (dropout, share) in self.dropouts.items():
-                sides[side] = dropout.encode(sample[side], share, dice)
-            if hidden:
-                sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, dice)
-        source, target = (side[: self.task.max_length] for side in sides.values())
-        return self.pair.read(source, self.pair.tag_of(sample)), target
-
-    def as_batch(
-        self, sources: list[Row], targets: list[Row], owners: Row, meant: Meant = ()
-    ) -> PairBatch:
-        """Rows of tokens as a batch."""
-        ends = {"start": Tokenizer.start, "end": Tokenizer.end}
-        return pair_batch(sources, targets, owners, meant, packed=not self.padded, **ends)
+                sides[side] = dropout.encode(self.samples[number][side], share, dice)
+            hidden = self.config.data.token_dropout
+            sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, dice)
+            for side, row in sides.items():
+                found[side].append(row[: self.task.max_length])
+        return Joined.of(found["source"]), Joined.of(found["target"])
 
     def forward(
         self, model: nn.Module, batch: PairBatch, *, noise: Noise | None = None
@@ -242,8 +247,9 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
         bare, tags = zip(*map(self.pair.tagged, texts), strict=True)
         rows, longest = self.pair.source.encode(list(bare)), self.task.max_length
-        sources = [self.pair.read(ids[:longest], tag) for ids, tag in zip(rows, tags, strict=True)]
-        written = self.writer.write_all(model, sources, self.config.data.batch_tokens)
+        cut = Joined.of([ids[:longest] for ids in rows])
+        sources = self.pair.read(cut, np.array(tags) if self.pair.tags else None)
+        written = self.writer.write_all(model, sources.rows, self.config.data.batch_tokens)
         return [
             cut_short(as_prediction(answers), len(ids) - longest)
             for answers, ids in zip(written, rows, strict=True)

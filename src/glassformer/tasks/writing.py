@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.data.batches import ordered_batches
+from glassformer.data.joined import Joined, Row
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, before_stop, decode
 from glassformer.models.stepping import translating
 from glassformer.tasks.job import Prediction
 from glassformer.tasks.pair_tokens import PairTokens
-from glassformer.tasks.text import Row, text_batch
+from glassformer.tasks.text import text_batch
 from glassformer.tasks.wish import Spelt, Wish, spell
 
 TIMES, MORE = 3, 30  # a translation has at most so many times the tokens of its source, and more
@@ -82,7 +83,8 @@ class Writer:
         device = next(model.parameters()).device
         found: dict[int, list[Written]] = {}
         for rows in ordered_batches(np.array(list(map(len, sources))), budget, padded=True):
-            ids, reads = text_batch([sources[row] for row in rows.tolist()], packed=False)
+            chosen = Joined.of([sources[row] for row in rows.tolist()])
+            ids, reads = text_batch(chosen, packed=False)
             found |= zip(
                 rows.tolist(), self.write(model, ids.to(device), reads.to(device)), strict=True
             )

@@ -1,0 +1,21 @@
+"""Rows joined end to end."""
+
+import numpy as np
+from hypothesis import given, strategies as st
+
+from glassformer.data.joined import Joined
+
+ROWS = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6)
+
+
+@given(ROWS)
+def test_values_are_put_around_every_row(rows):
+    joined = Joined.of([np.array(row, dtype=np.int32) for row in rows])
+    own = np.arange(len(rows)) + 10
+    assert [row.tolist() for row in joined.rows] == rows
+    assert [row.tolist() for row in joined.after(7).rows] == [[*row, 7] for row in rows]
+    found = joined.before(own).after(8)
+    assert [row.tolist() for row in found.rows] == [
+        [first, *row, 8] for first, row in zip(own.tolist(), rows, strict=True)
+    ]
+    assert joined.values.dtype == np.int32

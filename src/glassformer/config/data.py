@@ -12,12 +12,14 @@ FORM_NAMES = ("auto", "packed", "padded")
 class TokenizerConfig:
     """How text falls into tokens; `auto` looks at the training texts and writes down its choice.
 
-    `dropout` leaves out that share of the merges of BPE at random while training.
+    `simplified` reads traditional Chinese as simplified. `dropout` leaves out that share of the
+    merges of BPE at random while training.
     """
 
     kind: str = "auto"
     vocabulary: int = 20000
     lowercase: bool | None = None
+    simplified: bool = False
     dropout: float = 0.0
 
     def __post_init__(self) -> None:

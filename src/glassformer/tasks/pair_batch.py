@@ -10,6 +10,7 @@ from torch import Tensor
 from glassformer.core.layout import Layout
 from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample
+from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.tasks.text import text_batch
 
@@ -71,12 +72,15 @@ def pair_batch(
     return PairBatch(source, reads, told, writes, truth, torch.from_numpy(owners), meant)
 
 
-def right_answers(sample: Sample) -> tuple[str, ...]:
+def right_answers(sample: Sample, *, in_simplified: bool = False) -> tuple[str, ...]:
     """What may be said of a sample: its target, and its references where it has some.
 
     >>> right_answers({"target": "R EH D", "references": ["R IY D", "R EH D"]})
     ('R EH D', 'R IY D')
+
+    Args:
+        in_simplified: Whether those in traditional Chinese are to be said in simplified.
     """
     others = sample.get("references") or ()
-    several = [others] if isinstance(others, str) else others
-    return tuple(dict.fromkeys([sample["target"], *several]))
+    texts = [sample["target"], *([others] if isinstance(others, str) else others)]
+    return tuple(dict.fromkeys(map(simplified, texts) if in_simplified else texts))

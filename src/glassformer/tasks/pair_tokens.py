@@ -6,7 +6,7 @@ A tag before the source tells in which language to write (Johnson et al., 2017).
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
-from glassformer.tasks.text import SHORT
+from glassformer.tasks.text import SHORT, trained
 
 TAGS = "tags.json"
 LOOKED_AT = 2000  # rows by which kinds are chosen
@@ -135,7 +135,7 @@ def settle_sides(
         writes = settled(target, texts["target"])
     alike = all(
         getattr(reads, name) == getattr(writes, name)
-        for name in ("kind", "lowercase", "vocabulary")
+        for name in ("kind", "lowercase", "simplified", "vocabulary")
     )
     if joint is None:
         joint = alike and written_alike(looked_at)
@@ -185,11 +185,6 @@ def targets_named(samples: Samples) -> set[str]:
     return {row["to"] for row in samples.of("train") if row.get("to")}
 
 
-def as_settled(config: TokenizerConfig, tokens: Tokenizer) -> TokenizerConfig:
-    """The settings that say what the tokens are."""
-    return replace(config, kind=tokens.kind, vocabulary=tokens.size, lowercase=tokens.lowercase)
-
-
 def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:
     """The settings with a kind: characters for words and names, BPE for sentences.
 
@@ -231,10 +226,3 @@ def both(samples: Samples) -> Iterator[str]:
     for row in samples.of("train"):
         yield row["source"]
         yield row["target"]
-
-
-def trained(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
-    """A tokenizer of these texts."""
-    return Tokenizer.train(
-        config.kind, texts, vocabulary=config.vocabulary, lowercase=bool(config.lowercase)
-    )

@@ -95,10 +95,7 @@ def take_tokens(
         tokenizer = learn_tokens(config, samples)
     else:
         tokenizer = Tokenizer.load(origin / "tokenizer.json")
-    settled = replace(
-        config, kind=tokenizer.kind, vocabulary=tokenizer.size, lowercase=tokenizer.lowercase
-    )
-    return tokenizer, settled
+    return tokenizer, as_settled(config, tokenizer)
 
 
 def learn_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
@@ -107,11 +104,28 @@ def learn_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
         config = replace(config, kind=kind_for(samples))
     if config.lowercase is None:
         config = replace(config, lowercase=config.kind == "words")
+    return trained(config, (sample["text"] for sample in samples.of("train")))
+
+
+def trained(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
+    """A tokenizer of these texts, by settings that leave nothing open."""
     return Tokenizer.train(
         config.kind,
-        (sample["text"] for sample in samples.of("train")),
+        texts,
         vocabulary=config.vocabulary,
         lowercase=bool(config.lowercase),
+        simplified=config.simplified,
+    )
+
+
+def as_settled(config: TokenizerConfig, tokens: Tokenizer) -> TokenizerConfig:
+    """The settings that say what the tokens are."""
+    return replace(
+        config,
+        kind=tokens.kind,
+        vocabulary=tokens.size,
+        lowercase=tokens.lowercase,
+        simplified=tokens.simplified,
     )
 
 

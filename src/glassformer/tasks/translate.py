@@ -37,12 +37,11 @@ from glassformer.tasks.pair_remarks import remarks_on
 from glassformer.tasks.pair_tokens import (
     LOOKED_AT,
     PairTokens,
-    as_settled,
     learn_pair_tokens,
     settle_sides,
     take_pair_tokens,
 )
-from glassformer.tasks.text import growing, hidden_at_random, token_rows
+from glassformer.tasks.text import as_settled, growing, hidden_at_random, token_rows
 from glassformer.tasks.translate_settings import (
     TranslateConfig,
     reaching_both,
@@ -157,8 +156,10 @@ class Translate(Job[PairBatch, Tensor, Translations]):
                 side.take(numbers, longest) for side in (self.sources, self.targets)
             )
         sources = self.pair.read(sources, None if self.tags is None else self.tags[numbers])
-        answers = numbers.tolist() if epoch is None else ()
-        meant = tuple(right_answers(self.samples[number]) for number in answers)
+        meant = tuple(
+            right_answers(self.samples[number], in_simplified=self.pair.target.simplified)
+            for number in (numbers.tolist() if epoch is None else ())
+        )
         return pair_batch(sources, targets, rows, meant, packed=not self.padded)
 
     def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> tuple[Joined, Joined]:

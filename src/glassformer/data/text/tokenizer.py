@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from glassformer.data.text.chinese import simplified
 from glassformer.data.text.coders import SPECIALS, Bytes, Characters, Coder
 from glassformer.data.text.subwords import Bpe, Unigram, Words
 from glassformer.data.text.words import edges, number_words
@@ -32,24 +33,35 @@ class Tokenizer:
         kind: One of `TOKENIZERS`.
         coder: What was learned.
         lowercase: Whether texts are put into lower case first.
+        simplified: Whether traditional Chinese is made simplified first.
     """
 
     unknown, mask, start, end = range(len(SPECIALS))
 
-    def __init__(self, kind: str, coder: Coder, *, lowercase: bool = False) -> None:
-        self.kind, self.coder, self.lowercase = kind, coder, lowercase
+    def __init__(
+        self, kind: str, coder: Coder, *, lowercase: bool = False, simplified: bool = False
+    ) -> None:
+        self.kind, self.coder = kind, coder
+        self.lowercase, self.simplified = lowercase, simplified
 
     @classmethod
     def train(
-        cls, kind: str, texts: Iterable[str], *, vocabulary: int, lowercase: bool = False
+        cls,
+        kind: str,
+        texts: Iterable[str],
+        *,
+        vocabulary: int,
+        lowercase: bool = False,
+        simplified: bool = False,
     ) -> "Tokenizer":
         """Learn at most `vocabulary` tokens, specials counted, in one pass over the texts.
 
         The same texts give the same tokenizer, on any number of threads.
         """
         coder = _coder_of(kind)
-        cleaned = (_clean(coder, text, lowercase) for text in texts)
-        return cls(kind, coder.train(_something(cleaned), vocabulary), lowercase=lowercase)
+        cleaned = (_clean(coder, text, lowercase, simplified) for text in texts)
+        learned = coder.train(_something(cleaned), vocabulary)
+        return cls(kind, learned, lowercase=lowercase, simplified=simplified)
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token numbers of each text, without specials."""
@@ -58,8 +70,8 @@ class Tokenizer:
         return self.coder.encode([self.clean(text) for text in texts])
 
     def clean(self, text: str) -> str:
-        """The text as the tokens tell it: in lower case, or free of lone surrogates."""
-        return _clean(type(self.coder), text, self.lowercase)
+        """The text as the tokens tell it: in one case or script, or free of lone surrogates."""
+        return _clean(type(self.coder), text, self.lowercase, self.simplified)
 
     def decode(self, ids: ArrayLike) -> str:
         """The text of these tokens. Specials are left out, but an unknown shows as U+FFFD.
@@ -87,8 +99,9 @@ class Tokenizer:
 
     def to_json(self) -> str:
         """All there is to know, as text."""
-        facts = {"format": FORMAT, "kind": self.kind, "lowercase": self.lowercase}
-        return json.dumps(facts | {"coder": self.coder.plain()}, ensure_ascii=False)
+        folds = {"lowercase": self.lowercase, "simplified": self.simplified}
+        facts = {"format": FORMAT, "kind": self.kind, **folds, "coder": self.coder.plain()}
+        return json.dumps(facts, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
@@ -97,7 +110,8 @@ class Tokenizer:
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
             raise ValueError(f"it does not call itself {FORMAT!r}")
         coder = _coder_of(facts["kind"]).from_plain(facts["coder"])
-        return cls(facts["kind"], coder, lowercase=bool(facts["lowercase"]))
+        folds = {name: bool(facts.get(name, False)) for name in ("lowercase", "simplified")}
+        return cls(facts["kind"], coder, **folds)
 
     def save(self, path: str | Path) -> None:
         """Write it to one file, which appears when it is whole."""
@@ -142,8 +156,9 @@ def _coder_of(kind: str) -> type[Coder]:
     return TOKENIZERS[kind]
 
 
-def _clean(coder: type[Coder], text: str, lowercase: bool) -> str:
+def _clean(coder: type[Coder], text: str, lowercase: bool, in_simplified: bool) -> str:
     text = coder.whole(text)
+    text = simplified(text) if in_simplified else text
     return text.lower() if lowercase else text
 
 

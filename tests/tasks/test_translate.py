@@ -256,6 +256,22 @@ def test_merges_are_dropped_and_tokens_hidden_only_while_learning(tmp_path):
     assert hidden[0].truth.equal(hidden[1].truth)
 
 
+def test_either_script_of_chinese_is_read_and_simplified_is_written_and_right(tmp_path):
+    pytest.importorskip("opencc")
+    rows = [("book", "這是書"), {"source": "hair", "target": "頭髮", "references": ["头发", "发"]}]
+    settings = {"data": {"tokenizer": {"simplified": True}}}
+    job = pair_job(tmp_path / "there", rows, **settings)
+    batch = everything(job)
+    assert batch.meant == (("这是书",), ("头发", "发"))
+    assert job.task.target.simplified
+    back = pair_job(
+        tmp_path / "back", [("這是書", "book")], data={"tokenizer": {"simplified": True}}
+    )
+    said = [one.text for one in back.predict(fresh(back), ["這是書", "这是书"])]
+    assert said[0] == said[1]
+    assert back.pair.source.unknown not in everything(back).source
+
+
 # Target languages
 
 

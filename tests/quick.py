@@ -6,14 +6,15 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from glassformer.runs import log, reporters
+from glassformer.runs import baselines, log
 
 
 @contextmanager
 def quickly() -> Iterator[None]:
     """Without the baseline and TensorBoard, which take seconds to import and have their tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporters, "baseline", lambda job, part, notes: ("", None))
+        for name in ("ngram_baseline", "memory_baseline"):
+            patch.setattr(baselines, name, lambda job, part, notes: ("", None))
         patch.setattr(log, "open_board", lambda folder, step: None)
         torch.set_num_threads(1)
         yield

@@ -144,14 +144,14 @@ def test_a_stopped_recipe_goes_on_with_the_folds_that_are_missing(recipe, follow
 def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(
     followed, capsys, monkeypatch
 ):
-    from glassformer.runs import reporters
-    from glassformer.runs.reporters import as_answers
+    from glassformer.runs import baselines
+    from glassformer.runs.baselines import as_answers
 
     def certain(job, part, notes):
         truth = job.truth[job.samples.rows(part)]
         return "sure", as_answers(0.1 + 0.8 * (truth[:, None] == [0, 1]), truth)
 
-    monkeypatch.setattr(reporters, "baseline", certain)
+    monkeypatch.setattr(baselines, "ngram_baseline", certain)
     out = str(followed[0])
     assert main(["reproduce", "folded", "--run", out, "--quiet"]) == 0
     printed = capsys.readouterr().out

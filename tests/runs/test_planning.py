@@ -13,7 +13,7 @@ from small_runs import SETTINGS, learn, same, write_reviews
 
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.errors import GlassformerError
-from glassformer.runs import planning, prediction, reporters, timing
+from glassformer.runs import planning, prediction, timing
 from glassformer.runs.display import Display
 from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder
@@ -224,7 +224,7 @@ def test_the_baseline_is_timed_on_a_share_of_the_rows(data, monkeypatch):
         seen.append(len(rows["train"]))
         return SimpleNamespace(seconds=2.0)
 
-    monkeypatch.setattr(reporters, "fit_baseline", fitted)
+    monkeypatch.setattr(baselines, "fit_ngrams", fitted)
     job = run.folder.job(run.config, run.folder.data)
     for guess, seconds in [(12.0, 4 * 2.0), (0.1, 2.0)]:
         monkeypatch.setattr(ClassReporter, "baseline_seconds", lambda self, job, x=guess: x)

@@ -26,7 +26,7 @@ from glassformer.evaluation.report import (
     write_report,
 )
 from glassformer.files import write_text
-from glassformer.runs import reporters, reporting
+from glassformer.runs import baselines, reporting
 from glassformer.runs.display import Display
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
@@ -96,7 +96,7 @@ def answers_of(run: Run) -> Fold:
     plan = Plan(config.train, config.data, run.machine, config.seed)
     ours = answers_on(job, run.model, plan, "test")
     notes: list[str] = []
-    _, theirs = reporters.baseline(job, "test", notes)
+    _, theirs = baselines.ngram_baseline(job, "test", notes)
     return Fold(job, job.samples.texts("test"), ours, theirs, notes)
 
 

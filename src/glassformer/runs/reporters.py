@@ -4,13 +4,9 @@ To report on another job, write a Reporter and list it in REPORTERS.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.baseline import NgramBaseline
 from glassformer.evaluation.report import (
     Sections,
     Table,
@@ -18,13 +14,13 @@ from glassformer.evaluation.report import (
     side_by_side,
 )
 from glassformer.evaluation.report.translation import Rows, translation_sections
+from glassformer.runs import baselines
 from glassformer.tasks.class_answers import ClassAnswers
 from glassformer.tasks.classify import Classify
 from glassformer.tasks.translate import Translate
 from glassformer.tasks.translations import Translations
 
 BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
-MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 
 
 class Reporter(ABC):
@@ -73,7 +69,7 @@ class ClassReporter(Reporter):
     def baseline(
         self, job: Classify, part: str, notes: list[str]
     ) -> tuple[str, ClassAnswers | None]:
-        return baseline(job, part, notes)
+        return baselines.ngram_baseline(job, part, notes)
 
     def beside(
         self, job: Classify, ours: ClassAnswers, theirs: ClassAnswers, part: str
@@ -97,7 +93,7 @@ class ClassReporter(Reporter):
         every = max(1, round(self.baseline_seconds(job) / BASELINE_TRY))
         rows = {part: job.samples.rows(part)[::every] for part in ("train", "valid")}
         try:
-            return every * fit_baseline(job, rows).seconds
+            return every * baselines.fit_ngrams(job, rows).seconds
         except GlassformerError:  # scikit-learn is not installed: there will be none
             return 0.0
 
@@ -112,6 +108,21 @@ class TranslationReporter(Reporter):
         rows = Rows(texts, answers.meant, answers.said, answers.measured, job.goal, languages)
         return translation_sections(rows)
 
+    def baseline(
+        self, job: Translate, part: str, notes: list[str]
+    ) -> tuple[str, Translations | None]:
+        return baselines.memory_baseline(job, part, notes)
+
+    def baseline_seconds(self, job: Translate) -> float:
+        """Every text asked for is held against every training text."""
+        if job.samples is None:
+            return 0.0
+        held_out = len(job.samples.rows("test")) or len(job.samples.rows("valid"))
+        return baselines.memory_seconds(len(job.samples.rows("train")), held_out)
+
+    def measured_baseline(self, job: Translate) -> float:
+        return self.baseline_seconds(job)
+
     def notes(self, answers: Translations) -> list[str]:
         return [f"{name} by sacreBLEU: {said}" for name, said in answers.signatures.items()]
 
@@ -125,38 +136,3 @@ REPORTERS: dict[str, Reporter] = {
 def reporter_of(job: str) -> Reporter:
     """Who reports on a job."""
     return REPORTERS.get(job, NothingMore())
-
-
-def baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnswers | None]:
-    """N-grams and a linear model, trained and chosen on the same parts as ours."""
-    assert job.samples is not None
-    rows = {name: job.samples.rows(name) for name in ("train", "valid", part)}
-    if len(rows["train"]) > MOST_ROWS:
-        chosen = np.random.default_rng(job.config.seed).permutation(rows["train"])[:MOST_ROWS]
-        rows["train"] = np.sort(chosen)
-        notes.append(f"The baseline learned from {MOST_ROWS:,} of the training rows.")
-    try:
-        fitted = fit_baseline(job, rows)
-    except GlassformerError as error:  # scikit-learn is not installed
-        notes.append(f"No baseline: {error}")
-        return "", None
-    said = fitted.probabilities([job.samples[row]["text"] for row in rows[part]])
-    return f"n-grams ({fitted.described})", as_answers(said, job.truth[rows[part]])
-
-
-def fit_baseline(job: Classify, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
-    """N-grams learned from some rows of train, and chosen on some of valid."""
-    samples = job.samples
-    assert samples is not None
-    train, valid = (
-        ([samples[row]["text"] for row in rows[part]], job.truth[rows[part]])
-        for part in ("train", "valid")
-    )
-    return NgramBaseline.fit(*train, *valid, len(job.labels.names))
-
-
-def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:
-    """Probabilities as what our own models say."""
-    safe: Any = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
-    logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
-    return ClassAnswers(logits.astype(np.float32), labels.astype(np.int64))

@@ -50,7 +50,7 @@ def report_on(
         if theirs is not None:
             scores[name] = job.scores(theirs)
             comparison = job.compare(answers, theirs)
-            notes.insert(0, verdict(comparison[job.goal], len(job.lengths(part))))
+            notes.insert(0, verdict(comparison[job.goal], len(job.lengths(part)), job.perfect))
             tables.append(comparison_table(comparison, OURS, name))
             tables += reporter.beside(job, answers, theirs, part)
     if curve is not None:
@@ -70,13 +70,13 @@ def report_on(
     return report
 
 
-def verdict(found: Comparison, rows: int) -> str:
-    """What the comparison with the baseline comes to, in a sentence."""
+def verdict(found: Comparison, rows: int, perfect: float = 1.0) -> str:
+    """What the comparison with the baseline comes to, in a sentence; points are of 100."""
     chance = f"(p = {max(found.p_value, 0.001):.2g})" if found.p_value >= 0.001 else "(p < 0.001)"
     if found.p_value > CHANCE:
         return f"On {rows:,} rows it cannot be told apart from the baseline {chance}."
     better = "better" if found.difference.value > 0 else "worse"
-    points = abs(100 * found.difference.value)
+    points = abs(100 * found.difference.value / perfect)
     return f"On {rows:,} rows it is {better} than the baseline by {points:.1f} points {chance}."
 
 

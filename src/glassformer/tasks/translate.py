@@ -156,11 +156,14 @@ class Translate(Job[PairBatch, Tensor, Translations]):
                 side.take(numbers, longest) for side in (self.sources, self.targets)
             )
         sources = self.pair.read(sources, None if self.tags is None else self.tags[numbers])
-        meant = tuple(
-            right_answers(self.samples[number], in_simplified=self.pair.target.simplified)
-            for number in (numbers.tolist() if epoch is None else ())
-        )
+        meant = tuple(map(self.right_answers, numbers.tolist() if epoch is None else ()))
         return pair_batch(sources, targets, rows, meant, packed=not self.padded)
+
+    def right_answers(self, number: int) -> tuple[str, ...]:
+        """What may be said of a sample, in what can be written."""
+        assert self.samples is not None
+        in_simplified = self.pair.target.simplified
+        return right_answers(self.samples[number], in_simplified=in_simplified)
 
     def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> tuple[Joined, Joined]:
         """Sources and targets with what training adds to them, each with dice of its own."""
@@ -218,9 +221,8 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             numbers = (batch.owners.tolist(), surprise.tolist(), counts.tolist())
             found += zip(numbers[0], texts, batch.meant, *numbers[1:], strict=True)
         _, said, meant, surprises, tokens = zip(*sorted(found), strict=True)
-        return Translations(
-            list(said), list(meant), np.array(surprises), np.array(tokens, float), self.task.measure
-        )
+        sums = np.array(surprises), np.array(tokens, float)
+        return Translations(list(said), list(meant), self.task.measure, *sums)
 
     def scores(self, answers: Translations) -> dict[str, Score]:
         return answers.scores()

@@ -48,9 +48,9 @@ class Translations:
 
     said: list[str]
     meant: Sequence[Sequence[str]]
-    surprise: Float[np.ndarray, " N"]
-    tokens: Float[np.ndarray, " N"]
     measure: str
+    surprise: Float[np.ndarray, " N"] | None = None
+    tokens: Float[np.ndarray, " N"] | None = None
 
     @cached_property
     def measured(self) -> dict[str, Measured]:
@@ -59,8 +59,10 @@ class Translations:
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals; the loss is in nats a token."""
-        loss = bootstrap(ratio, self.surprise, self.tokens)
-        return {**translation_scores(self.measured), "loss": loss}
+        scores = translation_scores(self.measured)
+        if self.surprise is None or self.tokens is None:
+            return scores
+        return {**scores, "loss": bootstrap(ratio, self.surprise, self.tokens)}
 
     def values(self) -> dict[str, float]:
         """The same without intervals and what else takes long."""
@@ -70,6 +72,8 @@ class Translations:
             name: float(one.statistic(one.rows.sum(0, keepdims=True))[0])
             for name, one in measured.items()
         }
+        if self.surprise is None or self.tokens is None:
+            return found
         return {**found, "loss": float(self.surprise.sum() / self.tokens.sum())}
 
     def compared_with(self, other: "Translations") -> dict[str, Comparison]:

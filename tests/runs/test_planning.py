@@ -13,7 +13,7 @@ from small_runs import SETTINGS, learn, same, write_reviews
 
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.errors import GlassformerError
-from glassformer.runs import planning, prediction, timing
+from glassformer.runs import baselines, planning, prediction, timing
 from glassformer.runs.display import Display
 from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder

@@ -25,7 +25,7 @@ MEANT = [
 
 def translations(measure, said=SAID, meant=MEANT):
     rows = len(said)
-    return Translations(said, meant, np.arange(1.0, rows + 1), np.full(rows, 2.0), measure)
+    return Translations(said, meant, measure, np.arange(1.0, rows + 1), np.full(rows, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -116,5 +116,5 @@ def test_references_come_with_the_rows_that_are_scored_and_not_with_those_learne
     job = pair_job(tmp_path / "job", rows, task={"measure": "symbols"})
     assert everything(job).meant == (("R IY D", "R EH D"), ("R EH D",))
     assert everything(job, epoch=0).meant == ()
-    said = Translations(["R EH D", "R EH D"], everything(job).meant, *np.ones((2, 2)), "symbols")
+    said = Translations(["R EH D", "R EH D"], everything(job).meant, "symbols", *np.ones((2, 2)))
     assert said.values()["exact"] == 1

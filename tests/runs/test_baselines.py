@@ -1,0 +1,84 @@
+"""Translators beside a translation memory, in their reports."""
+
+import json
+
+import pytest
+from quick import quickly
+from small_translators import translate, write_pairs
+
+from glassformer.evaluation import ngrams
+from glassformer.metrics.score import Score
+from glassformer.runs import baselines
+from glassformer.runs.reporters import reporter_of
+from glassformer.runs.reporting import verdict
+
+pytest.importorskip("sklearn")
+pytestmark = pytest.mark.usefixtures("without_shape_hook")
+REMEMBER = baselines.memory_baseline
+ROWS = [("ab ab", "x", "one"), ("ab ab", "y", "two"), ("cd cd", "z", "one"), ("cd cd", "w", "two")]
+
+
+def job_of(run):
+    return run.folder.job(run.config, run.folder.data)
+
+
+@pytest.fixture(scope="module")
+def tagged(tmp_path_factory):
+    """A run of two target languages; what is held out is in the training rows, too."""
+    folder = tmp_path_factory.mktemp("tagged")
+    lines = ["source\ttarget\tto\tsplit"]
+    parts = {"train": ROWS * 3, "valid": ROWS[:1], "test": ROWS}
+    lines += ["\t".join((*row, part)) for part, rows in parts.items() for row in rows]
+    (folder / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with quickly():
+        return translate(folder / "pairs.tsv", folder / "run")
+
+
+def test_a_memory_answers_in_the_language_asked_for(tagged):
+    notes = []
+    name, answers = REMEMBER(job_of(tagged), "test", notes)
+    assert name.startswith("translation memory (character ")
+    assert answers.said == [target for _, target, _ in ROWS]
+    assert answers.values()["exact"] == 1.0
+    assert "loss" not in {**answers.values(), **answers.scores()}
+    assert notes == []
+
+
+def test_a_language_none_of_whose_rows_were_learned_from_gets_no_answer(tagged, monkeypatch):
+    job, notes = job_of(tagged), []
+    monkeypatch.setattr(baselines, "MOST_ROWS", 1)
+    _, answers = REMEMBER(job, "test", notes)
+    assert sorted(bool(text) for text in answers.said) == [False, False, True, True]
+    assert notes == ["The baseline learned from 1 of the training rows."]
+
+
+def test_without_scikit_learn_a_note_says_so(tagged, monkeypatch):
+    def missing(part):
+        raise ImportError(part)
+
+    monkeypatch.setattr(ngrams, "import_module", missing)
+    notes = []
+    assert REMEMBER(job_of(tagged), "test", notes) == ("", None)
+    assert notes[0].startswith("No baseline: the baseline needs scikit-learn")
+
+
+def test_a_report_compares_the_translator_with_it(tmp_path, monkeypatch):
+    with quickly():
+        monkeypatch.setattr(baselines, "memory_baseline", REMEMBER)
+        run = translate(write_pairs(tmp_path / "pairs.tsv"), tmp_path / "run")
+    report = json.loads((run.folder.path / "report.json").read_text(encoding="utf-8"))
+    assert [name.partition(" (")[0] for name in report["scores"]] == [
+        "this model",
+        "translation memory",
+    ]
+    assert report["notes"][0].startswith("On ")
+    assert reporter_of("translate").baseline_seconds(job_of(run)) == pytest.approx(1.0, abs=0.1)
+
+
+def test_points_are_of_a_hundred_whatever_a_perfect_score_is(tmp_path):
+    class Found:
+        p_value = 0.0
+        difference = Score(5.5, 4.0, 7.0)
+
+    assert "by 5.5 points" in verdict(Found(), 10, perfect=100.0)
+    assert "by 550.0 points" in verdict(Found(), 10)

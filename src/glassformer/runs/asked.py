@@ -17,6 +17,7 @@ from glassformer.config.values import Values, laid_over, parse_setting, plain, r
 from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.gentle import gentle_start
 from glassformer.runs.shorthands import spelt_out
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
@@ -81,6 +82,7 @@ class Asked:
         if self.origin is not None:
             below = lay_all(below, inherited(self.origin, below["model"]))
             facts |= {"origin": str(self.origin)}
+        below = lay_all(below, gentle_start(lay_all(below, values)))
         config = config_of(lay_all(below, values) | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
         return config

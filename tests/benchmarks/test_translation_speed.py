@@ -2,7 +2,9 @@
 
 import json
 import runpy
+import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,22 @@ def test_without_transformers_one_line_says_what_to_install(capsys, monkeypatch)
         'pip install "glassformer[bench]"'
     )
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
+
+
+@needs_hugging_face
+def test_what_was_measured_before_an_interruption_is_shown(capsys, monkeypatch):
+    def ragged(device):
+        [first, *_] = translation.pairs(device, ["Hugging Face"], [2] * 5)
+        return [replace(first, make=stop)]
+
+    def stop():
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(translation, "ragged_pairs", ragged)
+    assert main([*LINE, "--json"]) == 130
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert len(found["even"]) >= 2
+    assert "ragged" not in found
+    assert found["notes"][-1].startswith("measuring was cut short")
+    assert err.endswith("glassformer: interrupted\n")

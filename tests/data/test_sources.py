@@ -113,6 +113,11 @@ def test_lines_of_a_table_end_in_any_way(tmp_path, end):
         (["a film"], [["another"]], False),
         (["review"], [["another"]], True),
         (["", "words", "grade"], [["0", "a", "b"]], True),
+        (["Hi.", "嗨。"], [["Run!", "快跑！"]], False),
+        (["Hi.", "嗨。", "tatoeba #1"], [["Run!", "快跑！", "tatoeba #2"]], False),
+        (["abacus", "AE B AH K AH S"], [["zip", "Z IH P"]], False),
+        (["Is it spam?", "Words"], [["yes", "a b"]], True),
+        (["Name", "No. of rooms", "Rent p.m."], [["a", "b", "c"]], True),
     ],
 )
 def test_a_header_is_told_from_data(first, others, answer):

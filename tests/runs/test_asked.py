@@ -36,6 +36,26 @@ def test_every_layer_wins_over_those_below_it(tmp_path):
     assert (encoder.dim, encoder.depth, encoder.dropout) == (512, 1, 0.3)
 
 
+POST = ("model.encoder.order=post", "model.decoder.order=post")
+
+
+@pytest.mark.parametrize(
+    ("settings", "rate", "warmup"),
+    [
+        ((), 1e-3, 0.1),
+        (POST, 1e-3, 0.3),  # narrow as it is, it takes the usual rate
+        ((*POST, "model.encoder.dim=512", "model.decoder.dim=512"), 0.15 / 512, 0.3),
+        ((POST[1], "model.decoder.dim=256", "model.encoder.dim=256"), 0.15 / 256, 0.3),
+        ((*POST, "train.optimiser.rate=0.002", "train.optimiser.warmup=0"), 0.002, 0.0),
+        (("model.encoder.order=sandwich", "model.encoder.dim=512"), 1e-3, 0.1),
+    ],
+)
+def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate, warmup):
+    asked = settled(job="translate", data=("x.tsv",), settings=settings, device="cpu")
+    found = asked.train.optimiser
+    assert (found.rate, found.warmup) == (pytest.approx(rate), warmup)
+
+
 @pytest.mark.parametrize(
     ("asked", "steps", "epochs", "time"),
     [

@@ -1,6 +1,7 @@
 """`glassformer bench`: measure this machine, and us on it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,7 +58,7 @@ def attention(
 
     if chart is not None:
         check_chart(chart)
-    report = run(chosen, rounds, find_device(device, threads), bars)
+    report = run(chosen, rounds, find_device(device, threads), bars, as_json=json)
     if chart is not None:
         draw(report.sections["complexity"], chart, caption(report))
     show(report, json)
@@ -81,7 +82,7 @@ def translate(
     """
     check_counts(rounds, threads, usual=5)
     check_device(device)
-    show(run_translation(rounds, find_device(device, threads)), json)
+    show(run_translation(rounds, find_device(device, threads), as_json=json), json)
 
 
 def parse_lengths(text: str) -> list[int]:
@@ -130,7 +131,9 @@ def find_device(name: str, threads: int | None) -> "torch.device":
     return torch.device("cuda" if found and name != "cpu" else "cpu")
 
 
-def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> "Report":
+def run(
+    lengths: list[int], rounds: int, device: "torch.device", bars: bool, *, as_json: bool
+) -> "Report":
     """Measure all about attention that is asked for."""
     from glassformer.benchmarks import attention, complexity, layers
     from glassformer.benchmarks.report import Report, busy, describe_machine
@@ -150,11 +153,12 @@ def run(lengths: list[int], rounds: int, device: "torch.device", bars: bool) -> 
         (f"memory, {what.case}", report.growths, partial(layers.weigh_growth, what, device))
         for what in (layers.growths() if bars else [])
     ]
-    work_through(jobs, "use shorter --lengths")
+    with shown_if_cut_short(report, as_json):
+        work_through(jobs, "use shorter --lengths")
     return report
 
 
-def run_translation(rounds: int, device: "torch.device") -> "Report":
+def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "Report":
     """Measure our decoding against that of others."""
     from glassformer.benchmarks import translation
     from glassformer.benchmarks.report import Report, busy, describe_machine
@@ -171,8 +175,22 @@ def run_translation(rounds: int, device: "torch.device") -> "Report":
         (f"what {pair.theirs} says", report.notes, partial(translation.agreement, pair))
         for pair in even
     ]
-    work_through(jobs, "use --device cpu")
+    with shown_if_cut_short(report, as_json):
+        work_through(jobs, "use --device cpu")
     return report
+
+
+@contextmanager
+def shown_if_cut_short(report: "Report", as_json: bool) -> Iterator[None]:
+    """Print what was measured so far when measuring ends early, by Ctrl-C or an error."""
+    try:
+        yield
+    except BaseException:
+        report.sections = {name: found for name, found in report.sections.items() if found}
+        if report.sections:
+            report.notes.append("measuring was cut short: what is not here was still to come")
+            show(report, as_json)
+        raise
 
 
 def pair_jobs(

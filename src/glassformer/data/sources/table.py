@@ -8,6 +8,7 @@ row is a *header* unless it looks like data:
     - one of its cells comes again below in the same column: data
     - otherwise, a cell is a name we know ("text", "label", "id", "first_name"): header
     - otherwise, a cell is a number, or longer than 60 characters, or there is one column only: data
+    - otherwise, two cells end as sentences do, or one of two does or has four words: data
     - otherwise: header
 
 Without a header the columns are named "1", "2" and so on; so is a column whose header is empty.
@@ -29,6 +30,8 @@ from glassformer.errors import GlassformerError
 
 HEAD = 1 << 16  # characters to find things out from
 LONGEST_NAME = 60
+ENDS = tuple(".!。！？…")  # of sentences; a name of a column may well end with a plain ?
+WORDS = 4
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
@@ -70,7 +73,7 @@ def has_header(first: list[str], others: list[list[str]]) -> bool:
         return True
     if any(_is_number(cell) or len(cell) > LONGEST_NAME for cell in first):
         return False
-    return len(first) > 1
+    return len(first) > 1 and not _is_said(first)
 
 
 class _StrictReader:
@@ -200,6 +203,14 @@ def _names(path: Path, header: list[str]) -> list[str]:
                 f"rename one of them"
             )
     return names
+
+
+def _is_said(cells: list[str]) -> bool:
+    """Whether cells are sentences rather than names; of two, one that is gives both away."""
+    sentences = sum(cell.rstrip().endswith(ENDS) for cell in cells)
+    if len(cells) == 2:
+        return sentences > 0 or any(len(cell.split()) >= WORDS for cell in cells)
+    return sentences >= 2
 
 
 def _is_number(cell: str) -> bool:

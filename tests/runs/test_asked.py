@@ -47,7 +47,7 @@ POST = ("model.encoder.order=post", "model.decoder.order=post")
         ((*POST, "model.encoder.dim=512", "model.decoder.dim=512"), 0.15 / 512, 0.3),
         ((POST[1], "model.decoder.dim=256", "model.encoder.dim=256"), 0.15 / 256, 0.3),
         ((*POST, "train.optimiser.rate=0.002", "train.optimiser.warmup=0"), 0.002, 0.0),
-        (("model.encoder.order=sandwich", "model.encoder.dim=512"), 1e-3, 0.1),
+        (("model.encoder.order=sandwich",), 1e-3, 0.1),
     ],
 )
 def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate, warmup):

@@ -1,6 +1,7 @@
 """Runs of translators: resumed, compared, continued, with a curve, with back-translations."""
 
 import json
+import math
 
 import pytest
 from quick import quickly
@@ -209,3 +210,22 @@ def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
         translate(
             tagged, tmp_path / "run", f"task.monolingual={texts}", f"task.backward={backward}"
         )
+
+
+# Depth
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("order", ["pre", "post"])
+def test_six_and_six_layers_learn_in_either_order_with_what_is_assumed(order, tmp_path):
+    deep = (f"order={order}", "depth=6", "dim=128", "attention.heads=4", "dropout=0")
+    stacks = [f"model.{stack}.{setting}" for stack in ("encoder", "decoder") for setting in deep]
+    others = ("data.batch_tokens=512", "task.label_smoothing=0", "train.validate_every=200")
+    run = translate(
+        write_pairs(tmp_path / "pairs.tsv"), tmp_path / "run", *stacks, *others, steps=120
+    )
+    report = json.loads((run.folder.path / "report.json").read_text(encoding="utf-8"))
+    losses = [loss for _, loss in report["curves"]["training loss"]]
+    knowing_letters_alone = 4 / 5 * math.log(6)
+    assert losses[0] > knowing_letters_alone
+    assert losses[-1] < 0.6 * knowing_letters_alone

@@ -14,6 +14,7 @@ from glassformer.core.layout import Layout
 from glassformer.data.joined import Joined
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.tasks import writing
 from glassformer.tasks.pair_batch import pair_batch
 from glassformer.tasks.translate import Translate
 from glassformer.training.schedules import rate_at
@@ -374,3 +375,17 @@ def test_the_usual_model_is_the_papers_on_a_gpu():
 def test_settings_that_make_no_sense_are_refused(task, complaint):
     with pytest.raises(GlassformerError, match=complaint):
         Translate.settings(**task)
+
+
+def test_a_rehearsal_writes_no_more_than_what_is_right(tmp_path, monkeypatch):
+    job = pair_job(tmp_path / "job", [("abcde" * 4, "a"), ("b", "ba")])
+    model, batch, asked = fresh(job), everything(job), []
+    decode = writing.decode
+    monkeypatch.setattr(
+        writing, "decode", lambda *given: asked.append(given[1].limits) or decode(*given)
+    )
+    said = job.rehearsed().score(model, [batch])
+    job.score(model, [batch])
+    assert list(asked[0]) == batch.writes.lengths.tolist()
+    assert min(asked[1]) > 30
+    assert set(said) == set(job.score(model, [batch]))

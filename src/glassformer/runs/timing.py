@@ -172,7 +172,7 @@ def validation_seconds(
     some = list(itertools.islice(part_batches(job, plan, part), 4))
     started = time.perf_counter()
     with torch.no_grad(), plan.machine.autocast():
-        job.score(model, some)
+        job.rehearsed().score(model, some)
     return (time.perf_counter() - started) * float(tokens) / sum(batch.tokens for batch in some)
 
 

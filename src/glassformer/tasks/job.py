@@ -120,6 +120,13 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
             f"scores, alignment, words or settings of decoding; ask without them"
         )
 
+    def rehearsed(self) -> "Job[Batch, Output, Answers]":
+        """The same job, to be timed with a model that has learned nothing yet.
+
+        One that writes would write on and on: here it stops where a good answer would.
+        """
+        return self
+
     def as_typed(self, sample: Sample) -> str:
         """What a person would type to ask about a sample."""
         return str(sample[self.roles[0]])

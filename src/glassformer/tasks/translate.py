@@ -63,6 +63,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     settings = TranslateConfig
     roles = ("source", "target", "references?", "to?")
     usual_epochs = 20.0
+    rehearses = False  # whether answers are as long as the right ones, whatever the model says
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task
@@ -212,7 +213,8 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     ) -> Translations:
         found: list[tuple[int, str, tuple[str, ...], float, int]] = []
         for batch in batches:
-            written = writer.write(model, batch.source, batch.reads)
+            limits = batch.writes.lengths.tolist() if self.rehearses else None
+            written = writer.write(model, batch.source, batch.reads, limits)
             losses = F.cross_entropy(self.forward(model, batch), batch.truth, reduction="none")
             counts = batch.writes.lengths
             row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
@@ -233,6 +235,11 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     def as_wished(self, wish: Wish) -> "Translate":
         other = copy(self)
         other.writer = self.writer.as_wished(wish)
+        return other
+
+    def rehearsed(self) -> "Translate":
+        other = copy(self)
+        other.rehearses = True
         return other
 
     def as_typed(self, sample: Sample) -> str:

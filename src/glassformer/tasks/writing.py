@@ -91,13 +91,19 @@ class Writer:
         return [found[row] for row in range(len(sources))]
 
     @torch.no_grad()
-    def write(self, model: nn.Module, source: Tensor, reads: Layout) -> list[list[Written]]:
-        """The answers of each row, best first."""
+    def write(
+        self, model: nn.Module, source: Tensor, reads: Layout, limits: list[int] | None = None
+    ) -> list[list[Written]]:
+        """The answers of each row, best first.
+
+        Args:
+            limits: Tokens of each answer at most, the end counted; by default, by its source.
+        """
         scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
-        found = decode(scorer, self._request(source, reads), self.decode)
+        found = decode(scorer, self._request(source, reads, limits), self.decode)
         return [[self._written(one) for one in row] for row in found]
 
-    def _request(self, source: Tensor, reads: Layout) -> Request:
+    def _request(self, source: Tensor, reads: Layout, limits: list[int] | None) -> Request:
         """What is asked of each row."""
         # Specials and tags are never written.
         forbidden = [[n] for n in (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)]
@@ -106,7 +112,7 @@ class Writer:
         return Request(
             end=Tokenizer.end,
             prefix=[words.prefix] * rows if words.prefix else (),
-            limits=[min(self.longest, TIMES * n + MORE) for n in reads.lengths.tolist()],
+            limits=limits or [min(self.longest, TIMES * n + MORE) for n in reads.lengths.tolist()],
             forbidden=[*forbidden, *words.forbidden],
             required=[words.required] * rows if words.required else (),
             seeds=self._seeds(source, reads) if self.decode.method == "sample" else (),

@@ -170,3 +170,10 @@ def test_columns_that_cannot_be_read_are_refused(text, words):
         parse_columns(text)
     assert str(error.value).startswith("--columns: ")
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("given", [{}, {"target": "refs"}, {"references": "refs"}])
+def test_one_column_may_hold_the_target_and_its_references(given):
+    rows = [Row({"src": "read", "refs": ["R EH D", "R IY D"]}, "x.jsonl", 1)]
+    found = find_columns(rows, ["source", "target", "references?"], given)
+    assert found == {"source": "src", "target": "refs", "references": "refs"}

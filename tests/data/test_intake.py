@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from glassformer.config import DataConfig
+from glassformer.config import DataConfig, TokenizerConfig
 from glassformer.data import intake
 from glassformer.data.catalog import Entry
 from glassformer.data.intake import LOOKED_AT, take_in
@@ -151,6 +151,17 @@ def test_duplicates_never_straddle(tmp_path):
     assert all(len(part) > 3 for part in said)
     assert len(said[0] | said[1] | said[2]) == sum(map(len, said)) == 97
     assert len(samples) == 970
+
+
+def test_both_scripts_of_a_chinese_text_stay_together_where_they_are_read_alike(tmp_path):
+    pytest.importorskip("opencc")
+    rows = [(f"{text}{n}", "a") for n in range(60) for text in ("這是書", "这是书")]
+    file = table(tmp_path / "x.csv", *rows)
+    alike = {"tokenizer": TokenizerConfig(simplified=True)}
+    for settings, straddling in (({}, True), (alike, False)):
+        samples, _ = take(tmp_path, file, valid_share=0.3, **settings)
+        numbers = [{text[3:] for text in texts} for texts in parts_of(samples).values()]
+        assert bool(numbers[0] & numbers[1]) == straddling
 
 
 def test_groups_never_straddle(tmp_path):

@@ -115,8 +115,11 @@ def test_lines_of_a_table_end_in_any_way(tmp_path, end):
         (["", "words", "grade"], [["0", "a", "b"]], True),
         (["Hi.", "嗨。"], [["Run!", "快跑！"]], False),
         (["Hi.", "嗨。", "tatoeba #1"], [["Run!", "快跑！", "tatoeba #2"]], False),
-        (["abacus", "AE B AH K AH S"], [["zip", "Z IH P"]], False),
+        (["abacus", "AE B AH K"], [["zip", "Z IH B AH"], ["kale", "K EY AE B"]], False),
         (["Is it spam?", "Words"], [["yes", "a b"]], True),
+        (["What people wrote to us", "Mood"], [["It rains.", "bad"], ["Fine.", "good"]], True),
+        (["How do you like it?", "Your comment"], [["a lot", "Nice."], ["not", "Hm."]], True),
+        (["Approx.", "Value"], [["1.5", "a"]], True),
         (["Name", "No. of rooms", "Rent p.m."], [["a", "b", "c"]], True),
     ],
 )

@@ -52,9 +52,18 @@ def test_columns_that_do_not_fit_go_on_below():
 
 
 def test_the_brightest_cell_is_the_strongest_look():
-    text = alignment_text(Alignment(("a",), ("b", "c"), torch.tensor([[0.020], [0.012]])))
+    text = alignment_text(Alignment(("a",), ("b", "c"), torch.tensor([[0.60], [0.36]])))
     assert text.plain.split("\n")[1:] == ["b  █", "c  ▒"]
     assert "#ffd166" in {str(span.style) for span in text.spans}
+
+
+def test_looking_at_all_words_alike_stays_pale_and_a_strong_look_among_many_does_not():
+    even = Alignment(tuple("abcdefgh"), ("x",), torch.full((1, 8), 1 / 8))
+    assert drawn(even)[1].split()[1:] == ["░"] * 8
+    weights = torch.full((1, 40), 0.02)
+    weights[0, 3] = 0.2
+    strong = Alignment(tuple("a" * 40), ("x",), weights)
+    assert strong.strengths.amax() == 1
 
 
 def test_words_cannot_command_a_terminal_and_are_cut_where_they_are_long():

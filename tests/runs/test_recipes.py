@@ -108,6 +108,46 @@ def test_a_recipe_of_ones_own_is_named_by_its_file(tiny, tmp_path):
         read_recipe(str(tmp_path / "none.toml"))
 
 
+STAGE = "what = 'x'\n[[stage]]\njob = 'classify'\ndata = ['a.csv']\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("what = 'x'\nstage = [1, 2]", "a recipe says in `what`"),
+        ("what = 'x'\nstage = []", "a recipe says in `what`"),
+        ("fold = 3\n" + STAGE, "unknown key 'fold'; did you mean 'folds'"),
+        ("result = 5\n" + STAGE, "result is a table"),
+        ("folds = 'ten'\n" + STAGE, "folds must be a whole number of 2 or more, got 'ten'"),
+        ("folds = 0\n" + STAGE, "folds must be a whole number of 2 or more, got 0"),
+        ("folds = 3\n" + STAGE.replace("classify", "translate"), "folds are for classify"),
+        ("folds = 3\n" + STAGE.replace("['a.csv']", "['a.csv', 'b.csv']"), "folds are for class"),
+        (STAGE + "colour = 'red'", "unknown setting 'stage.colour'"),
+        (STAGE + "[result]\nscore = 'accuracy'", "missing"),
+    ],
+)
+def test_a_recipe_that_cannot_be_followed_is_refused_when_it_is_read(text, complaint, tmp_path):
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(GlassformerError) as caught:
+        read_recipe(str(tmp_path / "mine.toml"))
+    assert str(caught.value).startswith(f"{tmp_path / 'mine.toml'}: ")
+    assert complaint in str(caught.value)
+
+
+def test_a_folder_that_is_taken_is_refused_before_the_first_stage(tiny, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("keep")
+    with pytest.raises(GlassformerError, match=r"out: already exists"):
+        follow(read_recipe("tiny"), Display(quiet=True), run=tmp_path / "out")
+    assert not (tmp_path / "out-stage-1").exists()
+
+
+def test_a_claim_about_a_score_that_is_not_there_is_said(tiny, tmp_path, capsys):
+    tiny.write_text(tiny.read_text().replace('"accuracy"', '"acuracy"'))
+    assert main(["reproduce", str(tiny), "--run", str(tmp_path / "out"), "--quiet"]) == 1
+    assert "result.unknown score 'acuracy'; did you mean 'accuracy'" in capsys.readouterr().err
+
+
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():
     with pytest.raises(GlassformerError, match=r"did you mean 'imdb-cpu'"):
         read_recipe("imdb-cpuu")

@@ -27,6 +27,7 @@ CHINESE = [
     "三个孩子在公园里玩。",
 ]
 WORDS = ["read", "door", "red", "rod", "order", "adder", "dared", "rode"]
+NAMES = ["Ann", "Ben", "Cleo", "Dora"]
 PHONEMES = ["R IY D", "D AO R", "R EH D", "R AA D", "AO R D ER", "AE D ER", "D EH R D", "R OW D"]
 
 
@@ -156,3 +157,30 @@ def test_a_run_without_tags_cannot_teach_data_that_has_them(tmp_path):
     rows = [{"source": "a", "target": "b", "to": "de"}]
     with pytest.raises(GlassformerError, match="first: writes one language, but the data name de"):
         pair_job(tmp_path / "second", rows, tmp_path / "first")
+
+
+def test_sentences_of_few_words_are_no_symbols(tmp_path):
+    rows = [(f"{a} sees {b}.", f"{b} wird von {a} gesehen.") for a in NAMES for b in NAMES]
+    job = pair_job(tmp_path / "job", rows)
+    assert (job.task.measure, job.task.target.kind) == ("text", "bpe")
+    assert job.remarks() == []
+    spelt = pair_job(tmp_path / "spelt", paired(WORDS, PHONEMES, 5))
+    assert spelt.task.measure == "symbols"
+    assert spelt.remarks()[0].startswith("targets are taken for words spelt in symbols")
+    lower = pair_job(tmp_path / "lower", rows, data={"tokenizer": {"lowercase": True}})
+    assert "answers are written in lower case" in lower.remarks()[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"data": {"tokenizer": {"kind": "bytes"}}}, r"data\.tokenizer\.kind=bytes is not what"),
+        ({"task": {"target": {"lowercase": True}}}, r"task\.target\.lowercase=True is not what"),
+        ({"data": {"tokenizer": {"simplified": True}}}, r"data\.tokenizer\.simplified=True is n"),
+    ],
+)
+def test_tokens_of_another_run_cannot_be_changed(settings, told, tmp_path):
+    rows = paired(ENGLISH, GERMAN)
+    pair_job(tmp_path / "first", rows)
+    with pytest.raises(GlassformerError, match=told):
+        pair_job(tmp_path / "second", rows, tmp_path / "first", **settings)

@@ -38,6 +38,13 @@ def test_a_forbidden_word_is_out_at_the_beginning_and_inside(pieces):
     assert shown(pieces, spelt.forbidden) == ["cat", " cat", "dog", " dog"]
 
 
+def test_where_no_blanks_are_written_a_word_is_spelt_without():
+    digits = Tokenizer.train("characters", ["2024-02-29", "1999"], vocabulary=30)
+    spelt = spell(Wish(required=("19",), forbidden=("20",)), digits)
+    assert shown(digits, spelt.required) == ["19"]
+    assert shown(digits, spelt.forbidden) == ["20"]
+
+
 def test_a_prefix_stays_as_it_is(pieces):
     assert pieces.decode(spell(Wish(prefix="the  old"), pieces).prefix) == "the  old"
     assert spell(Wish(), pieces) == Spelt()

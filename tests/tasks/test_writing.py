@@ -65,3 +65,12 @@ def test_answers_stand_in_the_order_of_their_sources(budget, monkeypatch):
     sources = [torch.full((length,), length).numpy() for length in (5, 2, 7, 3, 2)]
     found = writer().write_all(torch.nn.Linear(1, 1), sources, budget)
     assert [one.text for [one] in found] == ["5", "2", "7", "3", "2"]
+
+
+def test_alternatives_say_something_else_and_each_only_once():
+    texts = ["good morning", "good evening", "good morning", "good evening", "evening"]
+    written = [Written(text, (), -float(n)) for n, text in enumerate(texts)]
+    others = as_prediction(written).details["alternatives"]
+    assert [one["text"] for one in others] == ["good evening", "evening"]
+    assert [one["score"] for one in others] == [-1.0, -4.0]
+    assert all(one["confidence"] == 1.0 for one in others)

@@ -87,7 +87,7 @@ class Show:
         """The answer and its confidence; indented below it, what else is asked for."""
         said = "?" if self._unsure(found) else printable(found.text)
         others = [
-            f"  or {printable(other['text'])}\t{other['score']:.3f}"
+            f"  or {printable(other['text'])}\t{other['confidence']:.3f}"
             for other in found.details.get("alternatives", ())
         ]
         scores = [

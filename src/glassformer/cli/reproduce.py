@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from glassformer.errors import GlassformerError, unknown
+
 
 def reproduce(
     name: Annotated[
@@ -40,8 +42,12 @@ def reproduce(
         report = pooled.as_values()
         show_folds(folder, report, as_json=as_json)
     if recipe.result is not None and not as_json:
-        found = next(iter(report["scores"].values()))[recipe.result.score]
-        print(recipe.result.verdict(found))
+        scores = next(iter(report["scores"].values()))
+        if recipe.result.score not in scores:
+            raise GlassformerError(
+                f"{recipe.asked}: result.{unknown('score', recipe.result.score, scores)}"
+            )
+        print(recipe.result.verdict(scores[recipe.result.score]))
 
 
 def show_folds(folder: Path, report: Mapping[str, Any], *, as_json: bool) -> None:

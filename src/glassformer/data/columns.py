@@ -69,6 +69,8 @@ def find_columns(
         found |= zip(needed, _free(columns, found), strict=True)  # what is left, in order
     for role in [role for role in needed if role not in found]:
         _take(found, role, _by_content(role, _free(columns, found), sample))
+    if "references" in roles:
+        _share(found)
     missing = [role for role in needed if role not in found]
     if missing:
         example = ",".join(f"{role}=..." for role, must in roles.items() if must)
@@ -132,6 +134,14 @@ def _as_told(
 def _take(found: dict[str, str], role: str, column: str | None) -> None:
     if column is not None:
         found[role] = column
+
+
+def _share(found: dict[str, str]) -> None:
+    """One column may hold the target and its references: the first of them is the target."""
+    if "references" in found:
+        found.setdefault("target", found["references"])
+    elif _normal(found.get("target", "")) in SYNONYMS["references"]:
+        found["references"] = found["target"]
 
 
 def _free(columns: list[str], found: Mapping[str, str]) -> list[str]:

@@ -25,6 +25,7 @@ from glassformer.data.sources import read_rows
 from glassformer.data.sources.files import kind_of
 from glassformer.data.sources.parallel import pair_files, paired, read_parallel
 from glassformer.data.splits import SPLIT_NAMES, content_key, part_of, split_names
+from glassformer.data.text.chinese import simplified
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows by which columns are guessed
@@ -162,7 +163,7 @@ class Parting:
     """
 
     def __init__(self, config: DataConfig, seed: int) -> None:
-        self.seed = seed
+        self.seed, self.in_simplified = seed, config.tokenizer.simplified
         self.shares = {"valid": config.valid_share, "test": config.test_share}
         self.named = {part for part in self.shares if getattr(config, part)}
         self.drawn = bytearray()  # for each sample, whether its hash chose
@@ -177,7 +178,8 @@ class Parting:
         if asked not in ("train", split):
             taken.skip(f"split {split!r} in what was given for {asked}", row.where)
             return None
-        content = content_key(" ".join(_content(sample)))
+        text = " ".join(_content(sample))
+        content = content_key(simplified(text) if self.in_simplified else text)
         self.contents.append(
             int.from_bytes(
                 blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -222,7 +224,9 @@ def _sample(row: Row, columns: Columns, roles: Sequence[str], taken: Taken) -> S
             continue
         value = row[columns[name]]
         if isinstance(value, list) and name not in LISTS:
-            value = " ".join(value)  # a text that comes as a list of its words
+            is_first = name == "target" and columns[name] == columns.get("references")
+            # Otherwise it is a text that comes as a list of its words.
+            value = next(iter(value), "") if is_first else " ".join(value)
         if isinstance(value, str) and not value.strip() and name == role:
             taken.skip(f"empty {name}", row.where)
             return None

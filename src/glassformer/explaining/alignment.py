@@ -31,6 +31,8 @@ from glassformer.tasks.pair_tokens import PairTokens
 from glassformer.tasks.translate import Translate
 from glassformer.tasks.wish import Wish
 
+STRONG, EVENLY = 0.5, 3.0  # see `strengths`
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Alignment:
@@ -53,8 +55,15 @@ class Alignment:
 
     @property
     def strengths(self) -> Float[Tensor, "target source"]:
-        """The weights as they are drawn: 1 for the largest of all."""
-        return self.weights / self.weights.amax() if self.weights.numel() else self.weights
+        """The weights as they are drawn: 1 for the largest of all.
+
+        Where all are about even there is no large one: what is drawn in full is STRONG, or at
+        least EVENLY times what looking at every word alike would give.
+        """
+        if not self.weights.numel():
+            return self.weights
+        in_full = min(STRONG, EVENLY / len(self.source))
+        return self.weights / self.weights.amax().clamp(min=in_full)
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""

@@ -82,8 +82,10 @@ class Asked:
         if self.origin is not None:
             below = lay_all(below, inherited(self.origin, below["model"]))
             facts |= {"origin": str(self.origin)}
-        below = lay_all(below, gentle_start(lay_all(below, values)))
         config = config_of(lay_all(below, values) | facts, JOBS[self.job].settings)
+        if gentle := gentle_start(config):
+            values = lay_all(below, gentle, values)
+            config = config_of(values | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
         return config
 

@@ -6,23 +6,18 @@ again (docs/log.md). So where nobody says otherwise, the rate is lower, by the w
 longer.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from glassformer.config import OptimiserConfig
+from glassformer.config.run import Config
 from glassformer.config.values import Values
 
 TIMES_WIDTH = 0.15  # the rate times the width: 3e-4 for a width of 512
 WARMUP = 0.3
 
 
-def gentle_start(values: Mapping[str, Any]) -> Values:
-    """What to assume about the optimiser, given all that is known so far; nothing in pre order."""
-    model = values.get("model", {})
-    stacks = [model[name] for name in ("encoder", "decoder") if model.get(name)]
-    widths = [stack["dim"] for stack in stacks if stack.get("order") == "post"]
+def gentle_start(config: Config) -> Values:
+    """What to assume about the optimiser where nothing is said; nothing in pre order."""
+    stacks = [stack for stack in (config.model.encoder, config.model.decoder) if stack is not None]
+    widths = [stack.dim for stack in stacks if stack.order == "post"]
     if not widths:
         return {}
-    usual = values.get("train", {}).get("optimiser", {}).get("rate", OptimiserConfig().rate)
-    rate = min(usual, TIMES_WIDTH / max(widths))
+    rate = min(config.train.optimiser.rate, TIMES_WIDTH / max(widths))
     return {"train": {"optimiser": {"rate": rate, "warmup": WARMUP}}}

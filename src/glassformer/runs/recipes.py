@@ -3,7 +3,7 @@
 what = "..."                what it shows, in a sentence
 folds = 10                  for data that nobody has split: every row is tested once
 [[stage]]                   one training; a later one begins with what the one before learned
-job, data, group, ...       any option of `glassformer train`
+job, data, size, steps, ... options of `glassformer train`; paths as seen from where it is started
 [stage.values.train]        settings, as in a configuration
 [result]                    the score, and the command, commit and machine that gave it
 """
@@ -25,6 +25,7 @@ from glassformer.runs.run import Run
 from glassformer.runs.verbs import resume, train_as
 
 FOLD_TABLE = "rows.jsonl"
+KEYS = ("what", "folds", "stage", "result")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,14 +113,45 @@ def read_recipe(name: str) -> Recipe:
     if not own and name not in RECIPES:
         raise GlassformerError(unknown("recipe", name, RECIPES))
     path = Path(name) if own else RECIPES[name]
-    values: Values = read_values(path)
-    if not (isinstance(values.get("what"), str) and isinstance(values.get("stage"), list)):
+    values = read_values(path)
+    _refuse_misshapen(path, values)
+    try:
+        stages = tuple(build(Stage, stage, "stage.") for stage in values["stage"])
+        result = build(Result, values["result"], "result.") if "result" in values else None
+    except GlassformerError as error:
+        raise GlassformerError(f"{path}: {error}") from None
+    return Recipe(path.stem, name, values["what"], stages, result, values.get("folds"))
+
+
+def _refuse_misshapen(path: Path, values: Values) -> None:
+    """A recipe is wrong before anything is trained, not after."""
+    for key in values:
+        if key not in KEYS:
+            raise GlassformerError(f"{path}: {unknown('key', key, KEYS)}")
+    stages: Any = values.get("stage")
+    folds = values.get("folds")
+    if not (isinstance(values.get("what"), str) and is_tables(stages)):
         raise GlassformerError(
             f"{path}: a recipe says in `what` what it shows, and how in [[stage]]; add both"
         )
-    stages = tuple(build(Stage, stage, "stage.") for stage in values["stage"])
-    result = build(Result, values["result"], "result.") if "result" in values else None
-    return Recipe(path.stem, name, values["what"], stages, result, values.get("folds"))
+    if not isinstance(values.get("result", {}), dict):
+        raise GlassformerError(f"{path}: result is a table; write [result] above it")
+    if folds is None:
+        return
+    if type(folds) is not int or folds < 2:
+        raise GlassformerError(f"{path}: folds must be a whole number of 2 or more, got {folds!r}")
+    if len({(str(stage.get("data")), stage.get("group")) for stage in stages}) > 1 or any(
+        stage.get("job") != "classify" or len(stage.get("data", ())) != 1 for stage in stages
+    ):
+        raise GlassformerError(
+            f"{path}: folds are for classify, and for the rows of one table in all stages; leave "
+            f"folds out, or join the tables"
+        )
+
+
+def is_tables(value: Any) -> bool:
+    """Whether this is what [[stage]] gives: tables, at least one."""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
 def follow(
@@ -176,6 +208,7 @@ def _train(
     device: str | None,
 ) -> Run:
     """Train one stage after the other."""
+    refuse_taken(target)
     origin = None
     for number, stage in enumerate(stages, start=1):
         last = number == len(stages)

@@ -82,5 +82,6 @@ def right_answers(sample: Sample, *, in_simplified: bool = False) -> tuple[str, 
         in_simplified: Whether those in traditional Chinese are to be said in simplified.
     """
     others = sample.get("references") or ()
-    texts = [sample["target"], *([others] if isinstance(others, str) else others)]
+    several = [others] if isinstance(others, str) else others
+    texts = [sample["target"], *(text for text in several if text.strip())]
     return tuple(dict.fromkeys(map(simplified, texts) if in_simplified else texts))

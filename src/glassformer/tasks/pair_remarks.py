@@ -30,6 +30,17 @@ def remarks_on(samples: Samples, sides: dict[str, Ragged], longest: int) -> Iter
     lacking = [row for row in rows if (sides["target"][row] == Tokenizer.unknown).any()]
     if lacking:
         yield (
-            f"{len(lacking):,} of {len(rows):,} targets held out have something that no training "
-            f"row has, so that they cannot be written; the first is {samples[lacking[0]]['where']}"
+            f"{len(lacking):,} of {len(rows):,} targets held out have something that the tokens of "
+            f"this run cannot write; the first is {samples[lacking[0]]['where']}"
         )
+
+
+def remarks_on_scores(measure: str, target: Tokenizer) -> Iterator[str]:
+    """What scores go by, where a person may not expect it."""
+    if measure == "symbols":
+        yield (
+            "targets are taken for words spelt in symbols, and scored so; if they are sentences, "
+            "use --set task.measure=text --set task.target.kind=bpe"
+        )
+    if target.lowercase:
+        yield "answers are written in lower case, and scored against targets as they are"

@@ -17,10 +17,11 @@ from jaxtyping import Int
 from glassformer.config import TokenizerConfig
 from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample, Samples
+from glassformer.data.text.subwords import Words
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
-from glassformer.tasks.text import SHORT, trained
+from glassformer.tasks.text import SHORT, refuse_other_tokens, trained
 
 TAGS = "tags.json"
 LOOKED_AT = 2000  # rows by which kinds are chosen
@@ -102,7 +103,7 @@ class PairTokens:
         """What `save` wrote."""
         source = Tokenizer.load(folder / "tokenizer.json")
         other = folder / "target.json"
-        tags = json.loads((folder / TAGS).read_text(encoding="utf-8"))["tags"]
+        tags = json.loads((folder / TAGS).read_text(encoding="utf-8")).get("tags", ())
         return PairTokens(source, Tokenizer.load(other) if other.exists() else source, tuple(tags))
 
 
@@ -172,6 +173,9 @@ def take_pair_tokens(
         reads = Tokenizer.load(origin / "tokenizer.json")
         return PairTokens(reads, trained(writes, targets), tags)
     taken = PairTokens.load(origin)
+    refuse_other_tokens(origin, "data.tokenizer", source, taken.source)
+    if target is not None:
+        refuse_other_tokens(origin, "task.target", target, taken.target)
     if tags and not taken.tags:
         raise GlassformerError(
             f"{origin}: writes one language, but the data name {', '.join(tags)} as targets; "
@@ -204,12 +208,17 @@ def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:
 def are_symbols(texts: Sequence[str]) -> bool:
     """Whether texts are spelt in few different words that come again and again: phonemes, say.
 
+    Words with a full stop or comma to them are no symbols: they would not come back as they were.
+
     >>> are_symbols(["R EH D", "D EH R"] * 5), are_symbols(["What a film", "A red door"])
     (True, False)
+    >>> are_symbols(["A red door."] * 20)
+    False
     """
     words = [word for text in texts for word in text.split()]
-    kinds = len(set(words))
-    return kinds <= CLOSED and len(words) >= max(OFTEN * kinds, len(texts) + 1)
+    kinds = set(words)
+    often = len(words) >= max(OFTEN * len(kinds), len(texts) + 1)
+    return len(kinds) <= CLOSED and often and all(map(Words.keeps_whole, kinds))
 
 
 def written_alike(rows: Sequence[dict[str, str]]) -> bool:

@@ -16,6 +16,7 @@ from glassformer.data.joined import Joined
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 
 CHUNK = 512  # texts that are tokenised together
 TEXT_FRONTENDS = ("tokens", "ngrams")
@@ -95,6 +96,7 @@ def take_tokens(
         tokenizer = learn_tokens(config, samples)
     else:
         tokenizer = Tokenizer.load(origin / "tokenizer.json")
+        refuse_other_tokens(origin, "data.tokenizer", config, tokenizer)
     return tokenizer, as_settled(config, tokenizer)
 
 
@@ -116,6 +118,18 @@ def trained(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
         lowercase=bool(config.lowercase),
         simplified=config.simplified,
     )
+
+
+def refuse_other_tokens(origin: Path, where: str, asked: TokenizerConfig, taken: Tokenizer) -> None:
+    """What a run reads tokens with cannot be changed by the one that begins with it."""
+    wanted = {"kind": None if asked.kind == "auto" else asked.kind, "lowercase": asked.lowercase}
+    wanted["simplified"] = asked.simplified or None
+    for name, value in wanted.items():
+        if value is not None and value != getattr(taken, name):
+            raise GlassformerError(
+                f"{where}.{name}={value} is not what {origin} was trained with "
+                f"({getattr(taken, name)}); leave it out, or train without --from"
+            )
 
 
 def as_settled(config: TokenizerConfig, tokens: Tokenizer) -> TokenizerConfig:

@@ -33,7 +33,7 @@ from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
 from glassformer.tasks.pair_batch import PairBatch, pair_batch, right_answers
-from glassformer.tasks.pair_remarks import remarks_on
+from glassformer.tasks.pair_remarks import remarks_on, remarks_on_scores
 from glassformer.tasks.pair_tokens import (
     LOOKED_AT,
     PairTokens,
@@ -47,7 +47,13 @@ from glassformer.tasks.translate_settings import (
     reaching_both,
     translate_defaults,
 )
-from glassformer.tasks.translations import GOALS, PERFECT, Translations, measure_for
+from glassformer.tasks.translations import (
+    GOALS,
+    PERFECT,
+    Translations,
+    measure_for,
+    refuse_unscorable,
+)
 from glassformer.tasks.wish import Wish
 from glassformer.tasks.writing import Writer, as_prediction
 
@@ -106,6 +112,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         if task.measure == "auto":
             looked_at = [row["target"] for row in islice(samples.of("train"), LOOKED_AT)]
             task = replace(task, measure=measure_for(looked_at))
+        refuse_unscorable(task.measure)
         model = replace(config.model, share=config.model.share and tokens.joint)
         return replace(
             config,
@@ -132,7 +139,8 @@ class Translate(Job[PairBatch, Tensor, Translations]):
         if self.samples is None:
             return []
         sides = {"source": self.sources, "target": self.targets}
-        return list(remarks_on(self.samples, sides, self.task.max_length))
+        scored = remarks_on_scores(self.task.measure, self.pair.target)
+        return [*remarks_on(self.samples, sides, self.task.max_length), *scored]
 
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None

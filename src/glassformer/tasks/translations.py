@@ -88,6 +88,11 @@ class Translations:
         return {name: one.signature for name, one in self.measured.items() if one.signature}
 
 
+def refuse_unscorable(measure: str) -> None:
+    """Say which library is missing before anything is learned, not after."""
+    measure_translations(["yes"], [["yes"]], MEASURES[measure])
+
+
 def measure_for(targets: list[str]) -> str:
     """Whether targets are sentences, or single words: spelt in symbols, or in letters.
 

@@ -45,6 +45,10 @@ class Wish:
         settings = build(DecodeConfig, laid_over(plain(usual), self.decode), "decode.")
         if self.alternatives is None:
             return settings
+        require(
+            settings.method != "greedy" or not self.alternatives,
+            "greedy writing finds one answer and no alternatives; use decode.method=beam or sample",
+        )
         beam, best = settings.beam, self.alternatives + 1
         enough = beam.groups * math.ceil(best / beam.groups)
         return replace(settings, best=best, beam=replace(beam, width=max(beam.width, enough)))
@@ -66,19 +70,20 @@ def spell(wish: Wish, tokens: Tokenizer) -> Spelt:
     spellings, and a required word is the one with the blank, where that takes no more tokens.
     """
     prefix = _spelt(tokens, wish.prefix) if wish.prefix else ()
-    required = [_shorter(*_spellings(tokens, word)) for word in wish.required]
+    required = [_shortest(_spellings(tokens, word)) for word in wish.required]
     forbidden = [spelt for word in wish.forbidden for spelt in _spellings(tokens, word)]
     return Spelt(prefix, tuple(required), tuple(forbidden))
 
 
-def _spellings(tokens: Tokenizer, word: str) -> tuple[Tokens, Tokens]:
-    """A word at the beginning, and after a blank."""
-    bare = word.strip()
-    return _spelt(tokens, bare), _spelt(tokens, f" {bare}")
+def _spellings(tokens: Tokenizer, word: str) -> list[Tokens]:
+    """A word at the beginning, and after a blank, where the model writes blanks."""
+    bare = _spelt(tokens, word.strip())
+    inside: Tokens = tokens.encode([f" {word.strip()}"])[0].tolist()
+    return [bare] if tokens.unknown in inside else [bare, inside]
 
 
-def _shorter(bare: Tokens, inside: Tokens) -> Tokens:
-    return inside if len(inside) <= len(bare) else bare
+def _shortest(spellings: list[Tokens]) -> Tokens:
+    return min(reversed(spellings), key=len)  # of equals, the one inside a sentence
 
 
 def _spelt(tokens: Tokenizer, text: str) -> Tokens:

@@ -134,7 +134,7 @@ class Writer:
             )
         )
         text = before_stop(self.pair.target.decode(list(found.tokens)), self.decode.stop)
-        return Written(text, tokens, found.score)
+        return Written(text.strip(), tokens, found.score)
 
     def _token(self, number: int, score: float) -> Token:
         """A token as it is shown; in a joint vocabulary it may be a tag."""
@@ -144,14 +144,21 @@ class Writer:
 
 
 def as_prediction(written: Sequence[Written]) -> Prediction:
-    """The best answer, with the others and the scores of its tokens."""
-    best, *others = written
+    """The best answer, with others that say something else, and the scores of its tokens."""
+    best, *rest = written
+    others: dict[str, Written] = {}
+    for other in rest:
+        if other.text != best.text:
+            others.setdefault(other.text, other)
     return Prediction(
         best.text,
         best.confidence,
         {
             "score": best.score,
             "tokens": [token.as_values() for token in best.tokens],
-            "alternatives": [{"text": other.text, "score": other.score} for other in others],
+            "alternatives": [
+                {"text": text, "confidence": other.confidence, "score": other.score}
+                for text, other in others.items()
+            ],
         },
     )

@@ -223,14 +223,14 @@ def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
     def worth(value: float) -> float:  # what is no number is worse than any
         return -math.inf if math.isnan(value) else sign * value
 
-    best = not progress.best or worth(score) > worth(progress.best[0][0])
+    better = not progress.best or worth(score) > worth(progress.best[0][0])
     progress.best.append((float(score), progress.step))
     # Of two that score alike, the later one has learned for longer.
     progress.best.sort(key=lambda entry: (-worth(entry[0]), -entry[1]))
     del progress.best[plan.keeps :]
-    progress.stale = 0 if best else progress.stale + 1
+    progress.stale = 0 if better else progress.stale + 1
     progress.stopped = plan.train.patience is not None and progress.stale >= plan.train.patience
-    return best
+    return progress.best[0][1] == progress.step
 
 
 def dice_seed(seed: int, step: int, number: int, process: int = 0) -> int:

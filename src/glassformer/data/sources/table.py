@@ -8,7 +8,8 @@ row is a *header* unless it looks like data:
     - one of its cells comes again below in the same column: data
     - otherwise, a cell is a name we know ("text", "label", "id", "first_name"): header
     - otherwise, a cell is a number, or longer than 60 characters, or there is one column only: data
-    - otherwise, two cells end as sentences do, or one of two does or has four words: data
+    - otherwise, a cell is said like those below it: as half of them, it ends as sentences do, or
+      of two words or more all come again below: data
     - otherwise: header
 
 Without a header the columns are named "1", "2" and so on; so is a column whose header is empty.
@@ -30,8 +31,7 @@ from glassformer.errors import GlassformerError
 
 HEAD = 1 << 16  # characters to find things out from
 LONGEST_NAME = 60
-ENDS = tuple(".!。！？…")  # of sentences; a name of a column may well end with a plain ?
-WORDS = 4
+ENDS = tuple(".!?。！？…")  # of sentences
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
@@ -73,7 +73,10 @@ def has_header(first: list[str], others: list[list[str]]) -> bool:
         return True
     if any(_is_number(cell) or len(cell) > LONGEST_NAME for cell in first):
         return False
-    return len(first) > 1 and not _is_said(first)
+    return len(first) > 1 and not any(
+        _is_said(cell, [row[column] for row in below if column < len(row)])
+        for column, cell in enumerate(first)
+    )
 
 
 class _StrictReader:
@@ -205,12 +208,13 @@ def _names(path: Path, header: list[str]) -> list[str]:
     return names
 
 
-def _is_said(cells: list[str]) -> bool:
-    """Whether cells are sentences rather than names; of two, one that is gives both away."""
-    sentences = sum(cell.rstrip().endswith(ENDS) for cell in cells)
-    if len(cells) == 2:
-        return sentences > 0 or any(len(cell.split()) >= WORDS for cell in cells)
-    return sentences >= 2
+def _is_said(cell: str, below: list[str]) -> bool:
+    """Whether a cell is written as those below it are, rather than a name for them."""
+    ending = sum(other.rstrip().endswith(ENDS) for other in below)
+    if cell.rstrip().endswith(ENDS) and 2 * ending >= len(below) > 0:
+        return True
+    words = cell.split()
+    return len(words) > 1 and {*words} <= {word for other in below for word in other.split()}
 
 
 def _is_number(cell: str) -> bool:

@@ -65,7 +65,7 @@ class Words(FromLibrary):
     def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
         room_for(len(SPECIALS) + 1, vocabulary, "words")
         library = Library(models.WordLevel(unk_token=SPECIALS[0]))
-        library.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
+        library.pre_tokenizer = _at_words()
         trainer = trainers.WordLevelTrainer(
             vocab_size=vocabulary,
             min_frequency=LEAST_COUNT,
@@ -75,8 +75,17 @@ class Words(FromLibrary):
         library.train_from_iterator(texts, trainer)
         return cls(_without_specials(library))
 
+    @staticmethod
+    def keeps_whole(word: str) -> bool:
+        """Whether it is one token, and not cut at a mark or between signs."""
+        return [piece for piece, _ in _at_words().pre_tokenize_str(word)] == [word]
+
     def decode(self, ids: list[int]) -> str:
         return b" ".join([self.tokens[token] for token in ids if self.tokens[token]]).decode()
+
+
+def _at_words() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
 
 
 class Bpe(FromLibrary):

@@ -51,6 +51,17 @@ class Outer:
     other: Inner | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Span:
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    span: Span
+
+
 inners = st.builds(
     Inner,
     rate=numbers,
@@ -170,6 +181,8 @@ def test_none_unsets_what_is_not_text():
         (DataConfig, {"columns": {"text": 1}}, "columns.text must be str, got 1; put it in quotes"),
         (DataConfig, {"columns": "text"}, "columns must be a table, got 'text'"),
         (Outer, {}, "the setting name is missing; add it"),
+        (Line, {"span": {}}, "the settings span.first, span.last are missing; add them"),
+        (Line, {"span": {"last": 2}}, "the setting span.first is missing; add it"),
         (Outer, {"name": "x", "maybe": "y"}, "maybe must be int, got 'y'"),
         (Outer, {"name": "x", "inner": 3}, "inner must be Inner, got 3"),
     ],

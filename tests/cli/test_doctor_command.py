@@ -111,6 +111,94 @@ def test_texts_without_labels_are_for_pretraining(tmp_path, said):
     assert "for pretrain, 2 train rows" in said("x.txt")
 
 
+GERMAN, ENGLISH = ([f"{word} {n}" for n in range(60)] for word in ("ein Hund", "a dog"))
+PAIRED = list(zip(GERMAN, ENGLISH, strict=True))
+
+
+def lines(some):
+    return "".join(f"{line}\n" for line in some)
+
+
+def pairs_named(source, target, **others):
+    return [{source: one, target: two, **others} for one, two in PAIRED]
+
+
+def translation_memory(*languages):
+    units = lines(
+        "<tu>"
+        + "".join(f'<tuv xml:lang="{lang}"><seg>{lang} {n}</seg></tuv>' for lang in languages)
+        + "</tu>"
+        for n in range(60)
+    )
+    return f'<tmx version="1.4"><header srclang="de"/><body>{units}</body></tmx>'
+
+
+TABLES = {
+    "pairs": (pairs_named("source", "target"), "translate"),
+    "pairs to a language": (pairs_named("source", "target", to="en", split="train"), "translate"),
+    "pairs with the name of a label beside": (pairs_named("src", "tgt", lang="en"), "translate"),
+    "two texts and a label": (pairs_named("sentence1", "sentence2", label="yes"), "classify"),
+    "a text, its source and its label": (
+        [{"text": f"{n}", "source": "web", "target": "good"} for n in range(60)],
+        "classify",
+    ),
+    "a text and a label": (list(reviews(60)), "classify"),
+    "a number and a text": (pairs_named("id", "text"), "pretrain"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_the_names_of_columns_tell_the_job(case, tmp_path, said):
+    rows, job = TABLES[case]
+    write_csv(tmp_path / "x.csv", rows)
+    (tmp_path / "x.jsonl").write_text(lines(map(json.dumps, rows)), encoding="utf-8")
+    assert f"for {job}, 60 train rows" in said("x.csv")
+    assert f"for {job}, 60 train rows" in said("x.jsonl")
+
+
+TEXTS = {
+    "a language each": (("x.de", "x.en"), "for translate, 60 "),
+    "as many lines": (("de.txt", "en.txt"), "for translate, 60 "),
+    "other lines": (("de.txt", "short.txt"), "for pretrain, 110 "),
+    "numbered parts": (("de.1", "de.2"), "for pretrain, 110 "),
+    "one file": (("de.txt",), "for pretrain, 60 "),
+    "three files": (("de.txt", "en.txt", "short.txt"), "for pretrain, 170 "),
+    "a memory": (("x.tmx",), "for translate, 60 "),
+    "one side of a memory": (("x.tmx", "--columns", "text=de"), "for pretrain, 60 "),
+}
+
+
+@pytest.fixture
+def _texts(tmp_path):
+    files = {"x.de": GERMAN, "x.en": ENGLISH, "de.txt": GERMAN, "en.txt": ENGLISH}
+    files |= {"short.txt": ENGLISH[:50], "de.1": GERMAN, "de.2": ENGLISH[:50]}
+    files |= {"cut.de": GERMAN, "cut.en": ENGLISH[:50]}
+    for name, some in files.items():
+        (tmp_path / name).write_text(lines(some), encoding="utf-8")
+    (tmp_path / "x.tmx").write_text(translation_memory("de", "en"), encoding="utf-8")
+    (tmp_path / "three.tmx").write_text(translation_memory("de", "en", "fr"), encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_texts")
+@pytest.mark.parametrize("case", TEXTS)
+def test_text_files_and_memories_tell_the_job(case, said):
+    words, told = TEXTS[case]
+    assert told in said(*words)
+
+
+@pytest.mark.usefixtures("_texts")
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (("cut.de", "cut.en"), "cut.de: 60 lines, but cut.en has 50, and each line needs"),
+        (("three.tmx",), "three.tmx: no column for source and target"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_not_taken_for_other_texts(files, told, capsys):
+    assert main(["doctor", *files]) == 1
+    assert capsys.readouterr().err.startswith(f"glassformer: {told}")
+
+
 def test_columns_and_settings_are_those_of_train(tmp_path, said):
     write_csv(tmp_path / "x.csv", reviews(60))
     words = said("x.csv", "--columns", "text=text,label=film", "--set", "task.max_length=12")

@@ -83,6 +83,23 @@ def test_against_another_run_it_tells_by_how_much_and_how_surely(home, others, c
     assert "accuracy, run minus worse: " in capsys.readouterr().out
 
 
+def test_the_other_run_has_a_line_in_the_table(home, others, capsys):
+    assert evaluate(others / "worse", home / "test.csv", "--json") == 0
+    worse = json.loads(capsys.readouterr().out)["scores"]["accuracy"]["value"]
+    assert evaluate(home / "run", home / "test.csv", "--against", others / "worse") == 0
+    [line] = [one for one in capsys.readouterr().out.splitlines() if "│ worse" in one]
+    assert f"│ {worse:.3f} " in line
+
+
+def test_runs_of_one_name_are_told_apart_by_their_paths(home, others, tmp_path, capsys):
+    other = tmp_path / "run"
+    shutil.copytree(others / "worse", other)
+    assert evaluate(home / "run", home / "test.csv", "--against", other) == 0
+    out = capsys.readouterr().out
+    assert f"accuracy, {home / 'run'} minus {other}: +" in out
+    assert f"│ {other} " in out
+
+
 def test_against_itself_nothing_differs(home, capsys):
     assert evaluate(home / "run", home / "test.csv", "--against", home / "run", "--json") == 0
     for found in json.loads(capsys.readouterr().out)["against"].values():

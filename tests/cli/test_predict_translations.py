@@ -143,7 +143,10 @@ def test_writing_stops_before_a_text_to_stop_at(values):
         (["--set", "decode.beem.width=3"], "unknown setting 'decode.beem'; did you mean"),
         (["--set", "model.dim=3"], "--set model.dim=3: a trained run takes settings of decoding"),
         (["--set", "decode=3"], "--set decode=3: a trained run takes settings of decoding alone"),
-        (["--set", "decode.method=greedy", "--alternatives", "2"], "greedy writing finds one answer and no alt"),
+        (
+            ["--set", "decode.method=greedy", "--alternatives", "2"],
+            "greedy writing finds one answer and no alt",
+        ),
         (["--prefix", "Hund"], "the model cannot write 'Hund': some of it is in no text that it"),
         (["--with", " "], "the model cannot write '': it is empty; leave it out"),
         (["--with", "rot", "--without", "rot"], "nothing can be said under the rules given"),

@@ -95,6 +95,13 @@ def test_one_command_trains_scores_and_says_how_to_go_on(kind, tmp_path, capsys)
     assert values["against"]["cer"]["difference"]["value"] == 0
 
 
+def test_a_run_of_several_target_languages_says_to_begin_with_a_tag(tmp_path, capsys):
+    data = write_rows(tmp_path / "tagged.tsv", tagged())
+    assert train(data, "--run", "run") == 0
+    assert 'Use it: glassformer predict run "<back> ..."' in capsys.readouterr().out
+    assert main(["predict", "run", "<back> ..."]) == 0
+
+
 def test_two_parallel_files_are_pairs(tmp_path):
     rows = pairs()
     for side, name in (("source", "train.de"), ("target", "train.en")):

@@ -203,6 +203,18 @@ def test_pairs_that_come_again_and_several_targets_are_notes(tmp_path, pairs):
     }
 
 
+def test_one_source_in_several_languages_has_one_target_in_each(tmp_path, pairs):
+    path = tmp_path / "x.tsv"
+    rows = [f"{source}\t{target}\ten" for source, target in pairs]
+    rows += [f"{source}\tThe {target}\tfr" for source, target in pairs]
+    rows += [f"{pairs[6][0]}\twell, {pairs[6][1]}\ten"]
+    path.write_text("source\ttarget\tto\n" + "\n".join(rows), encoding="utf-8")
+    reading = Reading(DataConfig(files=(str(path),)), ("source", "target", "to?"))
+    (finding,) = examine(reading, checks_of_pairs()).findings
+    assert finding.what == "1 source in 2 rows with different targets"
+    assert finding.rows == (f"{path} row 7", f"{path} row 601")
+
+
 def test_few_pairs_are_not_judged_by_what_is_usual(tmp_path):
     pairs = [["ja", "yes"], ["nein", "no, by no means, never in my life, not for any money at all"]]
     assert findings(tmp_path, pairs) == {}

@@ -149,7 +149,7 @@ def test_uneven_files_tell_where_they_part(tmp_path, sides, side, line):
     counts = (98, 97) if side == 0 else (97, 98)
     assert refusal(tmp_path, *files) == (
         f"t.de: {counts[0]} lines, but t.en has {counts[1]}, and each line needs its translation; "
-        f"they seem to part at line {line}; mend them there"
+        f"they seem to part near line {line}; mend them there"
     )
 
 

@@ -12,6 +12,7 @@ from glassformer.evaluation.report import HeatMap, Report, Table, write_report
 from glassformer.evaluation.report.charts import line_chart, ticks
 from glassformer.evaluation.report.page import page
 from glassformer.metrics import Bin, Score
+from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
 
 VOID = {"meta", "br", "hr", "link", "img", "input"}
 SCRIPT = "<script>alert('x')</script>"
@@ -162,11 +163,51 @@ def test_many_classes_become_the_pairs_most_confused():
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left():
-    rows = [("a", 1, "+0.100", None), ("3", 2.5, "1e-05", 7)]
+    rows = [("a", 1, "+0.100", None), ("3", 2.5, "< 0.001", 7)]
     table = Table(title="t", header=("word", "number", "written", "some"), rows=rows)
     tags = checked(page(Report(title="t", tables=[table]))).tags
     kinds = [attributes["class"] for tag, attributes in tags if tag == "td"]
     assert kinds == ["text", "number", "number", "number"] * 2
+
+
+def test_a_score_has_the_same_decimals_whatever_its_value():
+    wide, narrow = Score(32.41, 30.4, 34.4), Score(0.746, 0.299, 1.267)
+    systems = {name: {"ter": score, "loss": score} for name, score in (("a", wide), ("b", narrow))}
+    text = page(Report(title="t", scores=systems))
+    shown = " ".join(" ".join(checked(text).text).split())
+    assert "TER a 32.4 30.4 – 34.4 b 0.7 0.3 – 1.3" in shown
+    assert "loss a 32.410 30.400 – 34.400 b 0.746 0.299 – 1.267" in shown
+    assert 'aria-label="0.7 [0.3, 1.3]"' in text
+
+
+def test_a_table_with_a_score_names_it_and_keeps_its_decimals():
+    header = ("rows", "bleu on the validation part", "ratio", "ser")
+    rows = [(3, 0.746, 0.746, 0.5), (5, 32.41, 32.41, None)]
+    shown = texts_of(Report(title="t", tables=[Table(title="x", header=header, rows=rows)]))
+    assert "rows BLEU on the validation part ratio symbol error rate" in shown
+    assert "3 0.7 0.746 0.500 5 32.4 32.4 –" in shown
+
+
+def test_every_score_of_a_translator_has_one_name():
+    measures = {**TEXT_MEASURES, **SYMBOL_MEASURES}
+    score, points = Score(0.5, 0.4, 0.6), [(1, 0.5), (2, 0.6)]
+    report = Report(
+        title="t",
+        scores={"ours": dict.fromkeys(measures, score)},
+        curves={f"validation {name}": points for name in measures},
+    )
+    text = page(report)
+    names = re.findall(r'<th rowspan="1">(.*?)</th>', text)
+    titles = re.findall("<h2>(.*?)</h2>", text)[1:]
+    assert names == [
+        *("BLEU", "chrF", "TER", "exact answers"),
+        *("word error rate", "character error rate", "symbol error rate"),
+    ]
+    assert titles == [
+        *("BLEU", "chrF", "TER", "Exact answers"),
+        *("Word error rate", "Character error rate", "Symbol error rate"),
+    ]
+    assert re.findall("</i>validation (.*?)</span>", text) == names
 
 
 def test_a_single_point_is_a_dot():

@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.evaluation.report import Report, classification_sections, comparison_table
 from glassformer.evaluation.report.page import page
-from glassformer.metrics import classification_comparison
+from glassformer.metrics import Comparison, Score, classification_comparison
 
 CLASSES = ["cat", "dog", "<script>"]
 LABELS = np.array([0, 1, 2, 0, 1])
@@ -92,3 +92,13 @@ def test_sections_fit_into_a_report():
     assert "&lt;script&gt;" in text
     assert "<script" not in text
     assert "three &lt;b&gt;" in text
+
+
+@pytest.mark.parametrize(
+    ("p", "said"), [(6.37e-58, "< 0.001"), (0.000999, "< 0.001"), (0.2, "0.2")]
+)
+def test_a_comparison_has_the_decimals_of_its_score_and_no_tiny_p(p, said):
+    found = Comparison(Score(0.746, -1.267, 30.85), p, 3, 2, 1)
+    rows = comparison_table({"ter": found, "cer": found}, "a", "b").rows
+    assert rows[0] == ("TER", "+0.7", "-1.3", "+30.9", said, 3, 2, 1)
+    assert rows[1][:5] == ("character error rate", "+0.746", "-1.267", "+30.850", said)

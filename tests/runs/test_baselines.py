@@ -7,10 +7,8 @@ from quick import quickly
 from small_translators import translate, write_pairs
 
 from glassformer.evaluation import ngrams
-from glassformer.metrics.score import Score
 from glassformer.runs import baselines
 from glassformer.runs.reporters import reporter_of
-from glassformer.runs.reporting import verdict
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.usefixtures("without_shape_hook")
@@ -73,12 +71,3 @@ def test_a_report_compares_the_translator_with_it(tmp_path, monkeypatch):
     ]
     assert report["notes"][0].startswith("On ")
     assert reporter_of("translate").baseline_seconds(job_of(run)) == pytest.approx(1.0, abs=0.1)
-
-
-def test_points_are_of_a_hundred_whatever_a_perfect_score_is(tmp_path):
-    class Found:
-        p_value = 0.0
-        difference = Score(5.5, 4.0, 7.0)
-
-    assert "by 5.5 points" in verdict(Found(), 10, perfect=100.0)
-    assert "by 550.0 points" in verdict(Found(), 10)

@@ -3,18 +3,32 @@
 import numpy as np
 import pytest
 
-from glassformer.metrics.paired import paired_test
+from glassformer.metrics.paired import Comparison, paired_test
+from glassformer.metrics.score import Score
 from glassformer.runs.reporting import verdict
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        (90, 70, "On 100 rows it is better than the baseline by 20.0 points (p < 0.001)."),
-        (70, 90, "On 100 rows it is worse than the baseline by 20.0 points (p < 0.001)."),
-        (81, 80, "On 100 rows it cannot be told apart from the baseline (p = 1)."),
+        (90, 70, "it is better than the baseline by 20.0 points of accuracy (p < 0.001)."),
+        (70, 90, "it is worse than the baseline by 20.0 points of accuracy (p < 0.001)."),
+        (81, 80, "it cannot be told apart from the baseline (p = 1)."),
     ],
 )
 def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
     rows = np.arange(100)
-    assert verdict(paired_test(rows < ours, rows < theirs), 100) == said
+    assert verdict(paired_test(rows < ours, rows < theirs), 100) == f"On 100 rows {said}"
+
+
+@pytest.mark.parametrize(
+    ("goal", "difference", "said"),
+    [
+        ("exact", 0.79, "by 79.0 points of exact answers (p = 0.02)."),
+        ("macro_f1", -0.023, "by 2.3 points of macro-F1 (p = 0.02)."),
+        ("bleu", 30.81, "by 30.8 BLEU (p = 0.02)."),
+    ],
+)
+def test_the_verdict_names_the_score_and_counts_to_a_hundred(goal, difference, said):
+    found = Comparison(Score(difference, difference, difference), 0.02, 1, 0, 0)
+    assert verdict(found, 10, goal).endswith(said)

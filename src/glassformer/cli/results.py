@@ -10,10 +10,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from glassformer import processes
+from glassformer.evaluation.report.wording import chance, written
+from glassformer.metrics.paired import Comparison
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Evaluation, Run
+from glassformer.tasks.translate import Translate
 
-Scores = Mapping[str, Mapping[str, float]]
+Ends = Mapping[str, float | None]  # value, low, high; None is no number
+Scores = Mapping[str, Ends]
 
 
 def show_run(run: Run, *, as_json: bool) -> None:
@@ -44,7 +48,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
     for note in report["notes"]:
         console.print(note, markup=False, soft_wrap=True)
     console.print(f"Report: {path / 'report.html'}", markup=False, soft_wrap=True)
-    use = f'glassformer predict {shlex.quote(str(path))} "..."'
+    use = f'glassformer predict {shlex.quote(str(path))} "{_to_type(run)}"'
     console.print(f"Use it: {use}", markup=False, soft_wrap=True)
 
 
@@ -54,18 +58,20 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     if as_json:
         print_json(values)
         return
-    console, name = Console(highlight=False), run.folder.path.name
-    print_table(score_table({name: values["scores"]}, f"On {values['rows']:,} rows"))
+    console, (name, rival) = Console(highlight=False), _names(run, other)
+    systems = {name: values["scores"]}
+    if found.comparison is not None:
+        systems.setdefault(rival, _scores_of_other(found, found.comparison))
+    print_table(score_table(systems, f"On {values['rows']:,} rows"))
     for reason, count in values["skipped"].items():
         console.print(f"left out: {count:,} rows with {reason}", markup=False)
     if found.trained_on:
         console.print(f"{found.trained_on:,} of the texts it was trained on: the scores flatter it")
     for note in found.notes:
         console.print(note, markup=False, soft_wrap=True)
-    if found.comparison is not None and other is not None:
-        for score, comparison in found.comparison.items():
-            line = f"{score}, {name} minus {other.folder.path.name}: {comparison}"
-            console.print(line, markup=False, soft_wrap=True)
+    for score, comparison in (found.comparison or {}).items():
+        line = f"{score}, {name} minus {rival}: {_compared(score, comparison)}"
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def score_table(scores: Mapping[str, Scores], title: str) -> Table:
@@ -73,7 +79,7 @@ def score_table(scores: Mapping[str, Scores], title: str) -> Table:
     names = list(dict.fromkeys(name for found in scores.values() for name in found))
     table = Table("", *names, title=title)
     for system, found in scores.items():
-        table.add_row(escape(system), *(_cell(found.get(name)) for name in names))
+        table.add_row(escape(system), *(_cell(name, found.get(name)) for name in names))
     return table
 
 
@@ -99,11 +105,45 @@ def print_json(values: Mapping[str, Any]) -> None:
     print(json.dumps(values, indent=2, ensure_ascii=False))
 
 
-def _cell(score: Mapping[str, float] | None) -> str:
+def _cell(name: str, score: Ends | None) -> str:
+    """A score and its interval, where it has one."""
     if score is None:
         return ""
-    digits = 1 if abs(score["value"]) >= 10 else 3
-    return "{value:.{n}f} \\[{low:.{n}f}, {high:.{n}f}]".format(n=digits, **score)
+    said = {end: written(name, value) for end, value in score.items()}
+    return said["value"] + (" \\[{low}, {high}]".format(**said) if "low" in said else "")
+
+
+def _compared(name: str, found: Comparison) -> str:
+    """How far one run is above another by a score, and whether chance explains it."""
+    gap = found.difference
+    value, low, high = (written(name, end, "+") for end in (gap.value, gap.low, gap.high))
+    rows = f"{found.wins:,} better, {found.losses:,} worse, {found.ties:,} the same"
+    return f"{value} [{low}, {high}], {chance(found.p_value)}; {rows}"
+
+
+def _scores_of_other(found: Evaluation, comparison: Mapping[str, Comparison]) -> Scores:
+    """What the other run has by the scores that were compared, without intervals."""
+    return {
+        name: {"value": found.scores[name].value - one.difference.value}
+        for name, one in comparison.items()
+    }
+
+
+def _names(run: Run, other: Run | None) -> tuple[str, str]:
+    """What two runs are called: their folders' names, or the whole paths where those are alike."""
+    path = run.folder.path
+    if other is None:
+        return path.name, ""
+    beside = other.folder.path
+    return (str(path), str(beside)) if path.name == beside.name else (path.name, beside.name)
+
+
+def _to_type(run: Run) -> str:
+    """What stands for a text; a model of several target languages is told which one to write."""
+    job = run.job
+    if isinstance(job, Translate) and job.pair.tags:
+        return job.as_typed({"source": "...", "to": job.pair.tags[0]})
+    return "..."
 
 
 def list_recipes(recipes: list[Recipe]) -> None:
@@ -111,7 +151,9 @@ def list_recipes(recipes: list[Recipe]) -> None:
     table = Table("recipe", "what", "measured", "where")
     for recipe in recipes:
         found = recipe.result
-        score = f"{found.score} {found.value:.3f}" if found else "not measured yet"
+        score = (
+            f"{found.score} {written(found.score, found.value)}" if found else "not measured yet"
+        )
         cells = recipe.name, recipe.what, score, found.machine if found else ""
         table.add_row(*map(escape, cells))
     print_table(table)

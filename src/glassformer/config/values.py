@@ -49,9 +49,11 @@ def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Rec
                 unknown("setting", where + key, [where + name for name in known])
             )
         made[key] = _fitting(hints[key], value, where + key)
-    for name, field in known.items():
-        if name not in made and _is_needed(field):
-            raise GlassformerError(f"the setting {where + name} is missing; add it")
+    missing = [where + n for n, field in known.items() if n not in made and _is_needed(field)]
+    if len(missing) > 1:
+        raise GlassformerError(f"the settings {', '.join(missing)} are missing; add them")
+    if missing:
+        raise GlassformerError(f"the setting {missing[0]} is missing; add it")
     return kind(**made)
 
 

@@ -40,7 +40,7 @@ class BackTranslated:
 
     def sentences(self) -> list[str]:
         """What was done, for a person."""
-        added = f"{self.rows:,} training rows are back-translations of {', '.join(self.files)}"
+        added = f"{self.rows:,} more training rows are back-translations of {', '.join(self.files)}"
         return [f"{added} by {self.by}"] + [
             f"not back-translated: {entry.count:,} lines with {reason}, first {entry.first}"
             for reason, entry in self.skipped.items()

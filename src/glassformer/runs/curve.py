@@ -19,6 +19,7 @@ from jaxtyping import UInt8
 from glassformer.data.samples import NO_PART, Samples
 from glassformer.data.splits import part_of
 from glassformer.evaluation.report import Table
+from glassformer.evaluation.report.wording import named, written
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.teaching import Taught, teach
@@ -46,14 +47,14 @@ class Curve:
     def sentence(self) -> str:
         """What the curve says about more data."""
         rows = ", ".join(f"{count:,}" for count, _ in self.points)
-        scores = ", ".join(f"{score:.3f}" for _, score in self.points)
+        scores = ", ".join(written(self.goal, score) for _, score in self.points)
         last, guess = self._error(self.points[-1][1]), self.doubled()
         told = (
-            f"twice the rows might give {self._score(guess):.3f}"
+            f"twice the rows might give {written(self.goal, self._score(guess))}"
             if last - guess > WORTH * self.perfect
             else "more rows would hardly help"
         )
-        return f"With {rows} rows {self.goal} is {scores}; {told}."
+        return f"With {rows} rows {named(self.goal)} is {scores}; {told}."
 
     def doubled(self) -> float:
         """The error that a power law foresees with twice the rows; never above the last one."""

@@ -119,7 +119,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     if theirs is not None:
         scores[THEIRS] = job.scores(theirs)
         comparison = job.compare(ours, theirs)
-        notes.insert(0, reporting.verdict(comparison[job.goal], len(texts)))
+        notes.insert(0, reporting.verdict(comparison[job.goal], len(texts), job.goal))
         tables.append(comparison_table(comparison, reporting.OURS, THEIRS))
     report = Report(
         title=target.name,

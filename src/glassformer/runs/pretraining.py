@@ -18,6 +18,7 @@ from torch import nn
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
+from glassformer.evaluation.report.wording import chance
 from glassformer.files import write_json
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, read_json
@@ -80,7 +81,7 @@ def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock 
         said = (
             f"A short trial on the validation part, of equal work: {job.goal} {trial.without:.3f} "
             f"from labels alone, {trial.pretrained:.3f} after learning the texts first "
-            f"(p = {trial.p_value:.2g}); so its texts were {'' if trial.helps else 'not '}"
+            f"({chance(trial.p_value)}); so its texts were {'' if trial.helps else 'not '}"
             f"learned first."
         )
     display.say(said)

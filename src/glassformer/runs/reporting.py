@@ -1,6 +1,7 @@
 """The report at the end: how good a run is, beside an honest baseline on the same rows."""
 
 from glassformer.evaluation.report import Report, comparison_table, write_report
+from glassformer.evaluation.report.wording import chance, named, out_of_100
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.runs.curve import Curve
@@ -50,7 +51,7 @@ def report_on(
         if theirs is not None:
             scores[name] = job.scores(theirs)
             comparison = job.compare(answers, theirs)
-            notes.insert(0, verdict(comparison[job.goal], len(job.lengths(part)), job.perfect))
+            notes.insert(0, verdict(comparison[job.goal], len(job.lengths(part)), job.goal))
             tables.append(comparison_table(comparison, OURS, name))
             tables += reporter.beside(job, answers, theirs, part)
     if curve is not None:
@@ -70,14 +71,14 @@ def report_on(
     return report
 
 
-def verdict(found: Comparison, rows: int, perfect: float = 1.0) -> str:
-    """What the comparison with the baseline comes to, in a sentence; points are of 100."""
-    chance = f"(p = {max(found.p_value, 0.001):.2g})" if found.p_value >= 0.001 else "(p < 0.001)"
+def verdict(found: Comparison, rows: int, goal: str = "accuracy") -> str:
+    """What the comparison with the baseline comes to by one score, in a sentence."""
+    luck, gap = f"({chance(found.p_value)})", abs(found.difference.value)
     if found.p_value > CHANCE:
-        return f"On {rows:,} rows it cannot be told apart from the baseline {chance}."
+        return f"On {rows:,} rows it cannot be told apart from the baseline {luck}."
     better = "better" if found.difference.value > 0 else "worse"
-    points = abs(100 * found.difference.value / perfect)
-    return f"On {rows:,} rows it is {better} than the baseline by {points:.1f} points {chance}."
+    far = f"{gap:.1f}" if out_of_100(goal) else f"{100 * gap:.1f} points of"
+    return f"On {rows:,} rows it is {better} than the baseline by {far} {named(goal)} {luck}."
 
 
 def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int | float | None]:

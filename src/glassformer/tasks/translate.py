@@ -96,7 +96,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:
-        return checks_of_pairs()
+        return checks_of_pairs(config.data.tokenizer, config.task.target)
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:

@@ -7,30 +7,46 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from glassformer.config import TokenizerConfig
 from glassformer.data.doctor.check import Check, Specimen, hashed
 from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.mixed_scripts import MixedScripts
 from glassformer.data.doctor.pair_languages import PairLanguages
 from glassformer.data.doctor.pair_lengths import PairLengths
 from glassformer.data.doctor.repeats import RepeatedTexts, SharedGroups
 from glassformer.data.doctor.rows import EmptyRows, GarbledText
+from glassformer.data.doctor.simplified import Simplified
 from glassformer.data.doctor.words import words_of
 from glassformer.data.splits import content_key
 
+SIMPLIFIED = "data.tokenizer.simplified"
 WORDS = 3  # names and numbers stay as they are; so many words seldom do
 MANY = 0.001  # of the pairs: copies teach a model to copy
 
 
-def checks_of_pairs() -> list[Check]:
-    """For a job that reads one text and writes another."""
+def checks_of_pairs(
+    reads: TokenizerConfig | None = None, writes: TokenizerConfig | None = None
+) -> list[Check]:
+    """For a job that reads one text and writes another.
+
+    Args:
+        reads: How the source falls into tokens: sides that are read in simplified Chinese are
+            compared in it.
+        writes: The same of the target; None for that of the source.
+    """
+    sides = {
+        "source": (SIMPLIFIED, reads),
+        "target": ("task.target.simplified", writes) if writes else (SIMPLIFIED, reads),
+    }
+    alike = [side for side, (_, tokens) in sides.items() if tokens and tokens.simplified]
     return [
         EmptyRows(),
         GarbledText(),
-        RepeatedTexts(),
         SharedGroups(),
         PairLengths(),
         PairLanguages(),
-        CopiedSources(),
-        ManyTargets(),
+        Simplified(alike, [RepeatedTexts(), CopiedSources(), ManyTargets()]),
+        MixedScripts({side: key for side, (key, _) in sides.items() if side not in alike}),
     ]
 
 
@@ -63,13 +79,17 @@ class CopiedSources(Check):
 
 
 class ManyTargets(Check):
-    """Sources with several targets: fine to learn from, but one answer cannot be all of them."""
+    """Sources with several targets: fine to learn from, but one answer cannot be all of them.
+
+    A source that is to be said in several languages is another one in each.
+    """
 
     def __init__(self) -> None:
         self.sources, self.targets, self.numbers = array("Q"), array("Q"), array("Q")
 
     def see(self, row: Specimen) -> None:
-        self.sources.append(hashed(content_key(row.sample["source"])))
+        asked = f"{row.sample.get('to', '')}\n{content_key(row.sample['source'])}"
+        self.sources.append(hashed(asked))
         self.targets.append(hashed(content_key(row.sample["target"])))
         self.numbers.append(row.number)
 

@@ -119,7 +119,7 @@ def _uneven(source: Path, target: Path, encoding: str | None) -> GlassformerErro
     advice = (
         f"all of {shorter[1].name} seems to match, so it may be cut short; give it whole"
         if line > len(shorter[0])
-        else f"they seem to part at line {line}; mend them there"
+        else f"they seem to part near line {line}; mend them there"
     )
     return GlassformerError(
         f"{source}: {len(counts[0]):,} lines, but {target} has {len(counts[1]):,}, and each line "

@@ -1,7 +1,8 @@
 """What was found, as `report.json` for machines and as one page, `report.html`, for people.
 
-`record` is what a report holds, whatever the job; `page` lays it out; `charts` draws; each job that
-has more to show makes its tables in a file of its own, as `classification` does.
+`record` is what a report holds, whatever the job; `page` lays it out; `charts` draws; `wording`
+writes scores, in the terminal too; each job that has more to show makes its tables in a file of its
+own, as `classification` does.
 """
 
 from glassformer.evaluation.report.classification import (

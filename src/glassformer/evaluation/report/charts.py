@@ -83,7 +83,7 @@ def reliability_diagram(bins: Sequence[Bin]) -> str:
     return svg(SIDE, SIDE, "How often it was right, by how sure it was", parts)
 
 
-def whiskers(score: Score, low: Number, high: Number, hue: str) -> str:
+def whiskers(score: Score, low: Number, high: Number, hue: str, said: str) -> str:
     """A score as a dot and its interval as a line, between two ends that its neighbours share."""
     if not all(map(math.isfinite, (score.value, score.low, score.high))):
         return ""
@@ -96,7 +96,7 @@ def whiskers(score: Score, low: Number, high: Number, hue: str) -> str:
         f'<line class="whisker {hue}" x1="{right}%" y1="6" x2="{right}%" y2="14"/>',
         f'<circle class="dot {hue}" cx="{dot}%" cy="10" r="4"/>',
     ]
-    label = f'role="img" aria-label="{escaped(score)}"'
+    label = f'role="img" aria-label="{escaped(said)}"'
     return f'<svg class="whiskers" height="20" {label}>{"".join(parts)}</svg>'
 
 

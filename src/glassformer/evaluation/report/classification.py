@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from glassformer.evaluation.report.markup import named
 from glassformer.evaluation.report.record import HeatMap, Table
+from glassformer.evaluation.report.wording import named, p_value, written
 from glassformer.metrics import (
     Bin,
     Comparison,
@@ -184,10 +184,10 @@ def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: 
         rows=[
             (
                 named(name),
-                f"{found.difference.value:+.3f}",
-                f"{found.difference.low:+.3f}",
-                f"{found.difference.high:+.3f}",
-                f"{found.p_value:.2g}",
+                written(name, found.difference.value, "+"),
+                written(name, found.difference.low, "+"),
+                written(name, found.difference.high, "+"),
+                p_value(found.p_value),
                 found.wins,
                 found.losses,
                 found.ties,

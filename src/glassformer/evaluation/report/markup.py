@@ -5,14 +5,6 @@ import math
 
 from glassformer.evaluation.report.record import Cell
 
-NAMES = {
-    "macro_f1": "macro-F1",
-    "micro_f1": "micro-F1",
-    "bleu": "BLEU",
-    "chrf": "chrF",
-    "wer": "word error rate",
-    "cer": "character error rate",
-}
 # XML knows no control characters but tab and line ends, and a page shows none of the others.
 CONTROL = dict.fromkeys({*range(32), 127} - {9, 10, 13}, "\N{REPLACEMENT CHARACTER}")
 
@@ -25,15 +17,6 @@ def escaped(text: object) -> str:
     """
     known = str(text).encode("utf-8", "replace").decode("utf-8")  # a lone surrogate is no letter
     return html.escape(known.translate(CONTROL))
-
-
-def named(score: str) -> str:
-    """A score's name as people write it.
-
-    >>> named("validation macro_f1"), named("calibration_error")
-    ('validation macro-F1', 'calibration error')
-    """
-    return " ".join(NAMES.get(word, word.replace("_", " ")) for word in score.split())
 
 
 def number(value: int | float, digits: int = 3) -> str:

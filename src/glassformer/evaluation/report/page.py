@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from glassformer.evaluation.report import charts
-from glassformer.evaluation.report.markup import cell, escaped, named, number
+from glassformer.evaluation.report.markup import cell, escaped
 from glassformer.evaluation.report.record import Cell, HeatMap, Report, Table
 from glassformer.evaluation.report.style import STYLE
+from glassformer.evaluation.report.wording import named, out_of_100, written
 from glassformer.metrics import Score
 
 MOST_NAMES = 30  # of a heat map; of more, only the most confused are told
@@ -78,11 +79,13 @@ def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
         hue = f"hue-{list(scores).index(system) % charts.COLOURS}"
         label = f'<th rowspan="{len(having)}">{escaped(named(name))}</th>' if not index else ""
         ours = " ours" if system == next(iter(scores)) else ""
+        value, start, end = (written(name, x) for x in (score.value, score.low, score.high))
+        drawn = charts.whiskers(score, low, high, hue, f"{value} [{start}, {end}]")
         rows.append(
             f'<tr>{label}<td class="system{ours}">{escaped(system)}</td>'
-            f'<td class="number{ours}">{number(score.value)}</td>'
-            f'<td class="number quiet">{number(score.low)} – {number(score.high)}</td>'
-            f'<td class="picture">{charts.whiskers(score, low, high, hue)}</td></tr>'
+            f'<td class="number{ours}">{value}</td>'
+            f'<td class="number quiet">{start} – {end}</td>'
+            f'<td class="picture">{drawn}</td></tr>'
         )
     return f"<tbody>{''.join(rows)}</tbody>"
 
@@ -100,9 +103,17 @@ def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
                 f'<span class="key hue-{n % charts.COLOURS}"><i></i>{escaped(named(name))}</span>'
                 for n, name in enumerate(members)
             )
-            title = named(measure)[:1].upper() + named(measure)[1:]
             figure = f"<figure><figcaption>{keys}</figcaption>\n{drawn}</figure>"
-            yield section(title, figure)
+            yield section(heading(named(measure)), figure)
+
+
+def heading(name: str) -> str:
+    """A name as a title: with a capital letter, unless it has its own way with them.
+
+    >>> heading("word error rate"), heading("chrF")
+    ('Word error rate', 'chrF')
+    """
+    return re.sub(r"^[a-z]+\b", lambda first: first[0].capitalize(), name)
 
 
 def confusions(heat_map: HeatMap | None) -> str:
@@ -182,13 +193,14 @@ def table_section(table: Table) -> str:
     columns = [[row[i] for row in table.rows] for i in range(len(table.header))]
     kinds = ["number" if all(map(is_number, column)) else "text" for column in columns]
     head = "".join(
-        f'<th class="{kind}" scope="col">{escaped(name)}</th>'
+        f'<th class="{kind}" scope="col">{escaped(named(name))}</th>'
         for kind, name in zip(kinds, table.header, strict=True)
     )
     rows = "\n".join(
         "<tr>"
         + "".join(
-            f'<td class="{kind}">{cell(value)}</td>' for kind, value in zip(kinds, row, strict=True)
+            f'<td class="{kind}">{score_cell(name, value)}</td>'
+            for kind, name, value in zip(kinds, table.header, row, strict=True)
         )
         + "</tr>"
         for row in table.rows
@@ -198,9 +210,17 @@ def table_section(table: Table) -> str:
     return section(table.title, f'<div class="wide">{body}</div>{note}')
 
 
+def score_cell(name: str, value: Cell) -> str:
+    """The content of a table's cell, in a column that may hold a score."""
+    return written(name, value) if out_of_100(name) and isinstance(value, float) else cell(value)
+
+
 def is_number(value: Cell) -> bool:
     """Whether it is read as a number, also where it comes written out."""
-    return not isinstance(value, str) or re.fullmatch(r"[+-]?[\d.,]+(e[+-]\d+)?", value) is not None
+    return (
+        not isinstance(value, str)
+        or re.fullmatch(r"(< )?[+-]?[\d.,]+(e[+-]\d+)?", value) is not None
+    )
 
 
 def notes(sentences: Sequence[str]) -> str:

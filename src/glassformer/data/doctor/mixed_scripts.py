@@ -1,0 +1,91 @@
+"""Chinese in two scripts on one side of pairs: what is one word becomes two, each with less data.
+
+A text is traditional if making it simplified changes it, and simplified if only the other way does.
+Many short texts are both. A text with kana is Japanese, whose characters are of both kinds.
+"""
+
+import heapq
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from glassformer.data.doctor.check import Check, Specimen
+from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.text.chinese import simplified
+
+LOOKED_AT = 300  # rows: those whose texts have the smallest hashes, as good as a draw
+READ = 200  # characters of a text that are looked at
+GOOD_SHARE = 0.05  # of the rows, in each script
+KANA = re.compile("[\u3040-\u30ff]")
+
+
+class MixedScripts(Check):
+    """Sides with traditional and with simplified Chinese; needs opencc, and is silent without it.
+
+    Args:
+        settings: The sides to look at, each with the setting that would make it one script.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self.settings = settings
+        self.seen = 0
+        self._heap: list[tuple[int, int, Mapping[str, str]]] = []  # the largest hash on top
+
+    def see(self, row: Specimen) -> None:
+        self.seen += 1
+        rank = (-row.content, -row.number)
+        if len(self._heap) < LOOKED_AT:
+            heapq.heappush(self._heap, (*rank, self._texts(row)))
+        elif rank > self._heap[0][:2]:
+            heapq.heapreplace(self._heap, (*rank, self._texts(row)))
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        if _to_traditional() is None:
+            return
+        rows = sorted((-number, texts) for _, number, texts in self._heap)
+        some = f", of {len(rows):,} looked at" if len(rows) < self.seen else ""
+        for side, setting in self.settings.items():
+            scripts = [(number, script_of(texts[side])) for number, texts in rows]
+            found = {
+                script: [number for number, its in scripts if its == script]
+                for script in ("traditional", "simplified")
+            }
+            first, second = found.values()
+            if min(len(first), len(second)) > GOOD_SHARE * len(rows):
+                yield Finding(
+                    kind="mixed scripts",
+                    severity="note",
+                    what=f"{counted(len(first), 'row')} of the {side} side "
+                    f"{'is' if len(first) == 1 else 'are'} in traditional and {len(second):,} in "
+                    f"simplified Chinese{some}",
+                    advice=f"--set {setting}=true reads both alike",
+                    count=len(first),
+                    rows=named(first, where),
+                )
+
+    def _texts(self, row: Specimen) -> dict[str, str]:
+        return {side: row.sample[side][:READ] for side in self.settings}
+
+
+def script_of(text: str) -> str:
+    """The script of a Chinese text; nothing where that cannot be told.
+
+    >>> script_of("這是一本書"), script_of("这是一本书"), script_of("我想吃"), script_of("本を買う")
+    ('traditional', 'simplified', '', '')
+    """
+    if text.isascii() or KANA.search(text):
+        return ""
+    if simplified(text) != text:
+        return "traditional"
+    return "simplified" if _to_traditional().convert(text) != text else ""
+
+
+@lru_cache
+def _to_traditional() -> Any:
+    """The way back as in Hong Kong, which leaves more of what both scripts share; None without."""
+    try:
+        from opencc import OpenCC
+    except ImportError:
+        return None
+    return OpenCC("s2hk")

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from glassformer.runs import baselines, log
+from glassformer.runs import log
+from glassformer.runs.reports import baselines
 
 
 @contextmanager

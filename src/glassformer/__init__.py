@@ -52,9 +52,9 @@ if TYPE_CHECKING:
         build_masked_model as build_masked_model,
         build_transformer as build_transformer,
     )
-    from glassformer.runs.estimate import Estimate as Estimate
     from glassformer.runs.examining import doctor as doctor
-    from glassformer.runs.planning import plan as plan
+    from glassformer.runs.foresight.estimate import Estimate as Estimate
+    from glassformer.runs.foresight.planning import plan as plan
     from glassformer.runs.run import Run as Run
     from glassformer.runs.verbs import load as load, resume as resume, train as train
     from glassformer.tasks.wish import Wish as Wish
@@ -92,9 +92,9 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "build_masked_model",
         "build_transformer",
     ),
-    "glassformer.runs.estimate": ("Estimate",),
+    "glassformer.runs.foresight.estimate": ("Estimate",),
     "glassformer.runs.examining": ("doctor",),
-    "glassformer.runs.planning": ("plan",),
+    "glassformer.runs.foresight.planning": ("plan",),
     "glassformer.runs.run": ("Run",),
     "glassformer.runs.verbs": ("load", "resume", "train"),
     "glassformer.tasks.wish": ("Wish",),

@@ -14,7 +14,7 @@ from glassformer.cli import main
 from glassformer.cli.asking import asked_for, asking
 from glassformer.cli.plan import plan
 from glassformer.cli.train import train
-from glassformer.runs.reporters import ClassReporter
+from glassformer.runs.reports.reporters import ClassReporter
 from glassformer.training import memory
 
 WORDS = (*TINY, "--steps", "3", "--no-pretrain")

@@ -144,8 +144,8 @@ def test_a_stopped_recipe_goes_on_with_the_folds_that_are_missing(recipe, follow
 def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(
     followed, capsys, monkeypatch
 ):
-    from glassformer.runs import baselines
-    from glassformer.runs.baselines import as_answers
+    from glassformer.runs.reports import baselines
+    from glassformer.runs.reports.baselines import as_answers
 
     def certain(job, part, notes):
         truth = job.truth[job.samples.rows(part)]

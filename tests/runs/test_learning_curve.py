@@ -5,9 +5,9 @@ from quick import quickly
 from small_runs import learn, write_reviews
 
 from glassformer.data.samples import Samples
-from glassformer.runs import curve
-from glassformer.runs.curve import Curve, shares_of
-from glassformer.runs.timing import SHARES
+from glassformer.runs.foresight.timing import SHARES
+from glassformer.runs.reports import curve
+from glassformer.runs.reports.curve import Curve, shares_of
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from quick import quickly
 from small_translators import translate, write_pairs
 
 from glassformer.evaluation import ngrams
-from glassformer.runs import baselines
-from glassformer.runs.reporters import reporter_of
+from glassformer.runs.reports import baselines
+from glassformer.runs.reports.reporters import reporter_of
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.usefixtures("without_shape_hook")

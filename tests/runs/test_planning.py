@@ -13,15 +13,16 @@ from small_runs import SETTINGS, learn, same, write_reviews
 
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.errors import GlassformerError
-from glassformer.runs import baselines, planning, prediction, timing
 from glassformer.runs.display import Display
-from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.foresight import planning, prediction, timing
+from glassformer.runs.foresight.estimate import Disk, Memory, advice
+from glassformer.runs.foresight.prediction import Watch, prediction_fact
+from glassformer.runs.foresight.sizing import foreseen_bytes
+from glassformer.runs.foresight.timing import Pace, checkpoints, validations
 from glassformer.runs.parts import fresh_model
-from glassformer.runs.prediction import Watch, prediction_fact
-from glassformer.runs.reporters import ClassReporter
-from glassformer.runs.sizing import foreseen_bytes
-from glassformer.runs.timing import Pace, checkpoints, validations
+from glassformer.runs.reports import baselines
+from glassformer.runs.reports.reporters import ClassReporter
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
 from glassformer.training.loop import train

@@ -6,9 +6,9 @@ from small_runs import learn, write_reviews
 
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
-from glassformer.runs import timing
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.timing import Clock, step_seconds, steps_in, validation_seconds
+from glassformer.runs.foresight import timing
+from glassformer.runs.foresight.timing import Clock, step_seconds, steps_in, validation_seconds
 from glassformer.tasks.job import Job
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan

@@ -11,7 +11,7 @@ from small_translators import WRITING, translate, write_pairs
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import verbs
-from glassformer.runs.curve import Curve
+from glassformer.runs.reports.curve import Curve
 from glassformer.tasks.translate import Translate
 from glassformer.training.weights import read_tensors
 

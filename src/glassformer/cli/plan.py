@@ -11,7 +11,7 @@ from glassformer.cli.asking import asking
 
 if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
-    from glassformer.runs.estimate import Estimate, Work
+    from glassformer.runs.foresight.estimate import Estimate, Work
 
 
 @asking
@@ -26,7 +26,7 @@ def plan(
     """
     from glassformer.cli.results import print_json, print_table
     from glassformer.runs.display import Display
-    from glassformer.runs.planning import plan_as
+    from glassformer.runs.foresight.planning import plan_as
 
     estimate = plan_as(asked, Display(quiet=quiet))
     if as_json:
@@ -40,7 +40,7 @@ def plan(
 def estimate_table(estimate: "Estimate") -> Table:
     """A line for each thing that a training takes, and what that is made of."""
     from glassformer.runs.display import clock
-    from glassformer.runs.sizing import in_bytes
+    from glassformer.runs.foresight.sizing import in_bytes
 
     work, memory, disk = estimate.work, estimate.memory, estimate.disk
     table = Table("", "in all", "of which", title=f"{estimate.job} on {estimate.machine}")

@@ -4,17 +4,14 @@ asked        what a person asks for, and the settings that follow
 creating     from raw data to a run folder that is ready to train
 pretraining  learning the texts first, where a trial shows that it helps
 teaching     training it, from the start or from where it stopped
-curve        the same on fewer rows: would more data help?
-reporting    how good it is, beside an honest baseline
 run          the finished thing: predict, evaluate
+reports/     how good it is, beside an honest baseline
+foresight/   what a training will take, before it begins and while it runs
 listing      the runs in a folder, and what of them can go
 recipes      results we stand behind, made again
 folds        every row tested once, by a model that never saw it
 stopping     Ctrl-C and SIGTERM as a wish to stop well
 examining    the doctor's look at raw data
-planning     what a training will take, before it begins; estimate: its records
-prediction   the same from its first steps, beside what it took
-sizing       models too large for the machine, refused before they are built
 limits       what a machine can run out of, said in one line
 display      what a person sees meanwhile
 verbs        train, resume and load: all of it in one call each

@@ -26,9 +26,9 @@ from glassformer.runs.asked import Asked
 from glassformer.runs.back_translation import add_back_translations
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.foresight.sizing import refuse_too_large
 from glassformer.runs.limits import within_limits
 from glassformer.runs.parts import begin_from, fresh_model, refuse_untrained
-from glassformer.runs.sizing import refuse_too_large
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import Job
 from glassformer.training.feeding import one_epoch

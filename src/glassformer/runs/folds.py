@@ -26,8 +26,8 @@ from glassformer.evaluation.report import (
     write_report,
 )
 from glassformer.files import write_text
-from glassformer.runs import baselines, reporting
 from glassformer.runs.display import Display
+from glassformer.runs.reports import baselines, reporting
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
 from glassformer.tasks.class_answers import ClassAnswers

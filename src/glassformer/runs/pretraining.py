@@ -22,9 +22,9 @@ from glassformer.evaluation.report.wording import chance
 from glassformer.files import write_json
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_in
 from glassformer.runs.parts import begin_from, fresh_model
 from glassformer.runs.teaching import answers_on, begin, teach
-from glassformer.runs.timing import TRIED, Clock, step_seconds, steps_in
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain import Pretrain, PretrainConfig
 from glassformer.training.loop import train

@@ -27,7 +27,7 @@ from glassformer.metrics.score import Score
 from glassformer.models.packing import swift
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import fresh_model
-from glassformer.runs.reporters import reporter_of
+from glassformer.runs.reports.reporters import reporter_of
 from glassformer.tasks.job import Job, Prediction
 from glassformer.tasks.wish import Wish
 from glassformer.training.feeding import part_batches

@@ -15,11 +15,11 @@ from glassformer.config.run import Config
 from glassformer.models.stacks import recompute_activations
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.foresight.prediction import Watch
+from glassformer.runs.foresight.timing import SHARES, Clock, steps_in
 from glassformer.runs.log import Log
 from glassformer.runs.parts import fresh_model
-from glassformer.runs.prediction import Watch
 from glassformer.runs.stopping import stopping
-from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.tasks.job import Job
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, whole_best

@@ -10,15 +10,15 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
 from glassformer.runs.asking import ask
 from glassformer.runs.creating import create, discard
-from glassformer.runs.curve import learning_curve
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.foresight.timing import Clock
 from glassformer.runs.limits import held, within_limits
 from glassformer.runs.pretraining import learn_texts_first
-from glassformer.runs.reporting import baseline_seconds, report_on
+from glassformer.runs.reports.curve import learning_curve
+from glassformer.runs.reports.reporting import baseline_seconds, report_on
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import teach
-from glassformer.runs.timing import Clock
 
 
 def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run:

@@ -14,7 +14,7 @@ from glassformer.evaluation.report import (
     side_by_side,
 )
 from glassformer.evaluation.report.translation import Rows, translation_sections
-from glassformer.runs import baselines
+from glassformer.runs.reports import baselines
 from glassformer.tasks.class_answers import ClassAnswers
 from glassformer.tasks.classify import Classify
 from glassformer.tasks.translate import Translate

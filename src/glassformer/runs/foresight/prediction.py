@@ -14,8 +14,8 @@ from glassformer import processes
 from glassformer.files import write_json
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, read_json
-from glassformer.runs.sizing import in_bytes
-from glassformer.runs.timing import TRIED, Pace
+from glassformer.runs.foresight.sizing import in_bytes
+from glassformer.runs.foresight.timing import TRIED, Pace
 from glassformer.tasks.job import Job
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes

@@ -23,14 +23,10 @@ from glassformer.runs.asked import Asked
 from glassformer.runs.asking import ask
 from glassformer.runs.creating import create, free_name, refuse_taken
 from glassformer.runs.display import Display, clock
-from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.limits import within_limits
-from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
-from glassformer.runs.reporters import reporter_of
-from glassformer.runs.sizing import TooLargeError
-from glassformer.runs.teaching import begin, begin_state
-from glassformer.runs.timing import (
+from glassformer.runs.foresight.estimate import Disk, Estimate, Memory, Work, advice
+from glassformer.runs.foresight.sizing import TooLargeError
+from glassformer.runs.foresight.timing import (
     SHARES,
     Clock,
     Pace,
@@ -40,6 +36,10 @@ from glassformer.runs.timing import (
     tried_steps,
     validation_seconds,
 )
+from glassformer.runs.limits import within_limits
+from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
+from glassformer.runs.reports.reporters import reporter_of
+from glassformer.runs.teaching import begin, begin_state
 from glassformer.tasks.base import SomeBatch
 from glassformer.tasks.job import Job
 from glassformer.training import memory

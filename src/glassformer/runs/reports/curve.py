@@ -22,8 +22,8 @@ from glassformer.evaluation.report import Table
 from glassformer.evaluation.report.wording import named, written
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.foresight.timing import SHARES
 from glassformer.runs.teaching import Taught, teach
-from glassformer.runs.timing import SHARES
 from glassformer.training.loop import validate
 from glassformer.training.plan import FEWEST_STEPS
 

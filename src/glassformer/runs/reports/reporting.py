@@ -4,13 +4,13 @@ from glassformer.evaluation.report import Report, comparison_table, write_report
 from glassformer.evaluation.report.wording import chance, named, out_of_100
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
-from glassformer.runs.curve import Curve
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.foresight.prediction import prediction_fact
 from glassformer.runs.log import curves, troubles
-from glassformer.runs.prediction import prediction_fact
 from glassformer.runs.pretraining import decision_note
-from glassformer.runs.reporters import reporter_of
+from glassformer.runs.reports.curve import Curve
+from glassformer.runs.reports.reporters import reporter_of
 from glassformer.runs.teaching import Taught, answers_on
 
 OURS = "this model"

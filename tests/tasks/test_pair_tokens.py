@@ -88,7 +88,7 @@ def test_a_target_of_its_own_settings_has_its_own_vocabulary(tmp_path):
     )
     assert not job.pair.joint
     assert (job.pair.source.size, job.pair.target.size) == (275, 270)
-    with pytest.raises(GlassformerError, match=r"the source has 275 bpe and the target 270 bpe; l"):
+    with pytest.raises(GlassformerError, match=r"vocabulary is 275 for the source and 270 for the"):
         pair_job(
             tmp_path / "other",
             paired(ENGLISH, GERMAN),
@@ -184,3 +184,10 @@ def test_tokens_of_another_run_cannot_be_changed(settings, told, tmp_path):
     pair_job(tmp_path / "first", rows)
     with pytest.raises(GlassformerError, match=told):
         pair_job(tmp_path / "second", rows, tmp_path / "first", **settings)
+
+
+@pytest.mark.parametrize("tag", ["d>e", " fr", "<de>"])
+def test_a_target_language_that_cannot_be_typed_is_refused_with_its_row(tag, tmp_path):
+    rows = [{"source": "a", "target": "b", "to": one} for one in ("de", tag)]
+    with pytest.raises(GlassformerError, match=r"row 2: the target language .* could not be typed"):
+        pair_job(tmp_path / "job", rows)

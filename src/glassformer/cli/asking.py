@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
 
 Files = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or set names.")]
+Columns = Annotated[
+    str, typer.Option(metavar="ROLE=COLUMN,...", help="Roles: text, label, source, target ...")
+]
 Path_ = Path | None
 
 
@@ -28,7 +31,7 @@ def asked_for(
     run: Annotated[Path_, typer.Option(help="Where the run goes; by default under runs/.")] = None,
     valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
     test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006
-    columns: Annotated[str, typer.Option(metavar="text=...,label=...", help="Columns.")] = "",
+    columns: Columns = "",
     group: Annotated[
         str | None, typer.Option(metavar="COL", help="Rows that agree here stay in one part.")
     ] = None,

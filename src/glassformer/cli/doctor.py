@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.asking import Files
+from glassformer.cli.asking import Columns, Files
 from glassformer.config.run import JOB_NAMES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def doctor(
     ] = None,
     valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
     test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006
-    columns: Annotated[str, typer.Option(metavar="text=...,label=...", help="Columns.")] = "",
+    columns: Columns = "",
     group: Annotated[
         str | None, typer.Option(metavar="COL", help="Rows that agree here belong together.")
     ] = None,

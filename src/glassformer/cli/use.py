@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from glassformer.cli.asking import Columns
 from glassformer.config.training import DEVICE_NAMES
 from glassformer.config.values import Values, laid_over, parse_setting
 from glassformer.errors import GlassformerError, printable
@@ -143,7 +144,7 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(metavar="RUN2", help="Another run to compare it with.")
     ] = None,
-    columns: Annotated[str, typer.Option(metavar="text=...,label=...", help="Columns.")] = "",
+    columns: Columns = "",
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

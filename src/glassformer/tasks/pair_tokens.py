@@ -26,6 +26,7 @@ from glassformer.tasks.text import SHORT, refuse_other_tokens, trained
 TAGS = "tags.json"
 LOOKED_AT = 2000  # rows by which kinds are chosen
 CLOSED, OFTEN = 128, 8  # different words or fewer, each so often on average: symbols
+SHARED = ("kind", "vocabulary", "lowercase", "simplified")  # settings of one vocabulary
 WRITTEN_ALIKE = 0.5  # of the target's characters that the source has, too
 
 
@@ -134,19 +135,16 @@ def settle_sides(
         )
     else:
         writes = settled(target, texts["target"])
-    alike = all(
-        getattr(reads, name) == getattr(writes, name)
-        for name in ("kind", "lowercase", "simplified", "vocabulary")
-    )
+    unlike = [name for name in SHARED if getattr(reads, name) != getattr(writes, name)]
     if joint is None:
-        joint = alike and written_alike(looked_at)
+        joint = not unlike and written_alike(looked_at)
     elif joint and target is None:
         writes = reads
-    elif joint and not alike:
+    elif joint and unlike:
+        name = unlike[0]
         raise GlassformerError(
-            f"task.joint=true needs one kind of tokens, but the source has "
-            f"{reads.vocabulary:,} {reads.kind} and the target {writes.vocabulary:,} "
-            f"{writes.kind}; leave task.target out"
+            f"task.joint=true needs one kind of tokens, but {name} is {getattr(reads, name)} for "
+            f"the source and {getattr(writes, name)} for the target; leave task.target out"
         )
     return Sides(reads, writes, joint)
 
@@ -185,8 +183,17 @@ def take_pair_tokens(
 
 
 def targets_named(samples: Samples) -> set[str]:
-    """The target languages that rows name."""
-    return {row["to"] for row in samples.of("train") if row.get("to")}
+    """The target languages that rows name, as they can be typed before a text."""
+    found: dict[str, str] = {}
+    for row in samples.of("train"):
+        found.setdefault(row.get("to", ""), row["where"])
+    for tag, where in found.items():
+        if tag != tag.strip() or {*tag} & {*"<>"}:
+            raise GlassformerError(
+                f"{where}: the target language {tag!r} could not be typed as <{tag}> before a "
+                f"text; write it without <, > and blanks around it"
+            )
+    return {*found} - {""}
 
 
 def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:

@@ -4,6 +4,7 @@ import collections
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from quick import quickly
@@ -139,6 +140,13 @@ def test_a_stopped_recipe_goes_on_with_the_folds_that_are_missing(recipe, follow
     assert ours["macro_f1"] == theirs["macro_f1"]
     with pytest.raises(GlassformerError, match="was trained with seed 0, not 5; name another"):
         follow_folds(recipe, Display(quiet=True), run=tmp_path / "out", seed=5)
+
+
+def test_folds_of_a_recipe_that_was_changed_meanwhile_are_not_mixed(recipe, followed):
+    changed = replace(recipe, stages=(replace(recipe.stages[0], steps=99), *recipe.stages[1:]))
+    for other in (changed, replace(recipe, folds=7)):
+        with pytest.raises(GlassformerError, match="was begun with other settings than folded has"):
+            follow_folds(other, Display(quiet=True), run=followed[0])
 
 
 def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(

@@ -8,14 +8,16 @@ job, data, size, steps, ... options of `glassformer train`; paths as seen from w
 [result]                    the score, and the command, commit and machine that gave it
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from glassformer.config.values import Values, build, read_values
 from glassformer.errors import GlassformerError, unknown
 from glassformer.evaluation.report import Report
+from glassformer.files import write_text
 from glassformer.runs.asked import Asked
 from glassformer.runs.creating import free_name, refuse_taken
 from glassformer.runs.display import Display
@@ -24,7 +26,7 @@ from glassformer.runs.folds import column_of, pool, write_table
 from glassformer.runs.run import Run
 from glassformer.runs.verbs import resume, train_as
 
-FOLD_TABLE = "rows.jsonl"
+FOLD_TABLE, FOLLOWED = "rows.jsonl", "stages.json"
 KEYS = ("what", "folds", "stage", "result")
 
 
@@ -140,9 +142,9 @@ def _refuse_misshapen(path: Path, values: Values) -> None:
         return
     if type(folds) is not int or folds < 2:
         raise GlassformerError(f"{path}: folds must be a whole number of 2 or more, got {folds!r}")
-    if len({(str(stage.get("data")), stage.get("group")) for stage in stages}) > 1 or any(
-        stage.get("job") != "classify" or len(stage.get("data", ())) != 1 for stage in stages
-    ):
+    tables = {(str(stage.get("data")), stage.get("group")) for stage in stages}
+    several = len(tables) > 1 or len(stages[0].get("data", ())) != 1
+    if several or stages[-1].get("job") != "classify":
         raise GlassformerError(
             f"{path}: folds are for classify, and for the rows of one table in all stages; leave "
             f"folds out, or join the tables"
@@ -180,12 +182,19 @@ def follow_folds(
     """
     assert recipe.folds is not None
     target = run or free_name(recipe.name)
-    table = target / FOLD_TABLE
+    table, followed = target / FOLD_TABLE, target / FOLLOWED
+    wanted = json.dumps([asdict(stage) for stage in recipe.stages] + [recipe.folds])
+    if followed.exists() and followed.read_text(encoding="utf-8") != wanted:
+        raise GlassformerError(
+            f"{target}: was begun with other settings than {recipe.asked} has now; name another "
+            f"folder with --run"
+        )
     if not table.exists():
         refuse_taken(target)
         data = {(stage.data, stage.group) for stage in recipe.stages}
         [((name,), group)] = data  # folds share one table
         write_table(name, group, recipe.folds, table)
+        write_text(wanted, followed)
     runs = []
     for fold in range(1, recipe.folds + 1):
         display.say(f"fold {fold} of {recipe.folds}")

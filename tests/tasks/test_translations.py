@@ -118,3 +118,12 @@ def test_references_come_with_the_rows_that_are_scored_and_not_with_those_learne
     assert everything(job, epoch=0).meant == ()
     said = Translations(["R EH D", "R EH D"], everything(job).meant, "symbols", *np.ones((2, 2)))
     assert said.values()["exact"] == 1
+
+
+def test_words_are_not_counted_where_nothing_stands_between_them():
+    texts = ["早上好！", "我去图书馆。"]
+    chinese = Translations(texts, [[text] for text in texts], "text")
+    assert "wer" not in {**chinese.values(), **chinese.scores()}
+    assert chinese.values()["cer"] == 0.0
+    english = Translations(["good morning"], [["good morning"]], "text")
+    assert "wer" in english.values()

@@ -32,6 +32,7 @@ MEASURES: dict[str, Mapping[str, Measure]] = {
 }
 GOALS = {"text": "bleu", "symbols": "exact", "letters": "exact"}
 PERFECT = {"bleu": 100.0, "exact": 1.0}  # the scores of what could not be better
+SPACED = "13a"  # how sacreBLEU cuts texts that have blanks between words
 LONGEST_WORD = 24  # characters of a target that is no sentence
 
 
@@ -55,7 +56,15 @@ class Translations:
     @cached_property
     def measured(self) -> dict[str, Measured]:
         """Every score's sums, row by row."""
-        return measure_translations(self.said, self.meant, MEASURES[self.measure])
+        return measure_translations(self.said, self.meant, self.measures)
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """What is measured; words are not, where nothing stands between them."""
+        found = MEASURES[self.measure]
+        if self.measure != "text" or tokenization_for(self.meant) == SPACED:
+            return found
+        return {name: one for name, one in found.items() if name != "wer"}
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals; the loss is in nats a token."""
@@ -66,7 +75,7 @@ class Translations:
 
     def values(self) -> dict[str, float]:
         """The same without intervals and what else takes long."""
-        quick = {name: one for name, one in MEASURES[self.measure].items() if name not in SLOW}
+        quick = {name: one for name, one in self.measures.items() if name not in SLOW}
         measured = measure_translations(self.said, self.meant, quick)
         found = {
             name: float(one.statistic(one.rows.sum(0, keepdims=True))[0])
@@ -103,6 +112,6 @@ def measure_for(targets: list[str]) -> str:
         return "symbols"
     characters = np.mean([len(text) for text in targets])
     words = np.mean([len(text.split()) for text in targets])
-    writes_blanks = tokenization_for([[text] for text in targets]) == "13a"
+    writes_blanks = tokenization_for([[text] for text in targets]) == SPACED
     one_word = characters <= LONGEST_WORD and words < 1.5 and writes_blanks
     return "letters" if one_word else "text"

@@ -46,7 +46,7 @@ def test_a_tokenizer_written_before_there_was_a_choice_keeps_both_scripts(tmp_pa
 
 def test_without_opencc_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "opencc", None)
-    chinese._to_simplified.cache_clear()
+    chinese._converter.cache_clear()
     assert chinese.simplified("plain") == "plain"
     with pytest.raises(GlassformerError, match=r"pip install 'glassformer\[chinese\]'"):
         chinese.simplified("圖")

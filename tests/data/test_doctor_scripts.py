@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from glassformer.config import DataConfig, TokenizerConfig
-from glassformer.data.doctor import Reading, examine, mixed_scripts
+from glassformer.data.doctor import Reading, examine
 from glassformer.data.doctor.pairs import checks_of_pairs
 
 pytest.importorskip("opencc")
@@ -84,10 +84,8 @@ def test_a_target_with_settings_of_its_own_is_told_by_them(tmp_path):
 
 def test_without_opencc_nothing_is_said_of_scripts(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "opencc", None)
-    mixed_scripts._to_traditional.cache_clear()
     sources = numbered(TRADITIONAL, 20) + numbered(SIMPLIFIED, 30)
     assert "mixed scripts" not in found(tmp_path, sources)[0]
-    mixed_scripts._to_traditional.cache_clear()
 
 
 def test_pairs_that_differ_in_script_alone_come_again_where_it_is_read_as_one(tmp_path):

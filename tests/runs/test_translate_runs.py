@@ -179,7 +179,7 @@ def test_texts_of_the_target_language_are_translated_back_and_learned_from(
     assert new[1]["where"] == "more.txt row 2"
     assert run.folder.intake()["counts"]["train"] == count + 3
     notes = report_of(tmp_path / "run")["notes"]
-    assert f"3 more training rows are back-translations of more.txt by {backward}." in notes
+    assert f"3 training rows were added, back-translations of more.txt by {backward}." in notes
     assert any("1 lines with a target that is held out, first more.txt row 4" in n for n in notes)
     assert run.config.task.monolingual == ("more.txt",)
     (tmp_path / "more.txt").unlink()  # the run has all that it needs

@@ -18,7 +18,8 @@ from glassformer.runs.reports.reporting import verdict
 )
 def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
     rows = np.arange(100)
-    assert verdict(paired_test(rows < ours, rows < theirs), 100) == f"On 100 rows {said}"
+    found = verdict(paired_test(rows < ours, rows < theirs), 100, "accuracy")
+    assert found == f"On 100 rows {said}"
 
 
 @pytest.mark.parametrize(

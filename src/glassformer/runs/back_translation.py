@@ -40,8 +40,8 @@ class BackTranslated:
 
     def sentences(self) -> list[str]:
         """What was done, for a person."""
-        added = f"{self.rows:,} more training rows are back-translations of {', '.join(self.files)}"
-        return [f"{added} by {self.by}"] + [
+        texts = f"back-translations of {', '.join(self.files)}"
+        return [f"{self.rows:,} training rows were added, {texts} by {self.by}"] + [
             f"not back-translated: {entry.count:,} lines with {reason}, first {entry.first}"
             for reason, entry in self.skipped.items()
         ]

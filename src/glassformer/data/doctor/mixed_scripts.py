@@ -7,12 +7,10 @@ Many short texts are both. A text with kana is Japanese, whose characters are of
 import heapq
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Any
 
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
-from glassformer.data.text.chinese import simplified
+from glassformer.data.text.chinese import can_convert, simplified, traditional
 
 LOOKED_AT = 300  # rows: those whose texts have the smallest hashes, as good as a draw
 READ = 200  # characters of a text that are looked at
@@ -41,7 +39,7 @@ class MixedScripts(Check):
             heapq.heapreplace(self._heap, (*rank, self._texts(row)))
 
     def findings(self, where: Where) -> Iterator[Finding]:
-        if _to_traditional() is None:
+        if not can_convert():
             return
         rows = sorted((-number, texts) for _, number, texts in self._heap)
         some = f", of {len(rows):,} looked at" if len(rows) < self.seen else ""
@@ -78,14 +76,4 @@ def script_of(text: str) -> str:
         return ""
     if simplified(text) != text:
         return "traditional"
-    return "simplified" if _to_traditional().convert(text) != text else ""
-
-
-@lru_cache
-def _to_traditional() -> Any:
-    """The way back as in Hong Kong, which leaves more of what both scripts share; None without."""
-    try:
-        from opencc import OpenCC
-    except ImportError:
-        return None
-    return OpenCC("s2hk")
+    return "simplified" if traditional(text) != text else ""

@@ -4,9 +4,13 @@ What is written in both scripts is learned once, and either is understood.
 """
 
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from glassformer.errors import GlassformerError
+
+TO_SIMPLIFIED = "t2s"
+TO_TRADITIONAL = "s2hk"  # as in Hong Kong, which leaves more of what both scripts share
 
 
 def simplified(text: str) -> str:
@@ -15,11 +19,25 @@ def simplified(text: str) -> str:
     >>> simplified("這是一本書。 A book")
     '这是一本书。 A book'
     """
-    return text if text.isascii() else str(_to_simplified().convert(text))
+    return text if text.isascii() else str(_converter(TO_SIMPLIFIED).convert(text))
+
+
+def traditional(text: str) -> str:
+    """The way back, which is not always the same.
+
+    >>> traditional("这是一本书。 A book")
+    '這是一本書。 A book'
+    """
+    return text if text.isascii() else str(_converter(TO_TRADITIONAL).convert(text))
+
+
+def can_convert() -> bool:
+    """Whether OpenCC is installed."""
+    return find_spec("opencc") is not None
 
 
 @lru_cache
-def _to_simplified() -> Any:
+def _converter(direction: str) -> Any:
     try:
         from opencc import OpenCC
     except ImportError:
@@ -27,4 +45,4 @@ def _to_simplified() -> Any:
             "reading traditional Chinese as simplified (data.tokenizer.simplified) needs opencc, "
             "which is not installed; pip install 'glassformer[chinese]'"
         ) from None
-    return OpenCC("t2s")
+    return OpenCC(direction)

@@ -71,7 +71,7 @@ def report_on(
     return report
 
 
-def verdict(found: Comparison, rows: int, goal: str = "accuracy") -> str:
+def verdict(found: Comparison, rows: int, goal: str) -> str:
     """What the comparison with the baseline comes to by one score, in a sentence."""
     luck, gap = f"({chance(found.p_value)})", abs(found.difference.value)
     if found.p_value > CHANCE:

@@ -104,7 +104,7 @@ def test_one_at_a_time_equals_all_at_once_in_a_state_that_does_not_grow(mask):
         one, all_at_once = layer(x[:, [t]], mask=mask, cache=state), layer(x[:, : t + 1], mask=mask)
         torch.testing.assert_close(one, all_at_once[:, [t]])
         torch.testing.assert_close(influence(one, x), influence(all_at_once[:, t], x))
-        assert state.sums.shape == (B, G, K, W + 1)
+        assert state.state.shape == (B, G, K, W + 1)
 
 
 @pytest.mark.parametrize("form", [Layout.padded, Layout.packed])
@@ -264,14 +264,14 @@ def test_shared_heads_are_repeated_heads(kind, groups):
 
 MEMORY, SHIFTED = torch.zeros(B, S, D), Layout.full(B, T).shifted(torch.tensor([17]), reach=24)
 FULLER = LinearState()
-FULLER.update(torch.zeros(4, G, K, W + 1), Layout.full(4, T))
+FULLER.hold(torch.zeros(4, G, K, W + 1), Layout.full(4, T))
 REFUSALS = [
     ("linear", {"mask": window(3)}, r"apply window\(3\); use causal or everything, or kind = so"),
     ("linear", {"mask": causal, "memory": MEMORY}, "apply causal to a memory; use everything, or"),
     ("linear", {"position": "rotary"}, "rotary: turned features are not positive; use none, lear"),
     ("linear", {"position": "t5"}, "t5: it adds to scores, and there are none; use none, learned"),
     ("linear", {"cache": GrowingCache()}, "remembers sums, not keys; pass a LinearState, or use"),
-    ("softmax", {"cache": LinearState()}, "holds sums, from which no keys come back; use kind ="),
+    ("softmax", {"cache": LinearState()}, "holds sums, from which no keys come back; use the"),
     ("linear", {"cache": FULLER}, "the cache holds 4 rows, but the batch has 3; use a cache made"),
     ("linear", {"cache": FULLER, "layout": SHIFTED}, "holds 4 rows, but the batch has 3; use a"),
     ("linear", {"cache": LinearState(), "memory": MEMORY}, "no position and no cache; .* `keep`"),

@@ -7,6 +7,7 @@ from glassformer.core.layout import Layout
 from glassformer.models.build import build_language_model, build_transformer
 
 V, D, H, END, FIRST = 13, 24, 6, 0, 1
+LINEAR = AttentionConfig(heads=H, kind="linear")
 LENGTHS = (5, 2, 7)  # of the sources, or of the prompts
 
 
@@ -27,6 +28,11 @@ def bold(model):
 def encoder_decoder(encoder=None, **settings):
     config = ModelConfig(encoder=encoder or stack(), decoder=stack(**settings), tie=False)
     return bold(build_transformer(config, vocabulary=V))
+
+
+def gru_decoder():
+    gru = StackConfig(kind="gru", dim=D, depth=2, dropout=0.0)
+    return bold(build_transformer(ModelConfig(encoder=stack(), decoder=gru), vocabulary=V))
 
 
 def language_model(tie=False, **settings):

@@ -1,13 +1,26 @@
 """On a GPU: the step is replayed as a graph, and says what it says on a CPU."""
 
+from functools import partial
+
 import pytest
 import torch
-from small_models import END, FIRST, V, encoder_decoder, language_model, prompts, sources
+from small_models import (
+    END,
+    FIRST,
+    LINEAR,
+    V,
+    encoder_decoder,
+    gru_decoder,
+    language_model,
+    prompts,
+    sources,
+)
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.positions import POSITIONS
 from glassformer.decode import Request, decode, noise
 from glassformer.models import capturing
+from glassformer.models.row_states import RowScorer
 from glassformer.models.stepping import BranchingScorer, continuing, translating
 
 pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("without_shape_hook")]
@@ -47,17 +60,13 @@ def test_a_gpu_continues_as_a_cpu_does(config):
     assert_same(decode(continuing(model.cuda(), texts), ASK, config), on_cpu)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("name", POSITIONS)
-def test_a_replayed_step_is_the_step_as_it_is(name, monkeypatch):
+def replayed_against_eager(scorer, eager, monkeypatch):
+    """Walk both ways at random, changing branches at every step and dropping a row on the way."""
     captured = []
     graph = torch.cuda.CUDAGraph
     monkeypatch.setattr(
         capturing.torch.cuda, "CUDAGraph", lambda: captured.append(graph()) or captured[-1]
     )
-    scorer = continuing(language_model(position=name).cuda(), prompts())
-    parts = (scorer.decoder, scorer.tokens, scorer.unembed, scorer.first)
-    eager = BranchingScorer(*parts, prompt=scorer.prompt, capture=False)
     states = [one.begin(3, 8) for one in (scorer, eager)]
     tokens = scorer.first[:, None].expand(-1, 3)
     for step in range(8):
@@ -70,6 +79,29 @@ def test_a_replayed_step_is_the_step_as_it_is(name, monkeypatch):
             kept = torch.tensor([2, 0], device="cuda")
             states, tokens = [state.kept(kept) for state in states], tokens[kept]
     assert len(captured) == 2  # one for three rows, one for two
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", POSITIONS)
+def test_a_replayed_step_is_the_step_as_it_is(name, monkeypatch):
+    scorer = continuing(language_model(position=name).cuda(), prompts())
+    parts = (scorer.decoder, scorer.tokens, scorer.unembed, scorer.first)
+    eager = BranchingScorer(*parts, prompt=scorer.prompt, capture=False)
+    replayed_against_eager(scorer, eager, monkeypatch)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "make",
+    [gru_decoder, partial(encoder_decoder, attention=LINEAR, position="sinusoidal")],
+    ids=["gru", "linear"],
+)
+def test_a_replayed_step_of_states_is_the_step_as_it_is(make, monkeypatch):
+    samples, layout = sources()
+    scorer = translating(make().cuda(), samples.cuda(), layout.to("cuda"), first=FIRST)
+    parts = (scorer.score, scorer.decoder, scorer.first)
+    eager = RowScorer(*parts, memory=scorer.memory, capture=False)
+    replayed_against_eager(scorer, eager, monkeypatch)
 
 
 def test_noise_is_the_same_on_a_gpu():

@@ -9,29 +9,28 @@ import torch
 from small_models import (
     FIRST,
     LENGTHS,
+    LINEAR,
     V,
     continued,
     encoder_decoder,
+    gru_decoder,
     language_model,
     prompts,
     sources,
-    stack,
     translated,
 )
 
-from glassformer.config import AttentionConfig, ModelConfig, StackConfig
+from glassformer.config import AttentionConfig
 from glassformer.core.caches.branching import Ancestry, BranchingCache
 from glassformer.core.layout import Layout, pack
 from glassformer.core.positions import POSITIONS
 from glassformer.decode import Scorer, State
 from glassformer.decode.scorer import log_probabilities
 from glassformer.errors import GlassformerError
-from glassformer.models.build import build_transformer
+from glassformer.models.row_states import RowScorer
 from glassformer.models.stepping import BranchingScorer, continuing, translating
 
 W, STEPS = 3, 6
-LINEAR = AttentionConfig(heads=6, kind="linear")
-GRU = StackConfig(kind="gru", dim=24, depth=2, dropout=0.0)
 
 
 def walked(scorer, expected, branches=W):
@@ -69,8 +68,15 @@ def walked(scorer, expected, branches=W):
 
 def fixed(scorer):
     """The same scorer in the room of fixed shapes that a graph is captured in."""
-    parts = (scorer.decoder, scorer.tokens, scorer.unembed, scorer.first)
-    return BranchingScorer(*parts, memory=scorer.memory, prompt=scorer.prompt, capture=True)
+    read = {"memory": scorer.memory, "prompt": scorer.prompt, "capture": True}
+    if isinstance(scorer, RowScorer):
+        return RowScorer(scorer.score, scorer.decoder, scorer.first, **read)
+    return BranchingScorer(scorer.decoder, scorer.tokens, scorer.unembed, scorer.first, **read)
+
+
+each_room = pytest.mark.parametrize(
+    "room", [lambda scorer: scorer, fixed], ids=["growing", "fixed"]
+)
 
 
 @torch.no_grad()
@@ -82,7 +88,7 @@ def test_branches_of_a_translation_score_as_without_a_cache(name):
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", POSITIONS)
-@pytest.mark.parametrize("room", [lambda scorer: scorer, fixed], ids=["growing", "fixed"])
+@each_room
 def test_branches_of_a_ragged_batch_of_prompts_score_as_without_a_cache(name, room):
     model, texts = language_model(position=name), prompts()
     walked(room(continuing(model, texts)), partial(continued, model, texts))
@@ -96,6 +102,7 @@ def test_one_branch_scores_as_without_a_cache(lengths):
 
 
 @torch.no_grad()
+@each_room
 @pytest.mark.parametrize(
     "settings",
     [
@@ -105,22 +112,42 @@ def test_one_branch_scores_as_without_a_cache(lengths):
     ],
     ids=["heads of their own", "post-norm", "linear"],
 )
-def test_other_decoders_score_as_without_a_cache(settings):
+def test_other_decoders_score_as_without_a_cache(settings, room):
     model, source = encoder_decoder(**settings), sources()
-    walked(translating(model, *source, first=FIRST), partial(translated, model, source))
+    walked(room(translating(model, *source, first=FIRST)), partial(translated, model, source))
 
 
 @torch.no_grad()
-def test_a_language_model_of_linear_attention_scores_as_without_a_cache():
+@each_room
+def test_a_language_model_of_linear_attention_scores_as_without_a_cache(room):
     model, texts = language_model(attention=LINEAR, position="learned"), prompts()
-    walked(continuing(model, texts), partial(continued, model, texts))
+    walked(room(continuing(model, texts)), partial(continued, model, texts))
 
 
 @torch.no_grad()
-def test_a_gru_decoder_scores_as_without_a_cache():
-    model = build_transformer(ModelConfig(encoder=stack(), decoder=GRU), vocabulary=V).eval()
-    source = sources()
-    walked(translating(model, *source, first=FIRST), partial(translated, model, source))
+@each_room
+def test_a_gru_decoder_scores_as_without_a_cache(room):
+    model, source = gru_decoder(), sources()
+    walked(room(translating(model, *source, first=FIRST)), partial(translated, model, source))
+
+
+@torch.no_grad()
+def test_a_fixed_state_stays_where_it_is_until_a_row_leaves():
+    scorer = fixed(translating(gru_decoder(), *sources(), first=FIRST))
+    _, state = scorer.step(scorer.first[:, None].expand(-1, W), scorer.begin(W, STEPS))
+    address = state.caches[0].state.data_ptr()
+    tokens = torch.randint(V, (len(scorer.first), W))
+    _, state = scorer.step(tokens, state.branched(torch.zeros_like(tokens)))
+    assert state.caches[0].state.data_ptr() == address
+    assert state.kept(torch.tensor([1])).caches[0].state.data_ptr() != address
+
+
+@pytest.mark.parametrize("kind", ["linear", "softmax"])
+def test_learned_positions_limit_what_is_written(kind):
+    attention = AttentionConfig(heads=6, kind=kind)
+    model = language_model(attention=attention, position="learned")
+    longest = model.decoder.position.max_length
+    assert continuing(model, prompts((4, 2))).longest == longest - 3
 
 
 @torch.no_grad()

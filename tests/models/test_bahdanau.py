@@ -241,7 +241,7 @@ REFUSALS = {
         lambda: filled_caches()[0].append(
             torch.zeros(B, 1, T, D), torch.zeros(B, 1, T, D), Layout.full(B, T)
         ),
-        "holds a state, not keys and values; give attention a cache",
+        "holds a state, from which no keys come back; use the kind",
     ),
     "another kind of decoder": (
         lambda: BahdanauDecoder(replace(CONFIG, kind="lstm"), memory_dim=E),

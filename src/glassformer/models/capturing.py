@@ -9,6 +9,11 @@ from torch import Tensor
 Step = Callable[[Int[Tensor, "B W"]], Float[Tensor, "B W V"]]
 
 
+def graph_on(device: torch.device, *, fixed: bool) -> "CapturedStep | None":
+    """Room for a graph where steps have fixed shapes and addresses, on CUDA."""
+    return CapturedStep() if fixed and device.type == "cuda" else None
+
+
 class CapturedStep:
     """Calls a step of fixed shapes and addresses: the first time as it is, then as a graph.
 

@@ -1,22 +1,25 @@
 """Stepping by rows: for decoders that keep a state instead of keys (linear attention, GRU).
 
 Every branch is a row of its own. A state is small, so going on from another branch selects it; the
-memory is laid out once a branch and then stays, since branches never leave their row.
+memory is laid out once a branch and then stays, since branches never leave their row. On CUDA the
+step is captured as a graph.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from glassformer.core.caches import Cache, Memory
+from glassformer.core.caches import Memory, StateCache
 from glassformer.core.kernels.forms import padded
-from glassformer.core.kinds.linear import LinearState
 from glassformer.core.layout import Layout
-from glassformer.models.baselines.bahdanau import BahdanauDecoder, RecurrentCache
+from glassformer.core.positions.absolute import Learned
+from glassformer.models.baselines.bahdanau import BahdanauDecoder
+from glassformer.models.capturing import CapturedStep, graph_on
 from glassformer.models.stacks import Decoder
 
 
@@ -52,10 +55,8 @@ class RowScorer:
         first: The token each row goes on from.
         memory: What the decoder looks at; None for a language model.
         prompt: What is read before the first step.
+        capture: Whether steps become a graph; by default on CUDA.
     """
-
-    longest: int | None = None
-    compact_below = 1.0  # a state is small: nothing speaks against leaving at once
 
     def __init__(
         self,
@@ -65,75 +66,92 @@ class RowScorer:
         *,
         memory: Sequence[Memory] | None = None,
         prompt: Prompt | None = None,
+        capture: bool | None = None,
     ) -> None:
         self.score, self.decoder, self.first = score, decoder, first
         self.memory, self.prompt = memory, prompt
+        self.capture = first.is_cuda if capture is None else capture
+        self.compact_below = 0.5 if self.capture else 1.0  # fewer rows mean another capture
+        self.longest = room_after(prompt, decoder)
 
     def begin(self, branches: int, length: int) -> "RowState":
         """The state after the prompt, for every branch."""
-        caches, device = self.decoder.new_caches(), self.first.device
-        lengths, reach = torch.zeros_like(self.first), 0
+        caches = cast(list[StateCache], self.decoder.new_caches())
+        lengths, read = torch.zeros_like(self.first), 0
         if self.prompt is not None:
             self.score(self.prompt.tokens, self.prompt.layout, None, caches)
-            lengths, reach = self.prompt.layout.lengths, self.prompt.layout.longest
-        rows = torch.arange(len(self.first), device=device).repeat_interleave(branches)
-        return RowState(caches, self.memory, lengths, reach, branches).chosen(rows)
+            lengths, read = self.prompt.layout.lengths, self.prompt.layout.longest
+        for cache in caches:
+            cache.fixed = self.capture
+        state = RowState(caches, self.memory, lengths, read + length, branches)
+        state.choose(torch.arange(len(lengths), device=lengths.device).repeat_interleave(branches))
+        return state
 
     def step(
         self, tokens: Int[Tensor, "B W"], state: "RowState"
     ) -> tuple[Float[Tensor, "B W V"], "RowState"]:
         """Scores of the next token of every branch."""
-        layout = Layout.full(tokens.numel(), 1, tokens.device)
-        scores = self.score(tokens.reshape(-1, 1), layout, state.memory, state.caches)
-        after = replace(state, lengths=state.lengths + 1, reach=state.reach + 1)
-        return scores.view(*tokens.shape, -1), after
+        score = partial(self._score, state=state)
+        return score(tokens) if state.graph is None else state.graph(score, tokens), state
+
+    def _score(self, tokens: Int[Tensor, "B W"], state: "RowState") -> Float[Tensor, "B W V"]:
+        scores = self.score(tokens.reshape(-1, 1), state.place(), state.memory, state.caches)
+        state.lengths += 1
+        return scores.view(*tokens.shape, -1)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class RowState:
     """The states of all branches, a row each: branch w of row b is row b W + w.
 
-    Attributes:
+    Args:
         lengths: How many tokens each has read.
-        reach: No token stands here or beyond.
+        reach: No token will stand here or beyond.
     """
 
-    caches: Sequence[Cache]
-    memory: Sequence[Memory] | None
-    lengths: Int[Tensor, " rows"]
-    reach: int
-    branches: int
+    def __init__(
+        self,
+        caches: Sequence[StateCache],
+        memory: Sequence[Memory] | None,
+        lengths: Int[Tensor, " rows"],
+        reach: int,
+        branches: int,
+    ) -> None:
+        self.caches, self.memory = caches, memory
+        self.lengths, self.reach, self.branches = lengths, reach, branches
+        self.graph: CapturedStep | None = None
+
+    def place(self) -> Layout:
+        """Where the next token of every branch stands."""
+        newest = Layout.full(len(self.lengths), 1, self.lengths.device)
+        return newest.shifted(self.lengths, self.reach)
 
     def branched(self, parents: Int[Tensor, "B W"]) -> "RowState":
         first = torch.arange(len(parents), device=parents.device)[:, None] * self.branches
-        return replace(self.chosen((first + parents).flatten()), memory=self.memory)
+        for cache in self.caches:
+            cache.choose((first + parents).flatten())
+        return self
 
     def kept(self, rows: Int[Tensor, " kept"]) -> "RowState":
         each = torch.arange(self.branches, device=rows.device)
-        return self.chosen((rows[:, None] * self.branches + each).flatten())
+        self.choose((rows[:, None] * self.branches + each).flatten())
+        return self
 
-    def chosen(self, rows: Int[Tensor, " chosen"]) -> "RowState":
-        """These rows, in this order."""
-        lengths, memory = self.lengths[rows], self.memory
-        if memory is not None:
-            memory = [chosen_rows(kept, rows) for kept in memory]
-        last = Layout.padded(torch.ones_like(lengths), longest=1).shifted(lengths - 1, self.reach)
-        caches = [chosen_cache(cache, rows, last) for cache in self.caches]
-        return replace(self, caches=caches, memory=memory, lengths=lengths)
+    def choose(self, rows: Int[Tensor, " chosen"]) -> None:
+        """Go on with these of the states, in this order."""
+        self.lengths = self.lengths[rows]
+        if self.memory is not None:
+            self.memory = [chosen_rows(memory, rows) for memory in self.memory]
+        for cache in self.caches:
+            cache.choose(rows)
+        self.graph = graph_on(rows.device, fixed=all(cache.fixed for cache in self.caches))
 
 
-def chosen_cache(cache: Cache, rows: Int[Tensor, " chosen"], last: Layout) -> Cache:
-    """The state of these rows, given where the last token of each stands."""
-    match cache:
-        case LinearState(sums=Tensor() as sums):
-            linear = LinearState()
-            linear.update(sums[rows], last)
-            return linear
-        case RecurrentCache(state=Tensor() as state):
-            recurrent = RecurrentCache()
-            recurrent.hold(state[:, rows], last)
-            return recurrent
-    return cache  # nothing was read yet
+def room_after(prompt: Prompt | None, decoder: nn.Module) -> int | None:
+    """How many tokens a decoder can write after a prompt; None for any number."""
+    position = getattr(decoder, "position", None)
+    if not isinstance(position, Learned):
+        return None
+    return position.max_length - (0 if prompt is None else prompt.layout.longest)
 
 
 def chosen_rows(memory: Memory, rows: Int[Tensor, " chosen"]) -> Memory:

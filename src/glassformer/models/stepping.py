@@ -5,8 +5,8 @@
 
 A decoder of softmax attention goes step by step through a `BranchingCache`: the W branches of a row
 travel as W tokens that stand at one position. They look at one copy of their source and prompt, and
-going on from another branch copies no key. On CUDA the step is captured as a graph. Decoders that
-keep a state instead of keys (linear attention, GRU) select their states, row by row.
+going on from another branch copies no key. Decoders that keep a state instead of keys (linear
+attention, GRU) select their states, row by row. On CUDA the step of either is captured as a graph.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,14 +23,13 @@ from glassformer.core.caches import Ancestry, BranchingCache, Cache, Memory
 from glassformer.core.kernels.fused import widened
 from glassformer.core.layout import Layout, pack
 from glassformer.core.positions import Position
-from glassformer.core.positions.absolute import Learned
 from glassformer.core.shapes import Vectors, merge_heads
 from glassformer.decode import Scorer
 from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
-from glassformer.models.capturing import CapturedStep
+from glassformer.models.capturing import graph_on
 from glassformer.models.frontends import Tokens
-from glassformer.models.row_states import Prompt, RowScorer, chosen_rows, in_rows
+from glassformer.models.row_states import Prompt, RowScorer, chosen_rows, in_rows, room_after
 from glassformer.models.stacks import Decoder
 from glassformer.models.transformer import LanguageModel, Transformer, scored
 
@@ -107,9 +106,7 @@ class BranchingScorer:
         self.first, self.memory, self.prompt = first, memory, prompt
         self.capture = first.is_cuda if capture is None else capture
         self.compact_below = COMPACT_BELOW.get(first.device.type, 1.0)
-        read = 0 if prompt is None else prompt.layout.longest
-        learned = isinstance(decoder.position, Learned)
-        self.longest = decoder.position.max_length - read if learned else None
+        self.longest = room_after(prompt, decoder)
 
     def begin(self, branches: int, length: int) -> "BranchingState":
         """Room for all branches, and the prompts read."""
@@ -166,7 +163,7 @@ class BranchingState:
         memory: Sequence[Memory] | None,
     ) -> None:
         self.ancestry, self.caches, self.memory = ancestry, caches, memory
-        self.graph = self._fresh_graph()
+        self.graph = graph_on(ancestry.seen.device, fixed=ancestry.fixed)
 
     def branched(self, parents: Int[Tensor, "B W"]) -> "BranchingState":
         self.ancestry.branch(parents)
@@ -178,12 +175,8 @@ class BranchingState:
             cache.keep(rows, self.ancestry.visible)
         if self.memory is not None:
             self.memory = [chosen_rows(memory, rows) for memory in self.memory]
-        self.graph = self._fresh_graph()
+        self.graph = graph_on(rows.device, fixed=self.ancestry.fixed)
         return self
-
-    def _fresh_graph(self) -> CapturedStep | None:
-        """Where steps are captured, room for one with the shapes of now."""
-        return CapturedStep() if self.ancestry.fixed and self.ancestry.seen.is_cuda else None
 
 
 def through(

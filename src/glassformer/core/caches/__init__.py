@@ -4,6 +4,7 @@
     FixedCache     room taken once, same shapes and addresses at every step     compiled decoding
     PagePool       pages and a block table, shared beginnings, no fragments     many conversations
     BranchingCache every token once, whichever branches see it                  beam search
+    StateCache     a state of one size instead of keys                          linear, recurrent
     Memory         keys and values of a finished sequence                       cross-attention
 
 A cache is an argument of the call. Rows of one cache may have different lengths.
@@ -14,6 +15,7 @@ from glassformer.core.caches.branching import Ancestry, BranchingCache
 from glassformer.core.caches.fixed import FixedCache
 from glassformer.core.caches.growing import GrowingCache
 from glassformer.core.caches.paged import PagedCache, PagePool
+from glassformer.core.caches.state import StateCache
 
 __all__ = [
     "Ancestry",
@@ -24,4 +26,5 @@ __all__ = [
     "Memory",
     "PagePool",
     "PagedCache",
+    "StateCache",
 ]

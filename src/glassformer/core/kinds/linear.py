@@ -12,17 +12,11 @@ and keys (turned features are not positive) or add to the scores (there are none
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.attention import describe
-from glassformer.core.caches.base import (
-    Cache,
-    Memory,
-    lengths_after,
-    placed_after,
-    refuse_other_batch,
-)
+from glassformer.core.caches import Cache, Memory, StateCache
 from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
@@ -35,8 +29,6 @@ from glassformer.core.shapes import (
     ByHead,
     Keys,
     MemoryVectors,
-    NewKeys,
-    NewValues,
     Queries,
     Values,
     Vectors,
@@ -50,42 +42,10 @@ SharedQueries = Float[Tensor, "B G R T K"]  # R query heads share a key head
 Sums = Float[Tensor, "B G K columns"]  # φ(k) vᵀ summed, and in a last column φ(k) alone
 
 
-class LinearState(Cache):
-    """What causal linear attention remembers: sums, of one size however long the rows become.
+class LinearState(StateCache):
+    """What causal linear attention remembers: `Sums`."""
 
-    Starts empty, for a batch of any size; from the first call on, for that batch. Gradients pass.
-    """
-
-    def __init__(self) -> None:
-        self.sums: Sums | None = None
-        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows are equally long
-        self._longest = 0
-
-    def place(self, layout: Layout) -> Layout:
-        if self.sums is None or layout.starts is not None:
-            return layout
-        refuse_other_batch(len(self.sums), layout)
-        return placed_after(layout, self._lengths, self._longest)
-
-    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
-        """Sums cannot give the keys back, so no other kind can use them."""
-        raise ValueError(
-            "a LinearState holds sums, from which no keys come back; "
-            "use kind = linear, or give softmax attention a GrowingCache"
-        )
-
-    def before(self, layout: Layout) -> Sums | None:
-        """The sums over all keys before these tokens; None at the beginning."""
-        if self.sums is not None:
-            refuse_other_batch(len(self.sums), layout)
-        return self.sums
-
-    def update(self, sums: Sums, layout: Layout) -> None:
-        """Remember the sums with new tokens (their layout placed) in them."""
-        even = self._lengths is None and layout.is_full
-        self._lengths = None if even else lengths_after(layout).expand(layout.rows)
-        self._longest = layout.reach
-        self.sums = sums
+    holds = "sums"
 
 
 class LinearAttention(nn.Module):
@@ -170,7 +130,7 @@ class LinearAttention(nn.Module):
         k, v = self._keys_and_values(x)
         call = describe(q, k, mask=mask, queries=layout, keys=layout, aligned=True)
         answer, sums = attend_linearly(q, k, v, call, state.before(layout))
-        state.update(sums, layout)
+        state.hold(sums, layout)
         return answer
 
     def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:

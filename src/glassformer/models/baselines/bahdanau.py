@@ -12,46 +12,26 @@ it cannot compute all steps at once: step t needs the state of step t - 1.
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.config import StackConfig, choose
-from glassformer.core.caches import Cache, Memory
-from glassformer.core.caches.base import lengths_after, placed_after, refuse_other_batch
+from glassformer.core.caches import Memory, StateCache
 from glassformer.core.classic import AdditiveAttention, masked_softmax
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal
-from glassformer.core.shapes import Keys, MemoryVectors, NewKeys, NewValues, Values, Vectors
+from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask, run_layers
 
 State = Float[Tensor, "layers B D"]
 
 
-class RecurrentCache(Cache):
-    """The state after what was read so far: all that a recurrent network keeps of the past."""
+class RecurrentCache(StateCache):
+    """All that a recurrent network keeps of the past."""
 
-    def __init__(self) -> None:
-        self.state: State | None = None
-        self._lengths: Int[Tensor, " B"] | None = None
-        self._longest = 0
-
-    def place(self, layout: Layout) -> Layout:
-        if self._lengths is None or layout.starts is not None:
-            return layout
-        refuse_other_batch(len(self._lengths), layout)
-        return placed_after(layout, self._lengths, self._longest)
-
-    def hold(self, state: State, layout: Layout) -> None:
-        """Hold the state after these tokens (their layout placed), not the one before."""
-        self.state, self._lengths, self._longest = state, lengths_after(layout), layout.reach
-
-    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
-        raise ValueError(
-            "a RecurrentCache holds a state, not keys and values; "
-            "give attention a cache that the decoder's own new_caches() returns"
-        )
+    row_axis = 1
 
 
 class BahdanauDecoder(nn.Module):

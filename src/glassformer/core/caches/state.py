@@ -1,0 +1,75 @@
+"""StateCache: for layers that keep a state of one size instead of keys (linear attention, GRU)."""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.caches.base import (
+    Cache,
+    lengths_after,
+    placed_after,
+    refuse_other_batch,
+)
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
+
+State = Float[Tensor, "..."]
+
+
+class StateCache(Cache):
+    """The state after what was read so far, of one size however long the rows become.
+
+    Starts empty, for a batch of any size; from the first call on, for that batch. Gradients pass.
+
+    Attributes:
+        holds: What the state is, in words.
+        row_axis: Where the rows of the batch lie in it.
+        fixed: Whether a new state is written over the old one, so that a step can be captured.
+    """
+
+    holds = "a state"
+    row_axis = 0
+    fixed = False
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows are equally long
+        self._longest = 0
+
+    def place(self, layout: Layout) -> Layout:
+        if self.before(layout) is None or layout.starts is not None:
+            return layout
+        return placed_after(layout, self._lengths, self._longest)
+
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
+        """A state cannot give the keys back, so softmax attention cannot go on from it."""
+        raise ValueError(
+            f"a {type(self).__name__} holds {self.holds}, from which no keys come back; "
+            f"use the kind of layer it is made for, or give softmax attention a GrowingCache"
+        )
+
+    def before(self, layout: Layout) -> State | None:
+        """The state before these tokens; None at the beginning."""
+        if self.state is not None:
+            refuse_other_batch(self.state.shape[self.row_axis], layout)
+        return self.state
+
+    def hold(self, state: State, layout: Layout) -> None:
+        """Hold the state after these tokens (their layout placed), not the one before."""
+        alike = layout.is_full and (layout.starts is None or len(layout.starts) == 1)
+        even = self._lengths is None and alike
+        self._lengths = None if even else lengths_after(layout).expand(layout.rows)
+        self._longest = layout.reach
+        self._put(state)
+
+    def choose(self, rows: Int[Tensor, " chosen"]) -> None:
+        """Go on with these rows, in this order; one may go on several times."""
+        if self.state is not None:
+            self._put(self.state.index_select(self.row_axis, rows))
+        if self._lengths is not None:
+            self._lengths = self._lengths[rows]
+
+    def _put(self, state: State) -> None:
+        if self.fixed and self.state is not None and self.state.shape == state.shape:
+            self.state.copy_(state)
+        else:
+            self.state = state

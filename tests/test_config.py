@@ -8,8 +8,10 @@ from glassformer import config
 from glassformer.config import (
     SIZES,
     AttentionConfig,
+    MachineConfig,
     ModelConfig,
     StackConfig,
+    TokenizerConfig,
     build,
     encoder_decoder_of_size,
     read,
@@ -25,6 +27,7 @@ from glassformer.models.baselines import BASELINE_ENCODERS
 from glassformer.models.blocks import BLOCKS
 from glassformer.models.frontends import FRONTENDS
 from glassformer.models.pooling import POOLS
+from glassformer.tasks.translate.settings import TranslateConfig
 
 
 @pytest.mark.parametrize(
@@ -134,3 +137,29 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 def test_records_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         StackConfig().dim = 3
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"kind": "symbols"}, "^unknown task.target.kind 'symbols'; the choices are auto, bytes"),
+        ({"dropout": 0.1}, "^task.target.dropout leaves out .*; set task.target.kind=bpe$"),
+    ],
+)
+def test_tokens_of_a_target_are_refused_by_the_name_they_were_set_by(values, words):
+    with pytest.raises(GlassformerError, match=words):
+        build(TranslateConfig, {"target": values}, "task.")
+
+
+def test_tokens_that_stand_nowhere_else_are_called_by_their_usual_name():
+    for where in ("", "data.tokenizer."):
+        with pytest.raises(GlassformerError, match=r"^unknown data\.tokenizer\.kind 'symbols'"):
+            build(TokenizerConfig, {"kind": "symbols"}, where)
+
+
+def test_more_threads_than_any_machine_has_are_refused():
+    with pytest.raises(
+        GlassformerError, match=r"machine.threads must be at most 1,024, got 100000"
+    ):
+        MachineConfig(threads=100_000)
+    assert MachineConfig(threads=1024).threads == 1024

@@ -24,8 +24,8 @@ from glassformer.data.text.tokenizer import TOKENIZERS
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier
 from glassformer.tasks import JOBS
-from glassformer.tasks.classify import LONG_NAMES, ClassifyConfig
-from glassformer.tasks.long_texts import WAYS
+from glassformer.tasks.classify.job import LONG_NAMES, ClassifyConfig
+from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.training.optimisers import Optimisers
 from glassformer.training.schedules import SHAPES
 

@@ -48,6 +48,15 @@ def test_clean_data_get_an_all_clear_and_their_numbers(tmp_path, said):
     assert "characters in a text" in words
 
 
+def test_notes_are_not_called_an_all_clear(tmp_path, said):
+    rows = list(reviews(300))
+    write_csv(tmp_path / "x.csv", [*rows, rows[0]])
+    words = said("x.csv")
+    assert "note: 1 row (0.3%) that only repeats what was there before" in words
+    assert "All clear" not in words
+    assert "\nNo errors and no warnings; look whether the notes matter to you.\n" in words
+
+
 def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
     rows = faulty()
     rows[50]["label"] = "odd"
@@ -172,7 +181,7 @@ TEXTS = {
 def _texts(tmp_path):
     files = {"x.de": GERMAN, "x.en": ENGLISH, "de.txt": GERMAN, "en.txt": ENGLISH}
     files |= {"short.txt": ENGLISH[:50], "de.1": GERMAN, "de.2": ENGLISH[:50]}
-    files |= {"cut.de": GERMAN, "cut.en": ENGLISH[:50]}
+    files |= {"cut.de": GERMAN, "cut.en": ENGLISH[:50], "late.en": ENGLISH[1:]}
     for name, some in files.items():
         (tmp_path / name).write_text(lines(some), encoding="utf-8")
     (tmp_path / "x.tmx").write_text(translation_memory("de", "en"), encoding="utf-8")
@@ -191,6 +200,8 @@ def test_text_files_and_memories_tell_the_job(case, said):
     ("files", "told"),
     [
         (("cut.de", "cut.en"), "cut.de: 60 lines, but cut.en has 50, and each line needs"),
+        (("x.de", "late.en"), "x.de: 60 lines, but late.en has 59, and each line needs"),
+        (("de.txt", "late.en"), "de.txt: 60 lines, but late.en has 59, and each line needs"),
         (("three.tmx",), "three.tmx: no column for source and target"),
     ],
 )

@@ -85,10 +85,13 @@ def test_against_another_run_it_tells_by_how_much_and_how_surely(home, others, c
 
 def test_the_other_run_has_a_line_in_the_table(home, others, capsys):
     assert evaluate(others / "worse", home / "test.csv", "--json") == 0
-    worse = json.loads(capsys.readouterr().out)["scores"]["accuracy"]["value"]
-    assert evaluate(home / "run", home / "test.csv", "--against", others / "worse") == 0
+    worse = json.loads(capsys.readouterr().out)["scores"]
+    words = (home / "run", home / "test.csv", "--against", others / "worse")
+    assert evaluate(*words) == 0
     [line] = [one for one in capsys.readouterr().out.splitlines() if "│ worse" in one]
-    assert f"│ {worse:.3f} " in line
+    assert "│ {value:.3f} [{low:.3f}, {high:.3f}] │".format(**worse["accuracy"]) in line
+    assert evaluate(*words, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["against_scores"] == worse
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths(home, others, tmp_path, capsys):

@@ -11,7 +11,7 @@ from quick import quickly
 from small_files import TINY, everything_in, reviews, write_csv
 
 from glassformer.cli import main
-from glassformer.cli.asking import asked_for, asking
+from glassformer.cli.options import asked_for, asking
 from glassformer.cli.plan import plan
 from glassformer.cli.train import train
 from glassformer.runs.reports.reporters import ClassReporter
@@ -90,7 +90,7 @@ def test_plan_and_train_take_the_same_options():
 
 def test_every_option_reaches_what_is_asked_for():
     heard = []
-    command = asking(lambda asked, loud=False: heard.append((asked, loud)))
+    command = asking(lambda asked, began, loud=False: heard.append((asked, loud)))
     given = {name: value.default for name, value in inspect.signature(asked_for).parameters.items()}
     command(
         **given | {"job": "classify", "data": ["a", "b"], "steps": 7, "curve": True, "loud": True}
@@ -113,3 +113,22 @@ def test_help_answers_without_torch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "--no-pretrain" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--steps", "3", "--epochs", "1"), "--steps and --epochs both say how long; give one"),
+        (("--epochs", "3", "--time", "1m"), "--epochs and --time both say how long; give one"),
+        (("--part", "encoder"), "--part encoder needs a run to take it from; add --from RUN"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(
+    command, words, told, data, capsys
+):
+    assert main([command, "classify", str(data), *words]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"glassformer: {told}")
+    assert err.count("\n") == 1

@@ -11,6 +11,7 @@ import pytest
 from small_files import reviews, shared, train, trained, write_csv
 
 from glassformer.cli import main
+from glassformer.data.sources import decoding
 from glassformer.runs.run import Run
 
 
@@ -160,6 +161,17 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(
     assert err.count("\n") == 1
 
 
+def test_what_stands_before_a_line_that_cannot_be_answered_is_answered(
+    run, texts, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(decoding, "LONGEST_LINE", 1000)
+    write_lines(tmp_path / "long.txt", [*texts, "word " * 300, "never answered"])
+    assert predict(run, f"@{tmp_path / 'long.txt'}") == 1
+    out, err = capsys.readouterr()
+    assert "long.txt line 8: longer than 1,000 characters" in err
+    assert lines_of(out) == answers_to(run, texts)
+
+
 def test_a_text_that_is_no_unicode_is_refused(run, capsys):
     assert predict(run, "fine", "bad \udcff byte") == 1
     out, err = capsys.readouterr()
@@ -191,10 +203,12 @@ def test_standard_input_is_a_text_a_line(run, texts, typed, capsys):
 
 
 def test_broken_utf_8_on_standard_input_names_the_line(run, typed, capsys):
-    with typed(b"fine\nfine\nd\xe9j\xe0\n"):
+    with typed(b"fine\na great film\nd\xe9j\xe0\nnever answered\n"):
         assert predict(run) == 1
     told = "standard input line 3: not UTF-8 (byte 0xe9); save it as UTF-8"
-    assert capsys.readouterr().err == f"glassformer: {told}\n"
+    out, err = capsys.readouterr()
+    assert err == f"glassformer: {told}\n"
+    assert lines_of(out) == answers_to(run, ["fine", "a great film"])
 
 
 def test_no_input_gets_no_answer(run, typed, capsys):
@@ -210,7 +224,9 @@ def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
     with typed(b"one\n" + b"word " * 50_000):
         assert predict(run) == 1
     told = "standard input line 2: longer than 100,000 bytes; break it into lines"
-    assert capsys.readouterr().err == f"glassformer: {told}\n"
+    out, err = capsys.readouterr()
+    assert err == f"glassformer: {told}\n"
+    assert lines_of(out) == answers_to(run, ["one"])
 
 
 def test_a_line_through_a_pipe_is_answered_before_the_pipe_is_closed(run):

@@ -97,6 +97,18 @@ def test_what_each_token_might_have_been_is_in_the_values(values):
         assert likeliest[0] >= token["log_probability"] - 1e-6
 
 
+def test_scores_show_what_could_be_said_instead_of_each_token(predict, values):
+    asked = ("--set", "decode.alternatives=3", "--scores", SOURCE)
+    [found] = values(*asked)
+    _, *lines = predict(*asked).out.splitlines()
+    for token, line in zip(found["tokens"], lines, strict=True):
+        itself, *others = line.strip().split(" or ")
+        assert itself == f"{token['piece']} {token['log_probability']:.3f}"
+        wanted = [other for other in token["instead"] if other["id"] != token["id"]]
+        assert others == [f"{one['piece']} {one['log_probability']:.3f}" for one in wanted]
+        assert len(others) >= 2
+
+
 # Words, and other searches
 
 
@@ -149,7 +161,7 @@ def test_writing_stops_before_a_text_to_stop_at(values):
         ),
         (["--prefix", "Hund"], "the model cannot write 'Hund': some of it is in no text that it"),
         (["--with", " "], "the model cannot write '': it is empty; leave it out"),
-        (["--with", "rot", "--without", "rot"], "nothing can be said under the rules given"),
+        (["--with", "rot", "--without", "rot"], "the required word 'rot' has the forbidden word"),
         (["--with", "rot", "--set", "decode.method=greedy"], "required words need a search"),
     ],
 )
@@ -274,6 +286,12 @@ def test_a_line_that_cannot_be_answered_does_not_end_the_conversation(
     out, err = predict()
     assert out.split("\t")[0] == run.predict(SOURCE).text
     assert "glassformer: not red; type something else\n" in err
+
+
+def test_a_line_with_a_zero_byte_is_a_line_of_its_own(run, predict, terminal):
+    terminal(f"red\0\n{SOURCE}\n".encode() + b"\x04")
+    said = [line.split("\t")[0] for line in predict().out.splitlines()]
+    assert said == [run.predict("red\0").text, run.predict(SOURCE).text]
 
 
 def test_bytes_that_are_no_utf_8_are_told(predict, terminal):

@@ -25,5 +25,5 @@ def test_scores_out_of_a_hundred_have_one_decimal_and_others_three(capsys):
 
 
 def test_what_was_not_measured_is_left_blank_and_what_is_no_number_is_a_dash(capsys):
-    systems = {"a": {"bleu": {"value": 3.14}}, "b": {"loss": score(None, None, None)}}
-    assert shown(systems, capsys) == {"a": ["3.1", ""], "b": ["", "– [–, –]"]}
+    systems = {"a": {"bleu": score(3.14, 3.0, 4.0)}, "b": {"loss": score(None, None, None)}}
+    assert shown(systems, capsys) == {"a": ["3.1 [3.0, 4.0]", ""], "b": ["", "– [–, –]"]}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import typer
 from small_files import everything_in, trained
 
 from glassformer.cli import app, main
-from glassformer.runs.listing import found_in
+from glassformer.runs.holding import held
+from glassformer.runs.listing import found_in, prunable
 
 
 @pytest.fixture
@@ -54,12 +56,41 @@ def test_list_shows_each_run_its_job_its_state_and_its_score(home, capsys):
     assert found["finished"]["bytes"] == size
 
 
+def states(home):
+    return {run.path.name: run.state for run in found_in(home)}
+
+
+def test_a_run_whose_model_is_harmed_is_not_finished_and_resume_makes_it_anew(home, capsys):
+    model = home / "finished" / "model.safetensors"
+    whole = model.read_bytes()
+    for harm in (model.unlink, lambda: model.write_bytes(whole[:-100])):
+        harm()
+        assert states(home)["finished"] == "can be resumed"
+        before = everything_in(home / "finished")
+        assert main(["runs", "prune", str(home)]) == 0
+        assert everything_in(home / "finished") == before
+        assert main(["resume", str(home / "finished"), "--quiet"]) == 0
+        assert model.read_bytes() == whole
+        assert states(home)["finished"] == "finished"
+    model.unlink()
+    shutil.rmtree(home / "finished" / "data")
+    assert states(home)["finished"] == "not whole; copy the run again"
+
+
+def test_a_run_that_is_being_trained_is_listed_so_and_not_pruned(home):
+    with held(home / "halfway"), held(home / "finished"):
+        found = states(home)
+        assert found["halfway"] == found["finished"] == "is being trained"
+        assert {path.parent.name for path, _ in prunable(home)} == {"broken"}
+    assert states(home)["halfway"] == "can be resumed"
+
+
 def test_list_is_a_table_for_people(home, capsys):
     assert main(["runs", "list", str(home)]) == 0
     out = capsys.readouterr().out
     [line] = [line for line in out.splitlines() if str(home / "halfway") in line]
     assert "can be resumed" in line
-    assert "MiB" in line
+    assert re.search(r"\d [KM]B", line)
 
 
 def test_list_shows_a_run_by_itself_and_an_empty_folder(home, tmp_path, capsys):
@@ -93,7 +124,7 @@ def test_a_pruned_run_still_predicts_and_evaluates_the_same(home, tmp_path, caps
     assert not {"checkpoints", "data"} & set(kept)
     assert {"config.toml", "labels.json", "model.safetensors", "report.html"} <= set(kept)
     assert f"removed {home / 'finished' / 'checkpoints'} (" in told
-    assert told.splitlines()[-1].endswith(" MiB freed")
+    assert told.splitlines()[-1].endswith("B freed")
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out) == before | {"trained_on": None}
     assert main(["predict", str(home / "finished"), "a great film"]) == 0
@@ -123,7 +154,7 @@ def test_a_dry_prune_only_tells(home, capsys):
     assert main(["runs", "prune", str(home), "--dry"]) == 0
     out = capsys.readouterr().out
     assert f"would remove {home / 'finished' / 'checkpoints'} (" in out
-    assert out.splitlines()[-1].endswith(" MiB would be freed")
+    assert out.splitlines()[-1].endswith("B would be freed")
     assert everything_in(home) == before
 
 

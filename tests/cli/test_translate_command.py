@@ -78,7 +78,7 @@ def refused(capsys, *words):
     return line.removeprefix("glassformer: ")
 
 
-@pytest.mark.parametrize("kind", ["transformer", "gru"])
+@pytest.mark.parametrize("kind", ["transformer", "gru", "lstm", "tcn"])
 def test_one_command_trains_scores_and_says_how_to_go_on(kind, tmp_path, capsys):
     data = write_rows(tmp_path / "pairs.tsv", pairs())
     assert train(data, "--run", "run", "--set", f"model.kind={kind}") == 0
@@ -145,7 +145,7 @@ def test_a_plan_is_made_for_pairs(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--set", "model.decoder=lstm"], "unknown model.decoder 'lstm'; the choices are transfo"),
+        (["--set", "model.decoder=mamba"], "unknown model.decoder 'mamba'; the choices are trans"),
         (["--set", "model.kind=gruu"], "unknown model.kind of the encoder 'gruu'; did you mean"),
         (["--set", "task.measure=blue"], "unknown task.measure 'blue'; the choices are auto"),
         (["--set", "task.monolingual=x.txt"], "task.monolingual has no sources; name the run that"),

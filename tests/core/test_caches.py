@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from glassformer.core.attention import Heads, MultiHeadAttention
-from glassformer.core.caches import FixedCache, GrowingCache, PagePool
+from glassformer.core.caches import FixedCache, GrowingCache, PagePool, StateCache
 from glassformer.core.layout import Layout, pack, pad
 from glassformer.core.masks import causal, everything, window
 from glassformer.core.positions import POSITIONS, make_position
@@ -283,3 +283,22 @@ def test_a_cache_for_another_batch_is_refused_in_words(make, form):
     if make is not paged:  # whose layouts come from the pool
         with pytest.raises(ValueError, match=words):
             cache.place(other)
+
+
+def test_a_state_stands_after_what_was_read_whatever_the_bound():
+    cache = StateCache()
+    cache.hold(torch.zeros(2, 3), Layout.full(2, 1).shifted(torch.tensor([3]), 20))
+    assert cache.place(Layout.full(2, 1)).positions.tolist() == [[4], [4]]
+
+
+def test_a_fixed_state_stays_in_place_and_is_told_where_tokens_stand():
+    cache, state = StateCache(), torch.arange(6.0).view(2, 3)
+    cache.fixed = True
+    cache.hold(state, Layout.full(2, 1))
+    cache.hold(state + 1, Layout.full(2, 1).shifted(torch.tensor([1, 1]), 9))
+    assert cache.state is state
+    cache.choose(torch.tensor([1, 1]))
+    assert cache.state is state
+    assert state.tolist() == [[4.0, 5.0, 6.0], [4.0, 5.0, 6.0]]
+    with pytest.raises(ValueError, match="counts no tokens; give it a layout that is placed"):
+        cache.place(Layout.full(2, 1))

@@ -48,6 +48,19 @@ def test_variable_length_flash_equals_plain_with_gradients(mask, groups):
         torch.testing.assert_close(ours.float(), theirs, atol=5e-2, rtol=5e-2)
 
 
+@pytest.mark.parametrize("widths", [(4, 4), (10, 6), (12, 20), (256, 256)], ids=str)
+def test_variable_length_flash_takes_heads_of_any_width(widths):
+    layout = Layout.packed(LENGTHS, device="cuda")
+    tokens, (wide, other) = sum(LENGTHS), widths
+    q, k, _ = vectors(tokens, 2, torch.bfloat16, wide)
+    _, _, v = vectors(tokens, 2, torch.bfloat16, other)
+    call = describe(q, k, mask=causal, queries=layout)
+    fast = answer_and_push(q, k, v, call, "packed")
+    slow = answer_and_push(*in_fp32(q, k, v), call, "plain")
+    for ours, theirs in zip(fast, slow, strict=True):
+        torch.testing.assert_close(ours.float(), theirs, atol=5e-2, rtol=5e-2)
+
+
 def test_variable_length_flash_looks_across():
     q, _, _ = vectors(sum(LENGTHS), H, torch.bfloat16)
     theirs = (3, 41, 5, 0)
@@ -103,6 +116,8 @@ def test_the_choice_on_a_gpu():
     half, full = vectors(sum(LENGTHS), dtype=torch.bfloat16), vectors(sum(LENGTHS))
     assert choose(*half, describe(*half[:2], queries=layout, mask=causal)) is KERNELS["packed"]
     assert choose(*full, describe(*full[:2], queries=layout, mask=causal)) is KERNELS["fused"]
+    wide = vectors(sum(LENGTHS), dtype=torch.bfloat16, width=264)
+    assert choose(*wide, describe(*wide[:2], queries=layout, mask=causal)) is KERNELS["fused"]
     long = [torch.randn(1, H, 8192, K, device="cuda", dtype=torch.bfloat16) for _ in "qkv"]
     assert choose(*long, describe(*long[:2], mask=window(64))) is KERNELS["flex"]
     assert choose(*long, describe(*long[:2], mask=causal)) is KERNELS["fused"]

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.dropout import Dropout, StochasticDepth, dropout
 from glassformer.core.feedforward import FEEDFORWARDS
 from glassformer.core.layout import Layout, pack
@@ -47,6 +48,31 @@ def test_batch_norm_sees_only_real_tokens_and_equals_torch_on_them():
 def test_norms_keep_the_type_they_are_given(name):
     x = torch.randn(B, T, D).bfloat16()
     assert NORMS[name](D).bfloat16()(x, Layout.full(B, T)).dtype == torch.bfloat16
+
+
+@pytest.fixture
+def every_warning():
+    """Those that torch gives once, again."""
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.usefixtures("every_warning")
+def test_a_norm_of_full_weights_takes_the_fused_kernel_for_short_numbers():
+    """Torch warns where it cannot."""
+    assert RMSNorm(D)(torch.randn(B, T, D).bfloat16()).dtype == torch.bfloat16
+    layer = MultiHeadAttention(D, 1, qk_norm=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(torch.randn(B, T, D)).dtype == torch.bfloat16
+
+
+def test_queries_and_keys_are_normalised_as_by_torch():
+    layer, theirs = MultiHeadAttention(D, 1, qk_norm=True), nn.RMSNorm(D)
+    x = 1e-4 * torch.randn(B, T, D)  # so small that the epsilon shows
+    expected = theirs(layer.to_q(x))
+    assert layer.queries(x)[:, 0].equal(expected)
 
 
 # Feed-forward

@@ -81,20 +81,24 @@ CASES = {
         "x.jsonl row 1 (line 1): a number where an object belongs; "
         'write every line like {"text": "...", "label": "..."}'
     ),
+    ("x.parquet.gz", gzip.compress(b"text,label\n" * 9, mtime=0)): (
+        "x.parquet.gz: not a whole Parquet file (Parquet magic bytes not found in footer. Either "
+        "the file is corrupted or this is not a parquet file.); write or fetch it again"
+    ),
     ("x.jsonl", b'{"a":' * 100_003): (
         "x.jsonl row 1 (line 1): JSON nested too deep to read; keep to plain values"
     ),
     ("x.csv", "text,label\ngood,a\ndéjà vu,b\n".encode("cp1252")): (
         "x.csv line 3: not valid UTF-8 (byte 0xe9 at position 19); "
-        "it looks like cp1252: try --set data.encoding=cp1252"
+        "it looks like cp1252: save it as UTF-8, or train with --set data.encoding=cp1252"
     ),
     ("x.txt", "да\nпросто хороший фильм".encode("cp1251")): (
         "x.txt line 1: not valid UTF-8 (byte 0xe4 at position 0); "
-        "it looks like cp1251: try --set data.encoding=cp1251"
+        "it looks like cp1251: save it as UTF-8, or train with --set data.encoding=cp1251"
     ),
     ("x.txt", "film\n这部电影非常好看".encode("gbk")): (
         "x.txt line 2: not valid UTF-8 (byte 0xd5 at position 5); "
-        "it looks like gb18030: try --set data.encoding=gb18030"
+        "it looks like gb18030: save it as UTF-8, or train with --set data.encoding=gb18030"
     ),
     ("x.txt", "café\nréal\n".encode() + b"caf\xe9 noir\n"): (
         "x.txt line 3: not valid UTF-8 (byte 0xe9 at position 15); the lines before are UTF-8 and "
@@ -110,11 +114,11 @@ CASES = {
     ),
     ("x.csv", "text,label\n".encode("utf-16-le")): (
         "x.csv: every other byte is zero, which looks like utf-16-le without its mark; "
-        "try --set data.encoding=utf-16-le"
+        "save it as UTF-8, or train with --set data.encoding=utf-16-le"
     ),
     ("x.csv", "text,label\n".encode("utf-16-be")): (
         "x.csv: every other byte is zero, which looks like utf-16-be without its mark; "
-        "try --set data.encoding=utf-16-be"
+        "save it as UTF-8, or train with --set data.encoding=utf-16-be"
     ),
     ("x.csv", b"text,label\na\0b,c\n"): (
         "x.csv line 2: a zero byte, so this is a binary file and not text; "
@@ -146,7 +150,8 @@ CASES = {
         "fetch or pack the file again"
     ),
     ("x.parquet.gz", b"PAR1"): (
-        "x.parquet.gz: Parquet inside .gz cannot be streamed; unpack it, Parquet is packed as it is"
+        "x.parquet.gz: the .gz packing is broken or cut short (Not a gzipped file (b'PA')); "
+        "fetch or pack the file again"
     ),
 }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.data.columns import SYNONYMS, find_columns, is_known_name, parse_columns
-from glassformer.data.rows import Row
+from glassformer.data.rows import Row, row_of
 from glassformer.errors import GlassformerError
 
 TEXT_AND_LABEL = ["text", "label"]
@@ -111,12 +111,13 @@ def test_one_column_where_two_are_wanted_says_what_to_pass(name):
         find_columns(named(name), TEXT_AND_LABEL, {})
     assert str(error.value) == (
         f"reviews.csv: no column for label; the only column is {name}; "
-        f"say which is which with --columns text=...,label=..."
+        f"rename them, or say which is which with --columns text=...,label=... "
+        f"(predict has no such option)"
     )
 
 
 def test_rows_without_any_column_are_refused_in_words():
-    with pytest.raises(GlassformerError, match="the only column is none; say which"):
+    with pytest.raises(GlassformerError, match="the only column is none; rename them"):
         find_columns([Row({}, "x.jsonl", 1)], TEXT_AND_LABEL, {})
 
 
@@ -139,6 +140,30 @@ def test_a_role_that_the_job_does_not_have_is_refused():
 def test_one_column_cannot_be_two_things():
     with pytest.raises(GlassformerError, match="'a' cannot be two things at once"):
         find_columns(named("a", "b"), TEXT_AND_LABEL, {"text": "a", "label": "a"})
+
+
+def test_a_column_that_is_the_group_is_named_where_one_lacks():
+    with pytest.raises(GlassformerError) as error:
+        find_columns(named("text", "label"), [*TEXT_AND_LABEL, "group"], {"group": "label"})
+    assert str(error.value).startswith(
+        "reviews.csv: no column for label; the columns are text, label, and label is the group; "
+    )
+
+
+def test_a_group_may_be_a_text_of_the_same_name_and_no_other():
+    wanted = [*TEXT_AND_LABEL, "group"]
+    found = find_columns(named("text", "label", "id"), wanted, {"group": "text"})
+    assert found == {"text": "text", "label": "label", "group": "text"}
+    found = find_columns(named("title", "label", "blurb"), wanted, {"group": "title"})
+    assert found["text"] == "blurb"
+
+
+def test_a_column_of_objects_is_never_taken_for_the_text():
+    sample = [
+        row_of({"meta": {"a": "long " * 9}, "says": f"w {n}", "label": "x"}, "x.jsonl", n)
+        for n in range(1, 4)
+    ]
+    assert find_columns(sample, TEXT_AND_LABEL, {})["text"] == "says"
 
 
 def test_looking_at_no_rows_is_a_wrong_call():

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
+from glassformer.runs.examining import doctor
 
 
 @pytest.fixture
@@ -187,3 +188,28 @@ def test_a_copy_has_every_text_at_most_once_and_only_rows_of_the_original(tmp_pa
             assert kept == [{"text": text, "label": label, "split": "test" if in_test else "train"}]
         else:
             assert not kept
+
+
+def test_two_files_side_by_side_become_two_in_a_folder(tmp_path):
+    said = [f"ein Satz {n}" for n in range(300)]
+    lines = {"t.de": [*said, ""], "t.en": [*(f"a sentence {n}" for n in range(300)), "alone"]}
+    for name, some in lines.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in some), encoding="utf-8")
+    found = doctor(*(tmp_path / name for name in lines), quiet=True)
+    for place in ("fx.de", "fx.en", "fx.txt", "fx.en.gz"):
+        with pytest.raises(GlassformerError, match="2 files cannot become one; name a folder"):
+            found.fix(tmp_path / place)
+    cleaned = found.fix(tmp_path / "clean")
+    assert cleaned.files == {str(tmp_path / "clean" / n): str(tmp_path / n) for n in lines}
+    assert cleaned.dropped == {"empty source": 1}
+    for name, some in lines.items():
+        copy = (tmp_path / "clean" / name).read_text(encoding="utf-8")
+        assert copy.splitlines() == some[:-1]
+    found.fix(tmp_path / "y.jsonl")
+    assert content(tmp_path / "y.jsonl")[3] == {"source": "ein Satz 3", "target": "a sentence 3"}
+
+
+def test_a_copy_of_lines_may_end_as_they_do(tmp_path):
+    (tmp_path / "x.de").write_text("eins\nzwei\neins\n", encoding="utf-8")
+    examined(tmp_path / "x.de").fix(tmp_path / "y.de")
+    assert (tmp_path / "y.de").read_text(encoding="utf-8") == "eins\nzwei\n"

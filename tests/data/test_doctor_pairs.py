@@ -217,4 +217,4 @@ def test_one_source_in_several_languages_has_one_target_in_each(tmp_path, pairs)
 
 def test_few_pairs_are_not_judged_by_what_is_usual(tmp_path):
     pairs = [["ja", "yes"], ["nein", "no, by no means, never in my life, not for any money at all"]]
-    assert findings(tmp_path, pairs) == {}
+    assert findings(tmp_path, pairs).keys() == {("no training", "")}

@@ -285,6 +285,38 @@ def test_too_few_rows_to_hold_some_out_is_one_line(tmp_path):
         "with --valid"
     )
     assert len(take(tmp_path, path, valid_share=0.0, test_share=0.0)[0]) == 3
+    path = table(tmp_path / "y.csv", *numbered(1))
+    assert refusal(tmp_path, path, test_share=0.0).startswith("y.csv: 1 row is too few to hold")
+
+
+def test_test_rows_that_cannot_be_used_are_not_passed_over(tmp_path):
+    path = table(tmp_path / "x.csv", *numbered(50))
+    blank = table(tmp_path / "t.csv", ("", "a"), ("", "b"))
+    assert refusal(tmp_path, path, test=(str(blank),)).endswith(
+        "no row to use of --test (2 with empty text, first t.csv row 1); check those files, or "
+        "leave them out"
+    )
+
+
+def test_rows_that_all_say_the_same_are_not_called_too_few(tmp_path):
+    rows = [("the same", f"said {n}") for n in range(200)]
+    for roles in (("text", "label"), ("source", "target")):
+        told = refusal(tmp_path, table(tmp_path / "x.csv", *rows, header=roles), roles=roles)
+        assert told == (
+            f"x.csv: 200 rows with only 1 different {roles[0]} are too few to hold some out for "
+            f"validation; give more rows, or give some with --valid"
+        )
+
+
+@pytest.mark.parametrize("column", ["source", "target"])
+def test_a_side_may_be_what_rows_are_grouped_by(tmp_path, column):
+    header = ("source", "target", "notes")
+    rows = [[f"{name} {n % 40 if name == column else n}" for name in header] for n in range(200)]
+    path = table(tmp_path / "x.csv", *rows, header=header)
+    samples, taken = take(tmp_path, path, roles=header[:2], group=column, valid_share=0.4)
+    assert taken.columns == {"source": "source", "target": "target", "group": column}
+    said = [{*some} for some in parts_of(samples, column).values()]
+    assert len(set.union(*said)) == sum(map(len, said))
 
 
 def test_one_group_that_is_held_out_whole_is_one_line(tmp_path):
@@ -309,8 +341,8 @@ def test_nothing_to_use_is_one_line_that_says_why(tmp_path):
 def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
     path = table(tmp_path / "x.csv", *[(f"only text {n}",) for n in range(90)], header=("text",))
     assert refusal(tmp_path, path) == (
-        "x.csv: no column for label; the only column is text; say which is which with --columns "
-        "text=...,label=..."
+        "x.csv: no column for label; the only column is text; rename them, or say which is which "
+        "with --columns text=...,label=... (predict has no such option)"
     )
     for roles in (("text",), ("text", "label?")):
         samples, taken = take(tmp_path, path, roles=roles)

@@ -10,7 +10,7 @@ from glassformer.data.columns import find_columns
 from glassformer.data.intake import take_in
 from glassformer.data.rows import Row
 from glassformer.data.samples import PARTS
-from glassformer.data.sources.parallel import read_parallel
+from glassformer.data.sources.parallel import has_nearly_as_many_lines, read_parallel
 from glassformer.errors import GlassformerError
 
 PAIR = ("source", "target")
@@ -239,3 +239,22 @@ def test_columns_of_pairs_are_known_by_name_or_by_their_order(names, source, tar
 def test_columns_of_pairs_leave_text_and_label_as_they_were():
     row = Row({"target": "good", "review": "a fine film", "source": "web"}, "x.csv", 1)
     assert find_columns([row], ["text", "label"], {}) == {"text": "review", "label": "target"}
+
+
+@pytest.mark.parametrize(
+    ("names", "counts", "meant"),
+    [
+        (("t.en", "short.de"), (800, 800), True),
+        (("t.en", "short.de"), (800, 799), True),
+        (("src.txt", "short.de"), (760, 800), True),
+        (("a.txt", "b.txt"), (200, 181), True),
+        (("a.txt", "b.txt"), (1000, 900), False),
+        (("a.txt", "b.txt"), (60, 50), False),
+        (("part.1", "part.2"), (800, 799), False),
+    ],
+)
+def test_files_of_nearly_as_many_lines_are_meant_as_a_pair(tmp_path, names, counts, meant):
+    paths = [tmp_path / name for name in names]
+    for path, count in zip(paths, counts, strict=True):
+        path.write_text("a line\n" * count)
+    assert has_nearly_as_many_lines(*paths, None) == meant

@@ -192,6 +192,50 @@ def test_parquet_comes_batch_by_batch_with_its_values_as_text(tmp_path):
     assert rows[600]["stars"] == "599"
 
 
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_packed_parquet_is_read_and_leaves_nothing_behind(tmp_path, monkeypatch, packing):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    parquet.write_table(pyarrow.table({"text": ["é", "b"]}), tmp_path / "x.parquet")
+    path = write(tmp_path / f"x.parquet{packing}", (tmp_path / "x.parquet").read_bytes())
+    assert values(path) == [{"text": "é"}, {"text": "b"}]
+    assert not [*(tmp_path / "tmp").iterdir()]
+
+
+def test_bytes_that_are_no_text_are_refused_where_they_are_asked_for(tmp_path):
+    table = pyarrow.table({"source": [b"a", "é".encode("cp1252")], "target": ["b", "c"]})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    first, second = read_rows(tmp_path / "x.parquet")
+    assert (first["source"], second["target"]) == ("a", "c")
+    with pytest.raises(GlassformerError) as error:
+        _ = second["source"]
+    assert str(error.value) == (
+        f"{tmp_path}/x.parquet row 2: column 'source' holds bytes that are not UTF-8; write them "
+        f"as text"
+    )
+
+
+@pytest.mark.parametrize("value", [{"a": "b"}, [["a"], "b"], [{"a": "b"}]])
+def test_objects_are_no_text(tmp_path, value):
+    content = json.dumps({"text": "a", "label": value, "stars": 3, "seen": True})
+    (row,) = read_rows(write(tmp_path / "x.jsonl", content))
+    assert (row["text"], row["stars"], row["seen"]) == ("a", "3", "true")
+    with pytest.raises(GlassformerError, match="row 1: column 'label' holds an object or"):
+        _ = row["label"]
+
+
+@pytest.mark.parametrize("name", ["poem.txt", "poem.gz"])
+def test_lines_may_end_as_on_old_macs(tmp_path, name):
+    rows = list(read_rows(write(tmp_path / name, "one\r\rtwo" + " x" * 70_000 + "\rthree\r")))
+    assert [row["text"][:5] for row in rows] == ["one", "two x", "three"]
+    assert [row.number for row in rows] == [1, 3, 4]
+
+
+def test_a_newline_far_into_the_file_makes_returns_part_of_lines(tmp_path):
+    rows = list(read_rows(write(tmp_path / "x.txt", "one\rline" + " x" * 70_000 + "\nnext")))
+    assert [row["text"][:8] for row in rows] == ["one\rline", "next"]
+
+
 @pytest.mark.parametrize("name", ["poem.txt", "poem.de", "poem", "poem.txt.xz"])
 def test_plain_text_is_a_row_a_line_numbered_as_in_an_editor(tmp_path, name):
     rows = list(read_rows(write(tmp_path / name, "one\r\n\n  \n two\rthree \nfour")))

@@ -2,7 +2,7 @@
 
 import torch
 
-from glassformer.config import AttentionConfig, ModelConfig, StackConfig
+from glassformer.config import AttentionConfig, ConvolutionConfig, ModelConfig, StackConfig
 from glassformer.core.layout import Layout
 from glassformer.models.build import build_language_model, build_transformer
 
@@ -30,9 +30,18 @@ def encoder_decoder(encoder=None, **settings):
     return bold(build_transformer(config, vocabulary=V))
 
 
-def gru_decoder():
-    gru = StackConfig(kind="gru", dim=D, depth=2, dropout=0.0)
-    return bold(build_transformer(ModelConfig(encoder=stack(), decoder=gru), vocabulary=V))
+def baseline_decoder(kind):
+    """An encoder of attention, and a decoder that keeps a state."""
+    width = ConvolutionConfig(width=3)
+    decoder = StackConfig(
+        kind=kind,
+        dim=D,
+        depth=2,
+        dropout=0.0,
+        convolution=width,
+        attention=AttentionConfig(heads=H),
+    )
+    return bold(build_transformer(ModelConfig(encoder=stack(), decoder=decoder), vocabulary=V))
 
 
 def language_model(tie=False, **settings):

@@ -8,7 +8,7 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
-from glassformer.decode import Request, decode
+from glassformer.decode import NoNumbersError, Request, decode
 from glassformer.decode.beam import Search
 from glassformer.decode.penalties import PENALTIES
 from glassformer.errors import GlassformerError
@@ -85,7 +85,8 @@ def test_a_row_stops_only_when_nothing_can_end_better(penalty, strength, monkeyp
     late = decode(scorers[1], ASK, config)
     assert early == late
     rows = [sum(rows for rows, _ in scorer.asked) for scorer in scorers]
-    assert rows[0] < rows[1] or strength > 0  # with a reward for length, the limit is what ends it
+    rewarded = penalty != "none" and strength > 0  # for length, and so the limit is what ends it
+    assert rows[0] < rows[1] or rewarded
 
 
 def test_soon_stops_sooner():
@@ -129,7 +130,7 @@ def test_rows_are_searched_as_if_alone(stopping):
         scorer = HashScorer(rows, 9, end=1.0, compact_below=share)
         together = decode(scorer, Request(end=END, limits=limits), config)
         assert together == alone
-        assert scorer.asked[-1] == ((rows, 3) if share == 0 else (scorer.asked[-1][0], 3))
+        assert (scorer.asked[-1][0] == rows) == (share == 0)
     assert all(len(h.token_scores) <= limits[row] for row, found in enumerate(alone) for h in found)
 
 
@@ -180,4 +181,27 @@ def test_a_row_that_can_say_nothing_is_named():
         with pytest.raises(GlassformerError, match=r"row 1: nothing can be said under the rules"):
             decode(
                 HashScorer(2, 5), Request(end=END, forbidden=nothing), DecodeConfig(method=method)
+            )
+
+
+class Broken(HashScorer):
+    """Every score is no number, from some token on."""
+
+    def __init__(self, rows, vocabulary, good):
+        super().__init__(rows, vocabulary, end=-9.0)
+        self.good = good
+
+    def scores(self, said):
+        return super().scores(said) if len(said) <= self.good else [torch.nan] * self.vocabulary
+
+
+@pytest.mark.parametrize("good", [0, 2])
+@pytest.mark.parametrize("method", ["greedy", "sample", "beam"])
+def test_scores_that_are_not_numbers_are_called_so(method, good):
+    for required in ((), [[(3,)]] * 2) if method == "beam" else ((),):
+        with pytest.raises(NoNumbersError, match=r"row 1: the model's scores are not numbers, its"):
+            decode(
+                Broken(2, 5, good),
+                Request(end=END, required=required),
+                DecodeConfig(method=method, max_length=6),
             )

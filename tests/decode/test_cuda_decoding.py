@@ -1,5 +1,7 @@
 """On a GPU: the step is replayed as a graph, and says what it says on a CPU."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -9,8 +11,8 @@ from small_models import (
     FIRST,
     LINEAR,
     V,
+    baseline_decoder,
     encoder_decoder,
-    gru_decoder,
     language_model,
     prompts,
     sources,
@@ -19,9 +21,14 @@ from small_models import (
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.positions import POSITIONS
 from glassformer.decode import Request, decode, noise
-from glassformer.models import capturing
-from glassformer.models.row_states import RowScorer
-from glassformer.models.stepping import BranchingScorer, continuing, translating
+from glassformer.models.baselines import BASELINE_DECODERS
+from glassformer.models.stepping import (
+    BranchingScorer,
+    StateScorer,
+    capturing,
+    continuing,
+    translating,
+)
 
 pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("without_shape_hook")]
 
@@ -64,9 +71,7 @@ def replayed_against_eager(scorer, eager, monkeypatch):
     """Walk both ways at random, changing branches at every step and dropping a row on the way."""
     captured = []
     graph = torch.cuda.CUDAGraph
-    monkeypatch.setattr(
-        capturing.torch.cuda, "CUDAGraph", lambda: captured.append(graph()) or captured[-1]
-    )
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: captured.append(graph()) or captured[-1])
     states = [one.begin(3, 8) for one in (scorer, eager)]
     tokens = scorer.first[:, None].expand(-1, 3)
     for step in range(8):
@@ -93,15 +98,59 @@ def test_a_replayed_step_is_the_step_as_it_is(name, monkeypatch):
 @torch.no_grad()
 @pytest.mark.parametrize(
     "make",
-    [gru_decoder, partial(encoder_decoder, attention=LINEAR, position="sinusoidal")],
-    ids=["gru", "linear"],
+    [
+        *(partial(baseline_decoder, kind) for kind in BASELINE_DECODERS),
+        partial(encoder_decoder, attention=LINEAR, position="sinusoidal"),
+    ],
+    ids=[*BASELINE_DECODERS, "linear"],
 )
 def test_a_replayed_step_of_states_is_the_step_as_it_is(make, monkeypatch):
     samples, layout = sources()
     scorer = translating(make().cuda(), samples.cuda(), layout.to("cuda"), first=FIRST)
     parts = (scorer.score, scorer.decoder, scorer.first)
-    eager = RowScorer(*parts, memory=scorer.memory, capture=False)
+    eager = StateScorer(*parts, memory=scorer.memory, capture=False)
     replayed_against_eager(scorer, eager, monkeypatch)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("make", [encoder_decoder, partial(baseline_decoder, "gru")])
+@pytest.mark.parametrize("config", EVERY[::2], ids=["greedy", "beam"])
+def test_graphs_in_bf16_say_what_steps_say_without_them(make, config, monkeypatch):
+    model, (samples, layout) = make().cuda(), sources()
+    answers = []
+    for captured in (True, False):
+        if not captured:
+            monkeypatch.setattr(capturing, "CapturedStep", lambda: None)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            scorer = translating(model, samples.cuda(), layout.to("cuda"), first=FIRST)
+            answers.append(decode(scorer, ASK, config))
+    assert_same(*answers)
+
+
+@torch.no_grad()
+def test_other_threads_may_use_the_gpu_during_a_capture():
+    model, (samples, layout) = encoder_decoder().cuda(), sources()
+    stop = threading.Event()
+
+    def disturb():
+        size = 1
+        while not stop.is_set():
+            torch.zeros(size << 20, device="cuda").sum().item()
+            size = size % 40 + 1
+            torch.cuda.empty_cache()
+
+    with ThreadPoolExecutor(1) as threads:
+        disturbance = threads.submit(disturb)
+        try:
+            answers = []
+            for _ in range(20):
+                scorer = translating(model, samples.cuda(), layout.to("cuda"), first=FIRST)
+                answers.append(decode(scorer, ASK, EVERY[2]))
+        finally:
+            stop.set()
+        disturbance.result()
+    for answer in answers[1:]:
+        assert_same(answer, answers[0])
 
 
 def test_noise_is_the_same_on_a_gpu():

@@ -48,7 +48,7 @@ def test_samples_follow_the_probabilities(settings):
         before = share[order].cumsum(0) - share[order]
         share[order[before >= 0.7]] = 0
         share /= share.sum()
-    for rows, best in ((draws, 1), (1, draws)):
+    for rows, best in ((draws, 1), (4, draws // 4)):
         found = sampled(Same(rows), list(range(rows)), best, 1, **settings)
         said = [END if h.reason == "end" else h.tokens[0] for row in found for h in row]
         assert len(said) == draws
@@ -108,7 +108,16 @@ def test_greedy_says_the_likeliest_and_scores_it():
             assert token == line.argmax()
             assert abs(score - line.max()) < 1e-5
             said.append(token)
-        assert found.score == pytest.approx(found.log_probability) == sum(found.token_scores)
+        assert found.log_probability == sum(found.token_scores)
+        assert found.score == pytest.approx(found.log_probability / len(found.token_scores))
+
+
+def test_samples_come_best_first_by_the_average_of_their_tokens():
+    for row in sampled(HashScorer(3, V), [3, 1, 2], best=9):
+        averages = [sum(h.token_scores) / len(h.token_scores) for h in row]
+        assert averages == sorted(averages, reverse=True)
+        assert [h.score for h in row] == pytest.approx(averages)
+        assert len({len(h.tokens) for h in row}) > 1
 
 
 @pytest.mark.parametrize(
@@ -116,8 +125,9 @@ def test_greedy_says_the_likeliest_and_scores_it():
     [
         (
             lambda: SampleConfig(temperature=0.0),
-            r"temperature must be above 0, got 0.0; .*method=greedy",
+            r"temperature must be at least 0.001, got 0.0; .*method=greedy",
         ),
+        (lambda: SampleConfig(temperature=1e-300), r"must be at least 0.001, got 1e-300"),
         (lambda: SampleConfig(top_k=-1), r"top_k must be 0 or more, got -1"),
         (lambda: SampleConfig(top_p=0.0), r"top_p must lie in \(0, 1\], got 0"),
         (lambda: SampleConfig(typical=2.0), r"typical must lie in \(0, 1\], got 2"),
@@ -132,7 +142,16 @@ def test_greedy_says_the_likeliest_and_scores_it():
         (lambda: DecodeConfig(max_length=0), r"decode.max_length must be at least 1, got 0"),
         (lambda: BeamConfig(width=4, groups=3), r"width 4 does not fall into 3 equal groups"),
         (lambda: BeamConfig(width=0), r"decode.beam.width must be at least 1, got 0"),
+        (lambda: BeamConfig(width=1001), r"decode.beam.width must be at most 1,000, got 1001"),
+        (lambda: BeamConfig(strength=-1e30), r"strength must lie in \[-5, 5\], got -1e\+30; 1 is"),
         (lambda: BeamConfig(diversity=-0.5), r"diversity must be 0 or more, got -0.5"),
+        (lambda: BeamConfig(diversity=1e300), r"diversity must be at most 1,000, got 1e\+300"),
+        (lambda: DecodeConfig(repetition=1e300), r"repetition must be at most 1,000, got"),
+        (lambda: DecodeConfig(alternatives=1001), r"alternatives must be at most 1,000, got 1001"),
+        (
+            lambda: DecodeConfig(method="sample", best=1001),
+            r"decode.best must be at most 1,000, got 1001",
+        ),
         (lambda: BeamConfig(penalty="gmnt"), r"unknown decode.beam.penalty 'gmnt'; did you mean"),
         (lambda: BeamConfig(stopping="late"), r"unknown decode.beam.stopping 'late'"),
     ],

@@ -11,9 +11,9 @@ from small_models import (
     LENGTHS,
     LINEAR,
     V,
+    baseline_decoder,
     continued,
     encoder_decoder,
-    gru_decoder,
     language_model,
     prompts,
     sources,
@@ -27,8 +27,8 @@ from glassformer.core.positions import POSITIONS
 from glassformer.decode import Scorer, State
 from glassformer.decode.scorer import log_probabilities
 from glassformer.errors import GlassformerError
-from glassformer.models.row_states import RowScorer
-from glassformer.models.stepping import BranchingScorer, continuing, translating
+from glassformer.models.baselines import BASELINE_DECODERS
+from glassformer.models.stepping import BranchingScorer, StateScorer, continuing, translating
 
 W, STEPS = 3, 6
 
@@ -69,8 +69,8 @@ def walked(scorer, expected, branches=W):
 def fixed(scorer):
     """The same scorer in the room of fixed shapes that a graph is captured in."""
     read = {"memory": scorer.memory, "prompt": scorer.prompt, "capture": True}
-    if isinstance(scorer, RowScorer):
-        return RowScorer(scorer.score, scorer.decoder, scorer.first, **read)
+    if isinstance(scorer, StateScorer):
+        return StateScorer(scorer.score, scorer.decoder, scorer.first, **read)
     return BranchingScorer(scorer.decoder, scorer.tokens, scorer.unembed, scorer.first, **read)
 
 
@@ -126,14 +126,15 @@ def test_a_language_model_of_linear_attention_scores_as_without_a_cache(room):
 
 @torch.no_grad()
 @each_room
-def test_a_gru_decoder_scores_as_without_a_cache(room):
-    model, source = gru_decoder(), sources()
+@pytest.mark.parametrize("kind", BASELINE_DECODERS)
+def test_a_decoder_with_a_state_scores_as_without_a_cache(kind, room):
+    model, source = baseline_decoder(kind), sources()
     walked(room(translating(model, *source, first=FIRST)), partial(translated, model, source))
 
 
 @torch.no_grad()
 def test_a_fixed_state_stays_where_it_is_until_a_row_leaves():
-    scorer = fixed(translating(gru_decoder(), *sources(), first=FIRST))
+    scorer = fixed(translating(baseline_decoder("gru"), *sources(), first=FIRST))
     _, state = scorer.step(scorer.first[:, None].expand(-1, W), scorer.begin(W, STEPS))
     address = state.caches[0].state.data_ptr()
     tokens = torch.randint(V, (len(scorer.first), W))

@@ -9,10 +9,13 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
-from glassformer.decode import Request, before_stop, decode
+from glassformer.decode import Request, all_said, before_stop, decode
+from glassformer.decode.required import ranks
+from glassformer.decode.stopping import Stops
 from glassformer.errors import GlassformerError
 
 ROWS, V, LENGTH = 5, 7, 12
+STOPS = ("c", "de")
 EVERY = [
     DecodeConfig(max_length=LENGTH),
     DecodeConfig(method="sample", best=3, max_length=LENGTH),
@@ -84,6 +87,51 @@ def test_required_words_are_always_said(seed):
         assert all(contains(h.tokens, word) for h in found for word in row)
 
 
+def test_a_row_may_begin_with_another_spelling_of_its_word():
+    """A spelling for the beginning counts there and nowhere else, and is looked for there."""
+    draw, many, opened = random.Random(1), 41, 0
+    config = DecodeConfig(method="beam", max_length=7, beam=BeamConfig(width=3))
+    for _ in range(6):
+        words, openings = (
+            [[tuple(draw.sample(range(1, many), length))] for _ in range(ROWS)] for length in (3, 2)
+        )
+        request = Request(end=END, required=words, openings=openings)
+        for row, [found] in enumerate(decode(HashScorer(ROWS, many), request, config)):
+            [word], [opening] = words[row], openings[row]
+            begins = found.tokens[:2] == opening
+            assert begins or contains(found.tokens, word)
+            assert all_said(found.tokens, [word], [opening]) is not None
+            opened += begins and not contains(found.tokens, word)
+    assert opened > 5  # of 30: few of these tokens are likely by themselves
+
+
+@pytest.mark.parametrize("limit", [2, 9])
+def test_no_token_that_makes_another_word_of_it_follows_a_required_one(limit):
+    """Not when it is first said, unless the prefix or the room leaves nothing else."""
+    words = [[(3, 5)]] * ROWS
+    config = DecodeConfig(method="beam", best=3, max_length=limit, beam=BeamConfig(width=6))
+    asked = Request(end=END, required=words, continuing=(1, 2, 6))
+    for row in answers(config, asked, end=-3.0):
+        for h in row:
+            [at] = [n for n in range(limit) if h.tokens[n : n + 2] == (3, 5)][:1]
+            assert h.tokens[at + 2 : at + 3] not in [(1,), (2,), (6,)]
+    bound = replace(asked, prefix=[(3, 5, 6)] * ROWS)
+    if limit > 2:
+        assert all(h.tokens[:3] == (3, 5, 6) for row in answers(config, bound) for h in row)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_count_the_better_ones_of_the_same_bank(seed):
+    draw = torch.Generator().manual_seed(seed)
+    worth = torch.randint(-4, 4, (3, 29), generator=draw).float()
+    worth[worth == 3] = -torch.inf
+    bank = torch.randint(0, 3, (3, 29), generator=draw)
+    place = torch.arange(29)
+    better = worth[:, None] > worth[..., None]
+    better |= (worth[:, None] == worth[..., None]) & (place < place[:, None])
+    assert torch.equal(ranks(worth, bank), (better & (bank[:, None] == bank[..., None])).sum(-1))
+
+
 def test_required_words_find_a_better_place_in_a_wider_beam():
     """The banks let ways with and without the word live on side by side."""
     words = [[(3, 5)]] * ROWS
@@ -125,9 +173,43 @@ def test_writing_stops_at_a_text_whichever_tokens_it_falls_into(config):
             assert all(end == len(h.tokens) for end in ends)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("config", EVERY[2:], ids=["beam", "diverse beam"])
+def test_writing_stops_at_a_text_only_behind_all_required_words(config, seed):
+    draw = random.Random(seed)
+    words = [
+        [[draw.randrange(1, V) for _ in range(2)] for _ in range(draw.randrange(3))]
+        for _ in range(ROWS)
+    ]
+    request = Request(end=END, required=words, text=text_of)
+    found = answers(replace(config, stop=STOPS), request, end=-5.0)
+    assert "stop" in {h.reason for row in found for h in row}
+    for row, needed in zip(found, words, strict=True):
+        for h in row:
+            rest = text_of(h.tokens[all_said(h.tokens, needed) :])
+            assert (h.reason == "stop") == rest.endswith(STOPS)
+            assert not any(stop in rest[:-1] for stop in STOPS)
+
+
+def test_a_required_word_stands_before_the_stop_and_not_in_it():
+    stops = Stops(["bc"], text_of)
+    assert stops.found([1, 2], [])
+    assert not stops.found([1, 2], [[1]])
+    assert not stops.found([1, 2], [[2]])
+    assert not stops.found([1, 2, 1, 3], [[1]])
+    assert stops.found([1, 2, 1, 2], [[1]])
+    assert not stops.found([1, 2], [[5]])
+    assert stops.found([6, 1, 2], [[5]], [[6]])
+    assert not stops.found([1, 2, 6], [[5]], [[6]])
+    spaced = Stops([" b"], lambda tokens: " ".join(text_of(tokens)))
+    assert spaced.found([0, 1], [[0]])
+
+
 def test_a_text_is_cut_at_the_first_stop():
     assert before_stop("a b\n\nc", ["\n\n", "c"]) == "a b"
     assert before_stop("a b", ["x"]) == "a b"
+    assert before_stop("a b a c", ["b", "a"], 1) == "a "
+    assert before_stop("a b a c", ["b", "a"], 3) == "a b "
 
 
 @each_method
@@ -175,6 +257,11 @@ def test_what_is_asked_of_a_row_stays_with_it_when_others_leave(config):
             Request(end=END, required=[[(1, 2, 3)], [(4,)] * 9]),
             DecodeConfig(method="beam", max_length=7),
             r"row 2: its prefix and required words have 9 tokens, but it may have 7; raise",
+        ),
+        (
+            Request(end=END, prefix=[(1, 2, 3)] * 2, limits=[3, 2]),
+            DecodeConfig(max_length=7),
+            r"row 2: its prefix and required words have 3 tokens, but it may have 2; ask for fewer",
         ),
         (
             Request(end=END, required=[[(1,)], []]),

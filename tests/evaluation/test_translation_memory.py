@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from glassformer.evaluation import translation_memory
 from glassformer.evaluation.translation_memory import TranslationMemory
 
 pytest.importorskip("sklearn")
@@ -32,6 +33,14 @@ def test_a_text_that_is_like_none_gets_some_answer_and_no_text_gets_none():
     memory = TranslationMemory.of(["abc", "abd"], ["x", "y"])
     assert memory(["", "zzz"]) == ["x", "x"]
     assert memory([]) == []
+
+
+def test_of_a_very_long_text_the_beginning_is_compared_and_remembered(monkeypatch):
+    monkeypatch.setattr(translation_memory, "LONGEST", 30)
+    alike = "two dogs play in the snow, and "
+    memory = TranslationMemory.of([alike + "a cat", alike + "a tree " * 9], ["x", "y" * 99])
+    assert memory([alike + "a tree " * 9]) == ["x"]  # both begin alike
+    assert TranslationMemory.of(["a tree"], ["y" * 99])(["a tree " * 99]) == ["y" * 30]
 
 
 def test_many_texts_are_looked_up_in_pieces():

@@ -14,13 +14,14 @@ from glassformer.explaining.alignment import (
     Alignment,
     align,
     alignment_of,
+    as_typed,
     looks_across,
     merged,
     word_table,
 )
 from glassformer.models.build import build_transformer
 from glassformer.runs.run import Run
-from glassformer.tasks.pair_tokens import PairTokens
+from glassformer.tasks.translate.tokens import PairTokens
 from glassformer.tasks.wish import Wish
 
 V, SOURCE, TOLD = 13, (5, 7, 4, 11, 3), (2, 9, 6)
@@ -81,6 +82,16 @@ def test_the_model_itself_is_left_alone(run):
     assert run.predict("red old cat") == before
 
 
+def test_words_stand_as_they_were_typed_not_as_they_are_read(run, monkeypatch):
+    monkeypatch.setattr(run.job.pair.source, "lowercase", True)
+    assert align(run, "RED old Cat").source == ("RED", "old", "Cat")
+
+
+def test_words_that_cannot_be_found_as_typed_stay_as_they_are_read():
+    assert as_typed(["ﬁ", "?", "b"], "A ? B", "a x b") == ("ﬁ", "?", "B")
+    assert as_typed(["i", "x"], "İ X", "i\u0307 x") == ("i", "x")  # one character became two
+
+
 @pytest.mark.parametrize("text", ["", "  "])
 def test_nothing_is_aligned_with_nothing(run, text):
     found = align(run, text)
@@ -98,7 +109,7 @@ def test_every_layer_and_head_shares_one_look_among_the_source():
     assert looks.sum(-1) == pytest.approx(np.ones((3, heads, len(TOLD))), abs=1e-5)
 
 
-@pytest.mark.parametrize("decoder", ["attention", "gru"])
+@pytest.mark.parametrize("decoder", ["attention", "gru", "lstm", "tcn"])
 def test_what_is_said_later_changes_no_look(decoder):
     model = small_model(decoder)
     first = looks_across(model, SOURCE, TOLD)

@@ -56,6 +56,14 @@ def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate,
     assert (found.rate, found.warmup) == (pytest.approx(rate), warmup)
 
 
+def test_settings_of_a_search_that_is_not_made_are_refused():
+    top = "task.decode.sample.top_p=0.9"
+    with pytest.raises(GlassformerError, match=r"^task\.decode\.sample\.top_p does nothing with"):
+        settled(job="translate", settings=(top,))
+    sampled = settled(job="translate", settings=(top, "task.decode.method=sample"))
+    assert sampled.task.decode.sample.top_p == 0.9
+
+
 @pytest.mark.parametrize(
     ("asked", "steps", "epochs", "time"),
     [
@@ -157,7 +165,7 @@ def test_two_ways_to_say_how_long_are_refused_in_python_too():
 def test_the_command_says_the_same_when_it_is_typed(monkeypatch):
     """So the command in a report makes the same run again."""
     typed = []
-    monkeypatch.setattr(verbs, "train_as", lambda asked, display: typed.append(asked))
+    monkeypatch.setattr(verbs, "train_as", lambda asked, display, **_: typed.append(asked))
     monkeypatch.setattr("glassformer.cli.results.show_run", lambda run, as_json: None)
     everything = Asked(
         job="classify",

@@ -1,7 +1,9 @@
 """What a person sees: a bar in a terminal, lines in a log, nothing when it is to be quiet."""
 
 import io
+import os
 import re
+import sys
 
 import pytest
 from rich.console import Console
@@ -101,3 +103,13 @@ def test_a_sentence_is_one_line_whatever_it_holds(paper):
 )
 def test_durations_are_said_as_people_say_them(seconds, said):
     assert clock(seconds) == said
+
+
+def test_what_is_shown_goes_on_when_nobody_reads(monkeypatch):
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr(sys, "stderr", pipe)
+        shown = Display()
+        assert list(shown.follow(iter(EVENTS), 11, "classify")) == EVENTS
+        print("and so do others", file=sys.stderr, flush=True)

@@ -11,11 +11,15 @@ from quick import quickly
 from small_runs import write_reviews
 
 from glassformer.cli import main
+from glassformer.config.values import read_values
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
+from glassformer.evaluation.report import Report
+from glassformer.files import write_text
+from glassformer.runs import recipes
 from glassformer.runs.display import Display
 from glassformer.runs.folder import read_json
-from glassformer.runs.folds import column_of, fold_of, write_table
+from glassformer.runs.folds import column_of, fold_of, rows_with_folds
 from glassformer.runs.recipes import RECIPES, follow_folds, read_recipe
 
 ROWS, FOLDS = 131, 3
@@ -67,8 +71,8 @@ def followed(recipe, tmp_path_factory):
     return follow_folds(recipe, Display(quiet=True), run=tmp_path_factory.mktemp("runs") / "out")
 
 
-def table_of(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def table_of(data, group=None):
+    return [json.loads(line) for line in rows_with_folds(str(data), group, FOLDS).splitlines()]
 
 
 def test_folds_share_the_rows_about_evenly():
@@ -79,8 +83,7 @@ def test_folds_share_the_rows_about_evenly():
 
 def test_every_row_is_tested_in_one_fold_and_learned_in_the_others(tmp_path):
     data = write_reviews(tmp_path / "reviews.csv", count=ROWS)
-    write_table(str(data), None, FOLDS, tmp_path / "rows.jsonl")
-    rows = table_of(tmp_path / "rows.jsonl")
+    rows = table_of(data)
     assert len(rows) == ROWS
     for row in rows:
         said = [row[column_of(fold)] for fold in range(1, FOLDS + 1)]
@@ -91,13 +94,11 @@ def test_what_belongs_together_falls_into_one_fold(tmp_path):
     lines = [f"text {n} of it,{'ab'[n % 2]},film {n % 7}" for n in range(53)]
     lines += [f"TEXT  {n} of it,a,film 9" for n in range(3)]
     (tmp_path / "films.csv").write_text("text,label,film\n" + "\n".join(lines))
-    write_table(str(tmp_path / "films.csv"), "film", FOLDS, tmp_path / "grouped.jsonl")
     folds = collections.defaultdict(set)
-    for row in table_of(tmp_path / "grouped.jsonl"):
+    for row in table_of(tmp_path / "films.csv", "film"):
         folds[row["group"]].add(row["fold-1"] + row["fold-2"])
     assert all(len(found) == 1 for found in folds.values())
-    write_table(str(tmp_path / "films.csv"), None, FOLDS, tmp_path / "alone.jsonl")
-    rows = table_of(tmp_path / "alone.jsonl")
+    rows = table_of(tmp_path / "films.csv")
     for n in range(3):
         assert [rows[n][column_of(f)] for f in (1, 2)] == [
             rows[53 + n][column_of(f)] for f in (1, 2)
@@ -109,7 +110,7 @@ def test_data_with_a_split_of_their_own_are_refused(tmp_path):
     with pytest.raises(
         GlassformerError, match=r"split\.csv row 1: has a split of its own, 'train'"
     ):
-        write_table(str(tmp_path / "split.csv"), None, FOLDS, tmp_path / "rows.jsonl")
+        table_of(tmp_path / "split.csv")
 
 
 def test_all_rows_are_scored_together_by_models_that_never_saw_them(followed):
@@ -142,6 +143,43 @@ def test_a_stopped_recipe_goes_on_with_the_folds_that_are_missing(recipe, follow
         follow_folds(recipe, Display(quiet=True), run=tmp_path / "out", seed=5)
 
 
+def test_a_fold_that_stopped_between_two_stages_goes_on(recipe, tmp_path):
+    [last] = recipe.stages
+    first = replace(last, job="pretrain", values=last.values)
+    staged = replace(recipe, stages=(first, replace(last, values={})), folds=2)
+    out, quiet = tmp_path / "out", Display(quiet=True)
+    follow_folds(staged, quiet, run=out)
+    shutil.rmtree(out / "fold-1-stage-1")  # needed no more
+    shutil.rmtree(out / "fold-2")
+    for name in ("report.json", "model.safetensors"):
+        (out / "fold-2-stage-1" / name).unlink()
+    follow_folds(staged, quiet, run=out)
+    assert not (out / "fold-1-stage-1").exists()
+    assert (out / "fold-2-stage-1" / "model.safetensors").exists()
+    origin = read_values(out / "fold-2" / "config.toml")["origin"]
+    assert origin == str(out / "fold-2-stage-1")
+
+
+def test_a_recipe_that_stopped_before_its_rows_were_written_goes_on(recipe, tmp_path, monkeypatch):
+    out, quiet = tmp_path / "out", Display(quiet=True)
+
+    def killed(text, path):
+        if path.name == recipes.FOLD_TABLE:
+            raise KeyboardInterrupt
+        write_text(text, path)
+
+    monkeypatch.setattr(recipes, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        follow_folds(recipe, quiet, run=out)
+    assert [path.name for path in out.iterdir()] == [recipes.FOLLOWED]
+    monkeypatch.setattr(recipes, "write_text", write_text)
+    trained = []
+    monkeypatch.setattr(recipes, "_train", lambda *words: trained.append(words[2].name))
+    monkeypatch.setattr(recipes, "pool", lambda *_: Report(title="none"))
+    follow_folds(recipe, quiet, run=out)
+    assert trained == ["fold-1", "fold-2", "fold-3"]
+
+
 def test_folds_of_a_recipe_that_was_changed_meanwhile_are_not_mixed(recipe, followed):
     changed = replace(recipe, stages=(replace(recipe.stages[0], steps=99), *recipe.stages[1:]))
     for other in (changed, replace(recipe, folds=7)):
@@ -163,9 +201,10 @@ def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(
     out = str(followed[0])
     assert main(["reproduce", "folded", "--run", out, "--quiet"]) == 0
     printed = capsys.readouterr().out
-    assert "agrees with the 0.5000 [0.0000, 1.0000] measured at 0000000" in printed
+    assert "agrees with the 0.500 [0.000, 1.000] measured at 0000000" in printed
     assert re.search(r"n-grams, chosen in each fold +│ 1\.000", printed)
     assert main(["reproduce", "folded", "--run", out, "--quiet", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
+    assert (values["claimed"]["value"], values["agrees"]) == (0.5, True)
     assert values["facts"]["folds"] == FOLDS
     assert values["scores"]["n-grams, chosen in each fold"]["accuracy"]["value"] == 1

@@ -5,6 +5,8 @@ from quick import quickly
 from small_runs import learn, write_reviews
 
 from glassformer.data.samples import Samples
+from glassformer.errors import GlassformerError
+from glassformer.runs import creating
 from glassformer.runs.foresight.timing import SHARES
 from glassformer.runs.reports import curve
 from glassformer.runs.reports.curve import Curve, shares_of
@@ -55,6 +57,24 @@ def test_too_few_rows_give_no_curve_and_say_so(tmp_path, capsys):
     run = learn(data, tmp_path / "run", valid=held, test=held, curve=True, quiet=False)
     assert "no learning curve: there are too few rows to leave some out" in capsys.readouterr().err
     assert not [note for note in run.report["notes"] if "twice" in note]
+
+
+NOTHING_TO_CHOOSE_BY = ("data.valid_share=0", "data.test_share=0.2")
+
+
+def test_a_curve_without_rows_to_score_on_is_refused_before_anything_is_learned(tmp_path):
+    data = write_reviews(tmp_path / "x.csv")
+    with pytest.raises(GlassformerError, match="--curve has no validation rows to score on; give"):
+        learn(data, tmp_path / "run", *NOTHING_TO_CHOOSE_BY, curve=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_was_begun_so_ends_without_a_curve(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(creating, "refuse_curve", lambda *_: None)
+    data = write_reviews(tmp_path / "x.csv")
+    run = learn(data, tmp_path / "run", *NOTHING_TO_CHOOSE_BY, curve=True, quiet=False)
+    assert "no learning curve: no rows are held out to choose by" in capsys.readouterr().err
+    assert run.report["scores"]
 
 
 def test_what_more_rows_would_give_is_a_power_law_and_never_worse():

@@ -13,7 +13,7 @@ from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import teaching, verbs
 from glassformer.runs.display import Display
-from glassformer.runs.limits import held
+from glassformer.runs.holding import held
 from glassformer.training.state import State
 
 

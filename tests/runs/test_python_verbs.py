@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from functools import partial
 
 import pytest
 from quick import quickly
@@ -11,8 +12,10 @@ from small_runs import learn, same, weights, write_reviews
 import glassformer
 from glassformer import GlassformerError, Run
 from glassformer.runs import verbs
-from glassformer.runs.run import Evaluation
+from glassformer.runs.evaluation import Evaluation
+from glassformer.runs.listing import found_in
 from glassformer.tasks.job import Prediction
+from glassformer.training.machine import choose_machine
 
 TEXTS = ["a great dull film", "the people said", "a warm town"]
 
@@ -132,10 +135,37 @@ def test_one_text_gives_one_prediction_and_several_a_list(run):
     assert run.predict([]) == []
 
 
-@pytest.mark.parametrize("inputs", [[1], [None], [b"x"], ["fine", 2.5]])
+@pytest.mark.parametrize(
+    "inputs", [[1], [None], [b"x"], ["fine", 2.5], None, 3, {"text": "a great film"}]
+)
 def test_what_is_no_text_is_refused_in_words(run, inputs, without_shape_hook):
-    with pytest.raises(ValueError, match="predict takes a text or a list of texts, got"):
+    with pytest.raises(GlassformerError, match="predict takes a text or a list of texts, got"):
         run.predict(inputs)
+
+
+def test_what_is_no_wish_or_no_path_is_refused_in_words(run, home, without_shape_hook):
+    with pytest.raises(GlassformerError, match=r"a wish is made by glassformer\.Wish"):
+        run.predict("a film", {"alternatives": 2})
+    for wrong in (glassformer.load, glassformer.resume):
+        with pytest.raises(GlassformerError, match="a run is given by its path, got None"):
+            wrong(None)
+    with pytest.raises(GlassformerError, match="a run is given by its path, got 3"):
+        run.evaluate(home / "test.csv", against=3)
+    with pytest.raises(GlassformerError, match="run is given by its path, got 3"):
+        glassformer.train("classify", home / "test.csv", run=3)
+
+
+def test_columns_are_named_alike_in_training_and_in_evaluation(run, tmp_path, without_shape_hook):
+    data, rows = tmp_path / "other.csv", [("a great film", "good"), ("a dull film", "bad")]
+    lines = [f"{number},{text},{label}" for number, (text, label) in enumerate(rows * 9)]
+    data.write_text("\n".join(["text,a,label", *lines]), encoding="utf-8")
+    by_words, by_values = (
+        run.evaluate(data, columns=named).as_values() for named in ("text=a", {"text": "a"})
+    )
+    assert by_words == by_values != run.evaluate(data).as_values()
+    for verb in (run.evaluate, partial(glassformer.train, "classify")):
+        with pytest.raises(GlassformerError, match="columns tells which column plays which role"):
+            verb(data, columns=["text"])
 
 
 def test_another_run_may_be_given_by_its_path(run, home):
@@ -197,6 +227,38 @@ def test_in_a_notebook_a_run_is_a_table_beside_the_baseline(run):
     assert "<th>accuracy</th>" in page
     assert "<td>this model</td>" in page
     assert "n-grams" in page
+
+
+def test_scores_are_written_as_on_pages_and_may_be_no_numbers(home, tmp_path):
+    shutil.copytree(home / "run", tmp_path / "run")
+    report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
+    nothing = {"value": None, "low": None, "high": None}
+    bleu = {"value": 31.234, "low": 30.0, "high": 32.0}
+    for scores, said, cell in [
+        ({"bleu": bleu}, "bleu 31.2", "31.2 <small>[30.0, 32.0]</small>"),
+        ({"loss": nothing}, "loss –", "– <small>[–, –]</small>"),
+    ]:
+        report["scores"] = {"this model": scores}
+        (tmp_path / "run" / "report.json").write_text(json.dumps(report), encoding="utf-8")
+        run = glassformer.load(tmp_path / "run")
+        assert repr(run).endswith(f": {said})")
+        assert cell in run._repr_html_()
+        [listed] = found_in(tmp_path)
+        assert listed.score == said
+
+
+def test_a_run_stays_on_the_device_that_was_asked_for(home, tmp_path, monkeypatch):
+    devices = []
+
+    def noted(config):
+        devices.append(config.device)
+        return choose_machine(config)
+
+    monkeypatch.setattr("glassformer.runs.run.choose_machine", noted)
+    with quickly():
+        learn(home / "reviews.csv", tmp_path / "run", device="cpu")
+    glassformer.load(home / "run", device="cpu").evaluate(home / "test.csv", against=home / "run")
+    assert devices == ["cpu", "cpu", "cpu"]
 
 
 def test_nothing_in_a_run_can_become_part_of_a_page(home, tmp_path):

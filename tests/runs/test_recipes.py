@@ -1,17 +1,23 @@
 """Recipes: each can be followed, and the README shows what they claim."""
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from glassformer.cli import main
 from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError
+from glassformer.metrics.classification import classification_scores, multi_label_scores
 from glassformer.runs import recipes
 from glassformer.runs.asked import Asked
 from glassformer.runs.display import Display
 from glassformer.runs.recipes import RECIPES, follow, read_recipe
+from glassformer.tasks import JOBS
+from glassformer.tasks.translate.answers import MEASURES, Translations
 
 ROOT = Path(__file__).parents[2]
 TINY = """
@@ -94,7 +100,35 @@ def test_a_later_stage_begins_with_what_the_one_before_learned(tiny, tmp_path):
 
 def test_reproduce_says_whether_the_score_agrees(tiny, tmp_path, capsys):
     assert main(["reproduce", "tiny", "--run", str(tmp_path / "out"), "--quiet"]) == 0
-    assert "agrees with the 0.5000 [0.0000, 1.0000] measured at 0000000" in capsys.readouterr().out
+    assert "agrees with the 0.500 [0.000, 1.000] measured at 0000000" in capsys.readouterr().out
+
+
+def test_a_result_that_differs_from_the_claim_ends_with_1(tiny, tmp_path, capsys, monkeypatch):
+    text = tiny.read_text()
+    run = follow(read_recipe("tiny"), Display(quiet=True), run=tmp_path / "out")
+    monkeypatch.setattr(recipes, "follow", lambda *_, **__: run)
+    tiny.write_text(re.sub(r"(value|low|high) = \S+", r"\1 = 2.0", text))
+    assert main(["reproduce", "tiny", "--quiet"]) == 1
+    out, err = capsys.readouterr()
+    assert "differs from the 2.000 [2.000, 2.000]" in out
+    assert "Use it: " in out
+    assert err == ""
+    assert main(["reproduce", "tiny", "--json"]) == 1
+    values = json.loads(capsys.readouterr().out)
+    assert values["claimed"]["score"] == "accuracy"
+    assert values["agrees"] is False
+    tiny.write_text(text[: text.index("[result]")])
+    assert main(["reproduce", "tiny", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["claimed"], values["agrees"]) == (None, None)
+
+
+def test_a_score_that_is_no_number_differs_from_any_claim(tiny):
+    claim = replace(read_recipe("tiny").result, score="bleu", value=31.234, low=30.0, high=32.0)
+    nothing = {"value": None, "low": None, "high": None}
+    assert not claim.agrees(nothing)
+    assert claim.verdict(nothing).startswith("bleu – differs from the 31.2 [30.0, 32.0]")
+    assert claim.verdict({"value": 32.5, "low": 31.9, "high": 33.1}).startswith("bleu 32.5 agrees")
 
 
 def test_a_recipe_of_ones_own_is_named_by_its_file(tiny, tmp_path):
@@ -108,6 +142,7 @@ def test_a_recipe_of_ones_own_is_named_by_its_file(tiny, tmp_path):
         read_recipe(str(tmp_path / "none.toml"))
 
 
+RESULT = TINY[TINY.index("[result]") :]
 STAGE = "what = 'x'\n[[stage]]\njob = 'classify'\ndata = ['a.csv']\n"
 
 
@@ -124,6 +159,11 @@ STAGE = "what = 'x'\n[[stage]]\njob = 'classify'\ndata = ['a.csv']\n"
         ("folds = 3\n" + STAGE.replace("['a.csv']", "['a.csv', 'b.csv']"), "folds are for class"),
         (STAGE + "colour = 'red'", "unknown setting 'stage.colour'"),
         (STAGE + "[result]\nscore = 'accuracy'", "missing"),
+        (STAGE + RESULT.replace("accuracy", "acuracy"), "result.score: unknown score 'acuracy'; d"),
+        (STAGE + RESULT.replace("accuracy", "bleu"), "result.score: unknown score 'bleu'; the ch"),
+        (STAGE + RESULT.replace("high = 1.0", "high = 0.1"), "result.value must lie between"),
+        (STAGE + RESULT.replace("low = 0.0", "low = 0.9"), "result.value must lie between"),
+        (STAGE + RESULT.replace("= 0.1", "= -1"), "result.minutes must be 0 or more, got -1"),
     ],
 )
 def test_a_recipe_that_cannot_be_followed_is_refused_when_it_is_read(text, complaint, tmp_path):
@@ -140,12 +180,27 @@ def test_a_folder_that_is_taken_is_refused_before_the_first_stage(tiny, tmp_path
     with pytest.raises(GlassformerError, match=r"out: already exists"):
         follow(read_recipe("tiny"), Display(quiet=True), run=tmp_path / "out")
     assert not (tmp_path / "out-stage-1").exists()
+    (tmp_path / "new-stage-1").mkdir()
+    (tmp_path / "new-stage-1" / "mine.txt").write_text("keep")
+    with pytest.raises(GlassformerError, match=r"new-stage-1: already exists"):
+        follow(read_recipe("tiny"), Display(quiet=True), run=tmp_path / "new")
 
 
 def test_a_claim_about_a_score_that_is_not_there_is_said(tiny, tmp_path, capsys):
-    tiny.write_text(tiny.read_text().replace('"accuracy"', '"acuracy"'))
+    tiny.write_text(tiny.read_text().replace('"accuracy"', '"micro_f1"'))  # of several labels
     assert main(["reproduce", str(tiny), "--run", str(tmp_path / "out"), "--quiet"]) == 1
-    assert "result.unknown score 'acuracy'; did you mean 'accuracy'" in capsys.readouterr().err
+    assert "result.score: unknown score 'micro_f1'; did you mean" in capsys.readouterr().err
+
+
+def test_the_scores_that_can_be_claimed_are_those_of_the_jobs():
+    labels, said = np.array([0, 1]), np.eye(2)
+    several = multi_label_scores(np.eye(2, dtype=int), said)
+    assert {*recipes.SCORES["classify"]} == {*classification_scores(labels, said), *several}
+    texts = [["two dogs play"]] * 2
+    for measure in MEASURES:
+        found = Translations(["two dogs"] * 2, texts, measure, np.ones(2), np.ones(2)).scores()
+        assert {*found} <= {*recipes.SCORES["translate"]}
+    assert recipes.SCORES.keys() == JOBS.keys()
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():

@@ -1,14 +1,25 @@
 """A time budget becomes steps: what is left after reading, validating, comparing and a reserve."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+import torch
 from quick import quickly
 from small_runs import learn, write_reviews
 
+from glassformer.config import DataConfig, MachineConfig, TrainConfig
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight import timing
-from glassformer.runs.foresight.timing import Clock, step_seconds, steps_in, validation_seconds
+from glassformer.runs.foresight.timing import (
+    Clock,
+    report_seconds,
+    step_seconds,
+    steps_in,
+    validation_seconds,
+)
 from glassformer.tasks.job import Job
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
@@ -30,6 +41,7 @@ def paced(monkeypatch):
     """A step takes a tenth of a second and a validation one second; no time passes otherwise."""
     monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 0.1)
     monkeypatch.setattr(timing, "validation_seconds", lambda job, plan: 1.0)
+    monkeypatch.setattr(timing, "report_seconds", lambda job, plan: 1.0)
     monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
 
 
@@ -38,12 +50,22 @@ def paced(monkeypatch):
     [
         (100.0, 0.0, 1.0, 830),  # 5 are spared, 12 are for validations
         (100.0, 8.0, 1.0, 750),
-        (100.0, 0.0, 2.0, 355),  # everything twice
+        (100.0, 0.0, 2.0, 360),  # everything twice but the report
         (12.75, 0.0, 1.0, 1),
     ],
 )
 def test_the_time_left_is_filled_with_steps(seconds, reserve, times, steps, settled, paced):
     assert steps_in(*settled, Clock(seconds, reserve), times) == steps
+
+
+def test_a_clock_may_have_begun_before(monkeypatch):
+    monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
+    assert Clock(100.0, began=990.0).left == Clock(100.0).left - 10.0
+
+
+def test_only_jobs_that_calibrate_take_time_for_it(settled, paced, monkeypatch):
+    monkeypatch.setattr(type(settled[1]), "calibrates", False)
+    assert steps_in(*settled, Clock(100.0)) == 840
 
 
 def test_validations_that_a_person_asks_for_are_counted(settled, paced, tmp_path):
@@ -67,6 +89,69 @@ def test_steps_and_validations_are_measured(settled):
     plan = Plan(config.train, config.data, machine, config.seed)
     assert 0 < step_seconds(job, plan) < 1
     assert 0 < validation_seconds(job, plan) < 1
+
+
+class Asked:
+    """A job that notes the rows it is asked about; a row takes a tenth of a second by each token.
+
+    Its rehearsed twin alone may be asked.
+    """
+
+    padded, calibrates = False, False
+
+    def __init__(self, monkeypatch, parts):
+        self.now, self.parts, self.asked = 0.0, parts, {"score": [], "answers": []}
+        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
+
+    def lengths(self, part):
+        return np.array(self.parts.get(part, []), dtype=int)
+
+    def batch(self, part, rows, epoch):
+        self.taken = self.lengths(part)[rows].tolist()
+        return self
+
+    def to(self, device):
+        return self
+
+    def rehearsed(self):
+        return SimpleNamespace(score=self.asking("score"), answers=self.asking("answers"))
+
+    def asking(self, how):
+        def ask(model, batches):
+            for _ in batches:
+                self.asked[how].append(self.taken)
+                self.now += 0.1 * sum(self.taken)
+
+        return ask
+
+
+@pytest.fixture
+def rough():
+    return Plan(TrainConfig(), DataConfig(batch_tokens=4), choose_machine(MachineConfig()), 0)
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+def test_a_report_is_timed_as_it_asks_and_on_rows_of_all_lengths(monkeypatch, rough):
+    job = Asked(monkeypatch, {"test": [1] * 16 + [2] * 8 + [4] * 4, "valid": [1, 1]})
+    assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(4.8)
+    assert job.asked == {"score": [], "answers": [[2, 2], [2, 2], [1] * 4, [4]]}
+    assert validation_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(0.2)
+    assert job.asked["score"] == [[1, 1]]
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+def test_without_a_test_part_a_report_asks_about_the_other(monkeypatch, rough):
+    job = Asked(monkeypatch, {"valid": [3]})
+    assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(0.3)
+    assert report_seconds(Asked(monkeypatch, {}), rough) == 0
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+def test_a_pass_is_tried_no_longer_than_a_step_is(monkeypatch, rough):
+    monkeypatch.setattr(timing, "LONGEST_TRY", 0.5)
+    job = Asked(monkeypatch, {"test": [4] * 100})
+    assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(40)
+    assert len(job.asked["answers"]) == 2
 
 
 def test_measuring_stops_when_it_takes_long(settled, monkeypatch):

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+import small_translator
 from quick import quickly
 from small_runs import same, weights
 from small_translators import WRITING, translate, write_pairs
@@ -37,6 +38,16 @@ def backward(tmp_path_factory):
     with quickly():
         translate(write_pairs(folder / "pairs.tsv", turned=True), folder / "run", steps=12)
     return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def run_of_words(tmp_path_factory):
+    """Pairs without a word in common, and a run that has learned a little of them."""
+    folder = tmp_path_factory.mktemp("words")
+    pairs = small_translator.write_pairs(folder / "pairs.tsv", 97)
+    with quickly():
+        translate(pairs, folder / "run", "train.optimiser.rate=1e-2", steps=60)
+    return pairs, folder / "run"
 
 
 def report_of(run):
@@ -210,6 +221,23 @@ def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
         translate(
             tagged, tmp_path / "run", f"task.monolingual={texts}", f"task.backward={backward}"
         )
+
+
+def test_a_backward_run_of_the_same_direction_is_refused(tmp_path, run_of_words):
+    pairs, backwards = run_of_words
+    (tmp_path / "more.txt").write_text("rot alt neu\n", encoding="utf-8")
+    settings = (f"task.monolingual={tmp_path / 'more.txt'}", f"task.backward={backwards}")
+    with pytest.raises(GlassformerError) as caught:
+        translate(pairs, tmp_path / "run", *settings)
+    assert str(caught.value) == (
+        f"{backwards}: translates from the source's language; name in task.backward a run that "
+        f"translates from the target language to the source's"
+    )
+    assert not (tmp_path / "run").exists()
+    turned = tmp_path / "turned.tsv"
+    lines = pairs.read_text(encoding="utf-8").splitlines()[1:]
+    turned.write_text("\n".join(["target\tsource", *lines]), encoding="utf-8")
+    translate(turned, tmp_path / "run", *settings)
 
 
 # Depth

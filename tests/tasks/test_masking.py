@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.tasks.masking import choose_words, hide
+from glassformer.tasks.pretrain.masking import choose_words, hide
 
 TEXT = "Wonderful films, 1999's best; unbelievable 日本 stories again and again!"
 

@@ -6,7 +6,7 @@ from small_pairs import pair_job
 
 from glassformer.config import TokenizerConfig
 from glassformer.errors import GlassformerError
-from glassformer.tasks.pair_tokens import PairTokens, are_symbols, settled
+from glassformer.tasks.translate.tokens import PairTokens, are_symbols, settled
 
 ENGLISH = [
     "The young man sees an old house near the river.",
@@ -113,6 +113,17 @@ def test_few_words_are_symbols_only_if_they_come_again():
     assert settled(TokenizerConfig(kind="unigram"), PHONEMES * 5).kind == "unigram"
 
 
+@pytest.mark.parametrize("text", ["[]", "null", '{"tags": null}', '{"tags": [3]}', "{}", "{", "3"])
+def test_broken_tags_are_refused_in_one_line(text, tmp_path):
+    pair_job(tmp_path / "job", paired(ENGLISH, GERMAN))
+    path = tmp_path / "job" / "tags.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(GlassformerError) as refusal:
+        PairTokens.load(tmp_path / "job")
+    assert str(refusal.value).startswith(f"{path}: not the target languages of a run (")
+    assert str(refusal.value).endswith("; copy the run again")
+
+
 @pytest.mark.parametrize("joint", [True, False])
 def test_tokens_come_back_from_their_folder(joint, tmp_path):
     rows = [
@@ -184,6 +195,36 @@ def test_tokens_of_another_run_cannot_be_changed(settings, told, tmp_path):
     pair_job(tmp_path / "first", rows)
     with pytest.raises(GlassformerError, match=told):
         pair_job(tmp_path / "second", rows, tmp_path / "first", **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"data": {"tokenizer": {"kind": "bytes"}}},
+            r"data\.tokenizer\.kind=bytes is not what .*r",
+        ),
+        (
+            {"task": {"joint": True}},
+            r"task\.joint=true, but .*reader both sides have a vocabulary ea",
+        ),
+    ],
+)
+def test_neither_can_those_of_a_run_that_only_reads(settings, told, tmp_path):
+    job_of("pretrain", tmp_path / "reader", [{"text": text} for text in ENGLISH])
+    with pytest.raises(GlassformerError, match=told):
+        pair_job(tmp_path / "job", paired(ENGLISH, GERMAN), tmp_path / "reader", **settings)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_tokens_of_another_run_are_shared_as_they_were(joint, tmp_path):
+    rows = paired(ENGLISH, GERMAN)
+    pair_job(tmp_path / "first", rows, task={"joint": joint})
+    again = pair_job(tmp_path / "again", rows, tmp_path / "first", task={"joint": joint})
+    assert again.task.joint is joint
+    have = "share a vocabulary" if joint else "have a vocabulary each"
+    with pytest.raises(GlassformerError, match=rf"both sides {have}; leave it out, or train with"):
+        pair_job(tmp_path / "other", rows, tmp_path / "first", task={"joint": not joint})
 
 
 @pytest.mark.parametrize("tag", ["d>e", " fr", "<de>"])

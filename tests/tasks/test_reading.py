@@ -5,7 +5,7 @@ import pytest
 import torch
 from small_jobs import everything, job_of, labelled, read_by
 
-from glassformer.tasks.long_texts import WAYS
+from glassformer.tasks.classify.long_texts import WAYS
 
 LONG = " ".join(f"w{n}" for n in range(13))
 EXACT = " ".join(f"w{n}" for n in range(9))  # two windows, nothing over

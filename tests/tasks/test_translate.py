@@ -14,14 +14,13 @@ from glassformer.core.layout import Layout
 from glassformer.data.joined import Joined
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.tasks import writing
-from glassformer.tasks.pair_batch import pair_batch
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.translate import Translate, writing
+from glassformer.tasks.translate.batch import pair_batch
 from glassformer.training.schedules import rate_at
 
 PAIRS = [("ab", "ba"), ("abcde", "edcba"), ("c", "c"), ("dea", "aed"), ("bb", "bb")]
 STEPS = 20
-MIXES = [("gru", "gru"), ("lstm", "attention"), ("tcn", "gru"), ("attention", "gru")]
+MIXES = [("gru", "lstm"), ("lstm", "attention"), ("tcn", "gru"), ("attention", "tcn")]
 
 
 def kinds(encoder, decoder):
@@ -210,7 +209,7 @@ def test_long_texts_are_cut_and_it_is_said(tmp_path):
     whole, cut = job.predict(model, ["abcde", "abcdefga"])
     assert "unread" not in whole.details
     assert cut.details["unread"] == 3
-    assert all(len(one.text) <= 5 for one in (whole, cut))
+    assert all(len(one.details["tokens"]) <= 6 for one in (whole, cut))  # an end counts
 
 
 def test_targets_that_cannot_be_written_are_told(tmp_path):
@@ -226,8 +225,11 @@ def test_nothing_is_said_of_nothing(tmp_path):
     job = pair_job(tmp_path / "job", PAIRS)
     empty, said, blank = job.predict(fresh(job), ["", "ab", " \t"])
     assert (empty.text, blank.text) == ("", "")
+    assert empty.details["tokens"] is not blank.details["tokens"]
     assert said.details["tokens"]
     assert list(job.predict(fresh(job), [])) == []
+    with pytest.raises(GlassformerError, match="no rows to translate; give at least one"):
+        job.answers(fresh(job), [])
 
 
 @pytest.mark.parametrize("position", ["learned", "sinusoidal"])
@@ -335,7 +337,7 @@ def test_a_row_of_a_table_is_asked_as_it_would_be_typed(tmp_path):
 def test_settings_of_decoding_change_the_search_and_nothing_else():
     values = laid_over(Translate.defaults(False), {"task": {"decode": {"beam": {"width": 7}}}})
     decode = config_of(values | {"job": "translate"}, Translate.settings).task.decode
-    assert (decode.method, decode.beam.width) == ("beam", 7)
+    assert (decode.method, decode.beam.width, decode.beam.stopping) == ("beam", 7, "soon")
     assert decode.max_length >= 4096  # `task.max_length` is the limit
 
 

@@ -6,14 +6,14 @@ import sacrebleu
 from small_jobs import everything
 from small_pairs import pair_job
 
-from glassformer.tasks.pair_batch import right_answers
-from glassformer.tasks.translations import (
+from glassformer.tasks.translate.answers import (
     GOALS,
     MEASURES,
     PERFECT,
     Translations,
     measure_for,
 )
+from glassformer.tasks.translate.batch import right_answers
 
 SAID = ["The cat sat on the mat.", "A dog barks at the red moon.", "It is raining again now."]
 MEANT = [

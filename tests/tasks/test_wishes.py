@@ -1,6 +1,7 @@
 """Wishes: words become the tokens that sentences have, and settings are laid over a run's own."""
 
 import pytest
+from small_pairs import shapes_unchecked
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.data.text.tokenizer import Tokenizer
@@ -26,11 +27,34 @@ def test_a_required_word_takes_along_the_blank_it_has_in_a_sentence(pieces):
     assert spelt.required[0] == inside[-len(spelt.required[0]) :]
 
 
-def test_a_required_word_is_bare_where_a_blank_would_be_a_token_more(pieces):
-    spelt = spell(Wish(required=("好",)), pieces)
-    assert shown(pieces, spelt.required) == ["好"]
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_required_word_is_never_glued_to_the_word_before_it(kind):
+    """Even where it has fewer tokens without a blank; an answer that begins with it has none."""
+    texts = ["catnap", "bobcat", "tomcat", "cat", "an old dog is old"] * 9
+    tokens = Tokenizer.train(kind, texts, vocabulary=290)
+    bare, inside = (tokens.encode([text])[0].tolist() for text in ("cat", " cat"))
+    assert len(bare) < len(inside)
+    spelt = spell(Wish(required="cat"), tokens)
+    assert (spelt.required, spelt.openings) == ((inside,), (bare,))
+
+
+def test_what_begins_with_a_letter_would_go_on_with_a_required_word(pieces):
+    follow = set(spell(Wish(required="cat"), pieces).continuing)
+    for text, goes_on in {"old": True, " old": False, "'": False, "7": True, ".": False}.items():
+        assert (pieces.encode([text])[0].tolist()[0] in follow) == goes_on
+    assert not follow & {Tokenizer.end, Tokenizer.start}
+    letters = Tokenizer.train("characters", TEXTS, vocabulary=100)
+    assert spell(Wish(required="cat"), letters).continuing == ()
+
+
+def test_signs_and_scripts_without_blanks_are_spelt_without(pieces):
+    spelt = spell(Wish(required=("好", "!")), pieces)
+    assert shown(pieces, spelt.required) == ["好", "!"]
+    assert spelt.openings == ((), ())
     letters = Tokenizer.train("characters", TEXTS, vocabulary=100)
     assert shown(letters, spell(Wish(required=("cat",)), letters).required) == ["cat"]
+    chinese = Tokenizer.train("bpe", ["我爱NBA早上好", "NBA早安我爱你"] * 9, vocabulary=290)
+    assert shown(chinese, spell(Wish(required=("NBA",)), chinese).required) == ["NBA"]
 
 
 def test_a_forbidden_word_is_out_at_the_beginning_and_inside(pieces):
@@ -48,6 +72,55 @@ def test_where_no_blanks_are_written_a_word_is_spelt_without():
 def test_a_prefix_stays_as_it_is(pieces):
     assert pieces.decode(spell(Wish(prefix="the  old"), pieces).prefix) == "the  old"
     assert spell(Wish(), pieces) == Spelt()
+
+
+def test_blanks_around_a_prefix_are_left_to_the_next_word(pieces):
+    assert pieces.decode(spell(Wish(prefix=" the old "), pieces).prefix) == "the old"
+    letters = Tokenizer.train("characters", TEXTS, vocabulary=100)  # where they are tokens
+    assert letters.decode(spell(Wish(prefix=" the old "), letters).prefix) == "the old "
+    with pytest.raises(GlassformerError, match="the model cannot write '': it is empty; leave it"):
+        spell(Wish(prefix=" "), pieces)
+
+
+@pytest.mark.parametrize(
+    ("wish", "complaint"),
+    [
+        (Wish(prefix="the old cat", forbidden="cat"), "the prefix 'the old cat' has the forbidden"),
+        (Wish(prefix="cat", forbidden=("dog", "cat")), "the prefix 'cat' has the forbidden word"),
+        (Wish(required=("dog", "cat"), forbidden="cat"), "the required word 'cat' has the forb"),
+    ],
+)
+def test_a_forbidden_word_that_must_be_said_is_refused(pieces, wish, complaint):
+    with pytest.raises(GlassformerError, match=f"^{complaint}.* in it; leave one of them out$"):
+        spell(wish, pieces)
+    assert spell(Wish(prefix="the old", forbidden="cat"), pieces).forbidden
+
+
+def test_one_word_means_the_same_as_a_list_of_one():
+    assert Wish(required="cat", forbidden="old dog") == Wish(
+        required=("cat",), forbidden=("old dog",)
+    )
+    assert Wish(required=["cat"]) == Wish(required=("cat",))
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"alternatives": "3"}, "alternatives must be int, got '3'"),
+        ({"alternatives": 2.5}, "alternatives must be int, got 2.5"),
+        ({"alternatives": 1000}, "alternatives must be at most 999, got 1000"),
+        ({"required": None}, "required must be a list of str, got None"),
+        ({"required": (3,)}, "required must be str, got 3"),
+        ({"forbidden": 3}, "forbidden must be a list of str, got 3"),
+        ({"prefix": None}, "prefix must be str, got None"),
+        ({"decode": [1]}, r"decode must be a table, got \[1\]"),
+        ({"decode": None}, "decode must be a table, got None"),
+        ({"decode": {3: 4}}, "decode must be str, got 3"),
+    ],
+)
+def test_what_is_no_wish_is_refused_by_its_name(asked, complaint):
+    with shapes_unchecked(), pytest.raises(GlassformerError, match=f"^{complaint}"):
+        Wish(**asked)
 
 
 def test_what_has_no_token_is_refused():
@@ -77,3 +150,21 @@ def test_a_beam_is_as_wide_as_the_answers_need_in_even_groups(wanted, groups, wi
 def test_a_setting_that_does_not_fit_is_refused_by_its_name():
     with pytest.raises(GlassformerError, match=r"decode\.beam must be BeamConfig, got 3"):
         Wish(decode={"beam": 3}, alternatives=2).decoding(DecodeConfig(method="beam"))
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "told"),
+    [
+        ("beam", {"sample": {"top_p": 0.9}}, "decode.sample.top_p does nothing with decode.method"),
+        ("greedy", {"beam": {"width": 8}}, "decode.beam.width does nothing with decode.method = g"),
+        ("beam", {"method": "sample", "beam": {"groups": 2}}, "decode.beam.groups does nothing"),
+    ],
+)
+def test_a_setting_that_would_do_nothing_is_refused(method, asked, told):
+    with pytest.raises(GlassformerError, match=f"^{told}.*; add decode.method="):
+        Wish(decode=asked).decoding(DecodeConfig(method=method))
+
+
+def test_settings_of_the_run_may_be_for_another_method():
+    usual = DecodeConfig(method="beam", beam=BeamConfig(width=7))
+    assert Wish(decode={"method": "sample", "sample": {"top_p": 0.9}}).decoding(usual)

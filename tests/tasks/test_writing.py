@@ -3,20 +3,22 @@
 import pytest
 import torch
 
-from glassformer.config.decoding import DecodeConfig
+from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis
-from glassformer.tasks.pair_tokens import PairTokens
-from glassformer.tasks.writing import Writer, Written, as_prediction
+from glassformer.errors import GlassformerError
+from glassformer.tasks.translate.tokens import PairTokens
+from glassformer.tasks.translate.writing import Writer, Written, as_prediction
+from glassformer.tasks.wish import Wish
 
 TOKENS = Tokenizer.train("words", ["good morning", "good evening"] * 3, vocabulary=20)
 GOOD, MORNING = TOKENS.encode(["good morning"])[0].tolist()
 
 
-def writer(**decode):
+def writer(longest=9, **decode):
     pair = PairTokens(TOKENS, TOKENS, tags=("de", "en"))
-    return Writer(pair, DecodeConfig(**decode), longest=9)
+    return Writer(pair, DecodeConfig(**decode), longest)
 
 
 def found(*tokens, scores, others=None, reason="end"):
@@ -36,6 +38,26 @@ def test_the_end_is_a_token_of_an_answer_that_ended():
     assert [token.piece for token in ended.tokens] == ["good", "morning", "<end>"]
     cut = writer()._written(found(GOOD, MORNING, scores=(-0.1, -0.2), reason="length"))
     assert [token.id for token in cut.tokens] == [GOOD, MORNING]
+
+
+def test_a_stop_cuts_behind_all_required_words():
+    said = found(GOOD, MORNING, GOOD, MORNING, scores=(-0.1,) * 4, reason="stop")
+    assert writer(stop=("morning",))._written(said).text == "good"
+    asked = Wish(decode={"method": "beam"}, required=("morning",))
+    assert writer(stop=("good",)).as_wished(asked)._written(said).text == "good morning"
+    assert writer(stop=("morning",)).as_wished(asked)._written(said).text == "good morning good"
+
+
+def test_an_answer_has_room_for_what_it_must_say_and_for_its_end():
+    ask = Wish(decode={"method": "beam"}, prefix="good " * 35, required=("morning", "evening"))
+    ids, reads = torch.tensor([[GOOD, Tokenizer.end]]), Layout.full(1, 2)
+    roomy = writer(longest=90)
+    assert roomy._request(ids, reads, None).limits == [36]
+    assert roomy.as_wished(ask)._request(ids, reads, None).limits == [36 + 37]
+    full = writer(longest=37).as_wished(ask)
+    assert full._request(ids, reads, None).limits == [38]
+    with pytest.raises(GlassformerError, match=r"have 37 tokens, but answers have at most 36; ask"):
+        writer(longest=36).as_wished(ask)
 
 
 def test_a_tag_that_was_likely_is_shown_by_its_name():
@@ -65,6 +87,21 @@ def test_answers_stand_in_the_order_of_their_sources(budget, monkeypatch):
     sources = [torch.full((length,), length).numpy() for length in (5, 2, 7, 3, 2)]
     found = writer().write_all(torch.nn.Linear(1, 1), sources, budget)
     assert [one.text for [one] in found] == ["5", "2", "7", "3", "2"]
+
+
+def test_few_rows_are_written_together_where_many_ways_are_followed(monkeypatch):
+    together = []
+
+    def told(self, model, ids, reads):
+        together.append(len(ids))
+        return [[Written("", (), 0.0)]] * len(ids)
+
+    monkeypatch.setattr(Writer, "write", told)
+    sources = [torch.full((5,), 5).numpy()] * 8
+    for decode in ({}, {"method": "beam", "beam": BeamConfig(width=32)}):
+        writer(**decode).write_all(torch.nn.Linear(1, 1), sources, 40)
+    writer(method="sample", best=1000).write_all(torch.nn.Linear(1, 1), sources, 40)
+    assert together == [8, 4, 4, *[1] * 8]
 
 
 def test_alternatives_say_something_else_and_each_only_once():

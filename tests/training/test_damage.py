@@ -2,6 +2,7 @@
 
 import json
 
+import jaxtyping
 import pytest
 from jobs import First, fresh, plan_for, settings, some_rows, train_on
 
@@ -46,6 +47,50 @@ def write_a_list(path):
 
 def write_a_strange_field(path):
     path.write_text(json.dumps({"best": [], "files": {}, "stop": 1}), encoding="utf-8")
+
+
+def write_values(path, **values):
+    path.write_text(json.dumps(json.loads(path.read_text()) | values), encoding="utf-8")
+
+
+IMPOSSIBLE = [
+    ({"step": -6}, "step cannot be -6"),
+    ({"step": 6.0}, "step cannot be 6.0"),
+    ({"epoch": None}, "epoch cannot be None"),
+    ({"pieces": 0}, "pieces cannot be 0"),
+    ({"halvings": True}, "halvings cannot be True"),
+    ({"best": [[0.5, -3]]}, "best cannot have [0.5, -3]"),
+    ({"best": [["good", 3]]}, "best cannot have ['good', 3]"),
+    ({"seconds": -1.0}, "seconds cannot be -1.0"),
+    ({"since": ["much"]}, "since cannot be ['much']"),
+]
+
+
+@pytest.fixture
+def types_unchecked():
+    """As outside of the tests, where no hook checks what a record is made of."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.usefixtures("types_unchecked")
+@pytest.mark.parametrize(("values", "said"), IMPOSSIBLE, ids=str)
+def test_a_checkpoint_whose_numbers_cannot_be_is_passed_over(values, said, task, plan):
+    path = plan.checkpoints / "step-6" / "state.json"
+    write_values(path, **values)
+    state = fresh(task, plan)
+    assert state.load(plan.checkpoints)
+    assert state.progress.step == 5
+    assert state.damaged == [f"{path}: not the state of a checkpoint ({said})"]
+
+
+def test_a_checkpoint_that_tells_of_another_step_is_passed_over(task, plan):
+    path = plan.checkpoints / "step-6" / "state.json"
+    write_values(path, step=4, best=[])
+    state = fresh(task, plan)
+    assert state.load(plan.checkpoints)
+    assert state.damaged == [f"{path}: tells of step 4"]
 
 
 def remove(path):

@@ -10,6 +10,7 @@ import torch
 from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
 
 from glassformer.config import OptimiserConfig
+from glassformer.decode import NoNumbersError
 from glassformer.errors import GlassformerError
 from glassformer.models.stacks import recompute_activations
 from glassformer.training import loop
@@ -71,6 +72,26 @@ def test_a_loss_that_is_no_number_leads_back_to_the_checkpoint_and_half_the_rate
     assert rates == {5: 1e-2, 10: 1e-2, 15: 5e-3, 20: 5e-3}
     assert state.progress.halvings == 1
     assert all(tensor.isfinite().all() for tensor in weights_of(state.model).values())
+
+
+def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
+    task, tmp_path, monkeypatch
+):
+    plan = plan_for(task, tmp_path, steps=4, log_every=2, validate_every=2, save_every=2)
+    told = iter([{"accuracy": 0.5}, NoNumbersError("no numbers"), *[{"accuracy": 0.6}] * 2])
+
+    def score(model, batches):
+        found = next(told)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(task, "score", score)
+    state, events = through(task, plan)
+    (trouble,) = troubles(events)
+    assert trouble.what.startswith("training diverged at step 4: loss nan")
+    assert trouble.what.endswith("went back to step 2 and goes on at 0.5 of the rate")
+    assert state.progress.best[0] == (0.6, 4)
 
 
 def test_before_the_first_checkpoint_it_begins_again(task, tmp_path, monkeypatch):

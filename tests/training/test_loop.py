@@ -13,7 +13,7 @@ from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import Loss
 from glassformer.training.checkpoints import checkpoint_weights
-from glassformer.training.feeding import Place, training_batches
+from glassformer.training.feeding import Place, part_batches, training_batches
 from glassformer.training.loop import dice_seed, learn, train, validate
 from glassformer.training.plan import VALIDATIONS, Step, Validation
 from glassformer.training.tally import Tally
@@ -303,6 +303,11 @@ def test_a_training_part_without_rows_is_refused():
     task = First({"valid": some_rows(3, First.symbols)}, settings())
     with pytest.raises(GlassformerError, match=r"^the training part has no rows"):
         train_on(task, plan_for(task, steps=2))
+
+
+def test_a_part_without_rows_is_asked_about_in_vain(task):
+    with pytest.raises(GlassformerError, match=r"^the test part has no rows; give it some$"):
+        part_batches(task, plan_for(task), "test")
 
 
 def test_a_job_without_a_validation_part_is_trained_and_saved_all_the_same(tmp_path):

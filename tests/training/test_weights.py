@@ -116,6 +116,10 @@ def test_what_is_no_whole_file_of_weights_is_refused_in_one_line(name, tmp_path)
             lambda w: w.update(bias=torch.ones(5)),
             "here: bias has shape (5,), the model wants (2,); it belongs to another model",
         ),
+        (
+            lambda w: w.update(bias=torch.ones(2, dtype=torch.int32)),
+            "here: bias holds int32, the model wants float32; it belongs to another model",
+        ),
     ],
 )
 def test_weights_of_another_model_are_refused_by_name(change, said):

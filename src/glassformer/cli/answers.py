@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,12 +91,25 @@ class Show:
             f"  or {printable(other['text'])}\t{other['confidence']:.3f}"
             for other in found.details.get("alternatives", ())
         ]
-        scores = [
-            f"{printable(token['piece']).replace(' ', '␣')} {token['log_probability']:.3f}"
-            for token in found.details.get("tokens", ())
-        ]
-        below = [f"  {' | '.join(scores)}"] if self.scores and scores else []
+        below = _scored(found.details.get("tokens", ())) if self.scores else []
         return [f"{said}\t{found.confidence:.3f}", *others, *below]
+
+
+def _scored(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tokens and their scores in a line; with what could be said instead, a line a token."""
+    if any(token.get("instead") for token in tokens):
+        return [f"  {' or '.join(map(_said, (token, *_others(token))))}" for token in tokens]
+    return [f"  {' | '.join(map(_said, tokens))}"] if tokens else []
+
+
+def _others(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was likeliest in the place of a token, without itself."""
+    return [other for other in token["instead"] if other["id"] != token["id"]]
+
+
+def _said(token: Mapping[str, Any]) -> str:
+    """A token and its log-probability; its blanks can be seen."""
+    return f"{printable(token['piece']).replace(' ', '␣')} {token['log_probability']:.3f}"
 
 
 def show_alignment(alignment: "Alignment") -> None:

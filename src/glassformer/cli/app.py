@@ -1,7 +1,7 @@
 """The command `glassformer`, as a function that takes arguments and returns an exit code.
 
     0    fine
-    1    an error the person can mend, in one line on standard error
+    1    an error the person can mend, in one line on standard error; a claim that does not hold
     2    wrong usage
     130  interrupted; 143 when the system ended it
 
@@ -23,6 +23,7 @@ from rich.text import Text
 from glassformer import __version__, processes
 from glassformer.cli import bench, data, runs
 from glassformer.cli.doctor import doctor
+from glassformer.cli.output import watched_output
 from glassformer.cli.plan import plan
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
@@ -48,7 +49,7 @@ class Interrupted(BaseException):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return what the shell should see."""
     try:
-        with interruptible():
+        with interruptible(), watched_output():
             typer.main.get_command(app)(args=argv, prog_name="glassformer")
     except GlassformerError as error:
         if processes.is_first():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.asking import Columns, Files
+from glassformer.cli.options import Columns, Files
 from glassformer.config.run import JOB_NAMES
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def show(found: "Examination") -> None:
     for finding in found.findings:
         show_finding(finding)
     if not found.alarms:
-        say("All clear: nothing to mend was found.", style="green")
+        say(found.verdict, style="green")
     for title, table in found.figures.items():
         if table:
             print_table(bars(title, table))

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from glassformer.cli.asking import asking
+from glassformer.cli.options import asking
 
 if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @asking
 def plan(
     asked: "Asked",
+    began: float,
     as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
 ) -> None:
@@ -28,7 +29,7 @@ def plan(
     from glassformer.runs.display import Display
     from glassformer.runs.foresight.planning import plan_as
 
-    estimate = plan_as(asked, Display(quiet=quiet))
+    estimate = plan_as(asked, Display(quiet=quiet), began=began)
     if as_json:
         print_json(estimate.as_values())
         return
@@ -39,8 +40,7 @@ def plan(
 
 def estimate_table(estimate: "Estimate") -> Table:
     """A line for each thing that a training takes, and what that is made of."""
-    from glassformer.runs.display import clock
-    from glassformer.runs.foresight.sizing import in_bytes
+    from glassformer.runs.display import clock, in_bytes
 
     work, memory, disk = estimate.work, estimate.memory, estimate.disk
     table = Table("", "in all", "of which", title=f"{estimate.job} on {estimate.machine}")

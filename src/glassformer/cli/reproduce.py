@@ -1,11 +1,14 @@
 """`glassformer reproduce`: the results we stand behind, made again."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from glassformer import processes
 from glassformer.errors import GlassformerError, unknown
 
 
@@ -21,8 +24,8 @@ def reproduce(
 ) -> None:
     """Train a published recipe and hold the result against the score it claims.
 
-    Without a name it lists the recipes. One of several folds that was stopped goes on when --run
-    names its folder.
+    It ends with 1 where the result differs from the claim. Without a name it lists the recipes. One
+    of several folds that was stopped goes on when --run names its folder.
     Example: glassformer reproduce languages
     """
     from glassformer.cli.results import list_recipes, show_run
@@ -35,28 +38,40 @@ def reproduce(
     recipe, display = read_recipe(name), Display(quiet=quiet)
     if recipe.folds is None:
         finished = follow(recipe, display, run=run, seed=seed, device=device)
-        show_run(finished, as_json=as_json)
         report = finished.report
+        show = partial(show_run, finished)
     else:
         folder, pooled = follow_folds(recipe, display, run=run, seed=seed, device=device)
         report = pooled.as_values()
-        show_folds(folder, report, as_json=as_json)
-    if recipe.result is not None and not as_json:
-        scores = next(iter(report["scores"].values()))
-        if recipe.result.score not in scores:
-            raise GlassformerError(
-                f"{recipe.asked}: result.{unknown('score', recipe.result.score, scores)}"
-            )
-        print(recipe.result.verdict(scores[recipe.result.score]))
+        show = partial(show_folds, folder, report)
+    if not processes.is_first():
+        return
+    claimed = recipe.result
+    scores: dict[str, Any] = next(iter(report["scores"].values()), {})
+    found = scores.get(claimed.score) if claimed else None
+    agrees = claimed.agrees(found) if claimed and found else None
+    claim = asdict(claimed) if claimed else None
+    show(as_json=as_json, more={"claimed": claim, "agrees": agrees})
+    if claimed is None:
+        return
+    if found is None:
+        told = unknown("score", claimed.score, scores)
+        raise GlassformerError(f"{recipe.asked}: result.score: {told}")
+    if not as_json:
+        print(claimed.verdict(found))
+    if not agrees:
+        raise typer.Exit(1)
 
 
-def show_folds(folder: Path, report: Mapping[str, Any], *, as_json: bool) -> None:
-    """How good all folds are together, beside the baseline."""
+def show_folds(
+    folder: Path, report: Mapping[str, Any], *, as_json: bool, more: Mapping[str, Any]
+) -> None:
+    """How good all folds are together, beside the baseline; `more` is for machines."""
     from glassformer.cli.results import print_json, print_table, score_table
 
     if as_json:
         keys = ("facts", "scores", "notes")
-        print_json({"folder": str(folder), **{key: report[key] for key in keys}})
+        print_json({"folder": str(folder), **{key: report[key] for key in keys}, **more})
         return
     print_table(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
     for note in report["notes"]:

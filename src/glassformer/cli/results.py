@@ -10,21 +10,28 @@ from rich.markup import escape
 from rich.table import Table
 
 from glassformer import processes
+from glassformer.evaluation.report.record import SOME_ROWS
 from glassformer.evaluation.report.wording import chance, written
 from glassformer.metrics.paired import Comparison
+from glassformer.runs.evaluation import Evaluation
+from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
-from glassformer.runs.run import Evaluation, Run
+from glassformer.runs.run import Run
 from glassformer.tasks.translate import Translate
 
 Ends = Mapping[str, float | None]  # value, low, high; None is no number
 Scores = Mapping[str, Ends]
 
 
-def show_run(run: Run, *, as_json: bool) -> None:
-    """How good a run is beside the baseline, and what to do with it; the first process says so."""
+def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
+    """How good a run is beside the baseline, and what to do with it; the first process says so.
+
+    Args:
+        more: Besides, for machines.
+    """
     if not processes.is_first():
         return
-    report, path = Run(run.folder.path).report, run.folder.path
+    report, path = read_json(run.folder.report), run.folder.path
     if as_json:
         systems: list[tuple[str, Scores]] = list(report["scores"].items())
         print_json(
@@ -36,6 +43,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
                 if len(systems) > 1
                 else None,
                 "notes": report["notes"],
+                **(more or {}),
             }
         )
         return
@@ -43,7 +51,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
     if report["scores"]:
         print_table(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
     for table in report["tables"]:
-        if table["title"] == "Some rows":
+        if table["title"] == SOME_ROWS:
             print_table(row_table(table))
     for note in report["notes"]:
         console.print(note, markup=False, soft_wrap=True)
@@ -61,7 +69,7 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     console, (name, rival) = Console(highlight=False), _names(run, other)
     systems = {name: values["scores"]}
     if found.comparison is not None:
-        systems.setdefault(rival, _scores_of_other(found, found.comparison))
+        systems.setdefault(rival, values["against_scores"])
     print_table(score_table(systems, f"On {values['rows']:,} rows"))
     for reason, count in values["skipped"].items():
         console.print(f"left out: {count:,} rows with {reason}", markup=False)
@@ -106,11 +114,11 @@ def print_json(values: Mapping[str, Any]) -> None:
 
 
 def _cell(name: str, score: Ends | None) -> str:
-    """A score and its interval, where it has one."""
+    """A score and its interval."""
     if score is None:
         return ""
     said = {end: written(name, value) for end, value in score.items()}
-    return said["value"] + (" \\[{low}, {high}]".format(**said) if "low" in said else "")
+    return "{value} \\[{low}, {high}]".format(**said)
 
 
 def _compared(name: str, found: Comparison) -> str:
@@ -119,14 +127,6 @@ def _compared(name: str, found: Comparison) -> str:
     value, low, high = (written(name, end, "+") for end in (gap.value, gap.low, gap.high))
     rows = f"{found.wins:,} better, {found.losses:,} worse, {found.ties:,} the same"
     return f"{value} [{low}, {high}], {chance(found.p_value)}; {rows}"
-
-
-def _scores_of_other(found: Evaluation, comparison: Mapping[str, Comparison]) -> Scores:
-    """What the other run has by the scores that were compared, without intervals."""
-    return {
-        name: {"value": found.scores[name].value - one.difference.value}
-        for name, one in comparison.items()
-    }
 
 
 def _names(run: Run, other: Run | None) -> tuple[str, str]:

@@ -25,6 +25,7 @@ def list_runs(
     from rich.table import Table
 
     from glassformer.cli.results import print_table
+    from glassformer.runs.display import in_bytes
     from glassformer.runs.listing import found_in
 
     runs = found_in(home)
@@ -33,7 +34,7 @@ def list_runs(
         return
     table = Table("run", "job", "state", "score", "size", title=escape(str(home)))
     for run in runs:
-        cells = str(run.path), run.job, run.state, run.score, f"{run.size / 2**20:,.1f} MiB"
+        cells = str(run.path), run.job, run.state, run.score, in_bytes(run.size)
         table.add_row(*map(escape, cells))
     if runs:
         print_table(table)
@@ -50,12 +51,13 @@ def prune(
 
     Models, settings and reports stay. Example: glassformer runs prune --dry
     """
+    from glassformer.runs.display import in_bytes
     from glassformer.runs.listing import prunable, remove
 
     total = 0
     for path, size in prunable(home):
         total += size
-        print(f"{'would remove' if dry else 'removed'} {path} ({size / 2**20:,.1f} MiB)")
+        print(f"{'would remove' if dry else 'removed'} {path} ({in_bytes(size)})")
         if not dry:
             remove(path)
-    print(f"{total / 2**20:,.1f} MiB {'would be ' if dry else ''}freed")
+    print(f"{in_bytes(total)} {'would be ' if dry else ''}freed")

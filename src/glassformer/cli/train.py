@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.asking import asking
+from glassformer.cli.options import asking
 
 if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 @asking
 def train(
     asked: "Asked",
+    began: float,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
 ) -> None:
@@ -25,7 +26,8 @@ def train(
     from glassformer.runs.display import Display
     from glassformer.runs.verbs import train_as
 
-    show_run(train_as(asked, Display(quiet=quiet)), as_json=as_json)
+    found = train_as(asked, Display(quiet=quiet), began=began)
+    show_run(found, as_json=as_json)
 
 
 def resume(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.asking import Columns
+from glassformer.cli.options import Columns
 from glassformer.config.training import DEVICE_NAMES
 from glassformer.config.values import Values, laid_over, parse_setting
 from glassformer.errors import GlassformerError, printable
@@ -18,6 +18,7 @@ from glassformer.errors import GlassformerError, printable
 if TYPE_CHECKING:
     from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
+    from glassformer.tasks.job import Prediction
     from glassformer.tasks.wish import Wish
 
 AT_ONCE = 1 << 16  # bytes taken from standard input before answering
@@ -93,21 +94,36 @@ def predict(
     shown.prepare(loaded)
     _ = loaded.model  # shows before anybody types
     answer = partial(_answer, loaded, wish if writes else None, shown)
+    if not inputs and sys.stdin is None:
+        raise GlassformerError("standard input is closed; give a text or @FILE, or send some texts")
     if not inputs and sys.stdin.isatty():
         _talk(answer)
         return
-    try:
-        for texts in _given(inputs, loaded) if inputs else _from_stdin():
-            answer(texts)
-    except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for texts in _given(inputs, loaded) if inputs else _from_stdin():
+        answer(texts)
 
 
 def _answer(run: "Run", wish: "Wish | None", shown: "Show", texts: Iterable[str]) -> None:
-    """Answer texts in order; the run takes some ahead, to answer those of one length together."""
-    asked, said = tee(texts)
-    for text, found in zip(said, run.predict_each(asked, wish), strict=True):
+    """Show the answer to each text, in order."""
+    for text, found in _answered(run, wish, texts):
         shown.show(run, text, found)
+
+
+def _answered(
+    run: "Run", wish: "Wish | None", texts: Iterable[str]
+) -> "Iterator[tuple[str, Prediction]]":
+    """Texts and their answers; the run takes some ahead, to answer those of one length together.
+
+    Those that it took before one that cannot be answered are answered all the same, one by one.
+    """
+    asked, said = tee(texts)
+    try:
+        for found in run.predict_each(asked, wish):
+            yield next(said), found
+    except GlassformerError:
+        for text in said:
+            yield text, run.predict(text, wish)
+        raise
 
 
 def _talk(answer: Callable[[Iterable[str]], None]) -> None:
@@ -115,8 +131,9 @@ def _talk(answer: Callable[[Iterable[str]], None]) -> None:
     print("One text a line; end with Ctrl-D.", file=sys.stderr)
     prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
     while True:
+        print(prompt, end="", flush=True)
         try:
-            answer([_typed(prompt)])
+            answer([_typed()])
         except EOFError:
             print(file=sys.stderr)
             return
@@ -153,15 +170,13 @@ def evaluate(
     Example: glassformer evaluate runs/reviews test.csv --against runs/other
     """
     from glassformer.cli.results import show_evaluation
-    from glassformer.data.columns import parse_columns
     from glassformer.runs.display import Display
     from glassformer.runs.run import Run
 
     ours = Run(run, device=device)
     other = None if against is None else Run(against, device=device)
     with Display().waiting("evaluating"):
-        named = parse_columns(columns) if columns else None
-        found = ours.evaluate(*data, against=other, columns=named)
+        found = ours.evaluate(*data, against=other, columns=columns or None)
     show_evaluation(found, ours, other, as_json=as_json)
 
 
@@ -174,10 +189,13 @@ def _given(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[str]]:
             yield [_unicode(given, f"text {number}")]
 
 
-def _typed(prompt: str) -> str:
-    """The next line that a person types."""
+def _typed() -> str:
+    """The next line that a person types, whatever is in it: `input` stops at a zero byte."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
     try:
-        return _unicode(input(prompt), "this line")
+        return line.decode().removesuffix("\n")
     except UnicodeDecodeError:
         raise GlassformerError("this line is not UTF-8; set the terminal to UTF-8") from None
 
@@ -210,17 +228,17 @@ def _from_file(path: Path, run: "Run") -> Iterator[str]:
         yield line.rstrip("\r\n")
 
 
-def _from_stdin() -> Iterator[list[str]]:
+def _from_stdin() -> Iterator[Iterable[str]]:
     """Whole lines as they arrive, so that a slow pipe is answered at once."""
     handle, name = sys.stdin.fileno(), "standard input"
     rest, number = b"", 0
     while piece := os.read(handle, AT_ONCE):
         *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) > MOST_BYTES:
-            raise _too_long(name, number + len(lines) + 1, f"{MOST_BYTES:,} bytes")
         if lines:
-            yield [_decoded(line, name, number + n) for n, line in enumerate(lines, 1)]
+            yield (_decoded(line, name, n) for n, line in enumerate(lines, number + 1))
             number += len(lines)
+        if len(rest) > MOST_BYTES:
+            raise _too_long(name, number + 1, f"{MOST_BYTES:,} bytes")
     if rest:
         yield [_decoded(rest, name, number + 1)]
 

@@ -9,7 +9,7 @@
 To vary a record, use `dataclasses.replace`.
 """
 
-from glassformer.config.checks import choose, positive, require, share
+from glassformer.config.checks import at_most, choose, positive, require, share
 from glassformer.config.data import DataConfig, TokenizerConfig
 from glassformer.config.decoding import BeamConfig, DecodeConfig, SampleConfig
 from glassformer.config.model import (
@@ -70,6 +70,7 @@ __all__ = [
     "TokenizerConfig",
     "TrainConfig",
     "VirtualAdversaryConfig",
+    "at_most",
     "build",
     "choose",
     "encoder_decoder_of_size",

@@ -18,6 +18,11 @@ def positive(name: str, value: int | None) -> None:
     require(value is None or value > 0, f"{name} must be at least 1, got {value}")
 
 
+def at_most(name: str, value: int | float | None, most: int | float) -> None:
+    """Refuse a number that no machine could follow; None is a default and fine."""
+    require(value is None or value <= most, f"{name} must be at most {most:,}, got {value}")
+
+
 def require(condition: bool, complaint: str) -> None:
     """Refuse in words."""
     if not condition:

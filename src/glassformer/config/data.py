@@ -1,6 +1,7 @@
 """Where samples come from, which part they belong to, and how they become batches."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from glassformer.config.checks import choose, positive, require, share
 
@@ -15,6 +16,8 @@ class TokenizerConfig:
     `simplified` reads traditional Chinese as simplified. `dropout` leaves out that share of the
     merges of BPE at random while training.
     """
+
+    HOME: ClassVar[str] = "data.tokenizer."
 
     kind: str = "auto"
     vocabulary: int = 20000

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from glassformer.config.checks import choose, positive, require
+from glassformer.config.checks import at_most, choose, positive, require
 
 METHOD_NAMES = ("greedy", "sample", "beam")
 PENALTY_NAMES = ("none", "average", "gnmt")
 STOPPING_NAMES = ("exact", "soon")
+MOST_ANSWERS = 1000  # ways followed a row, and answers for each; more would fill the memory
+COLDEST = 1e-3  # under it, scores over the temperature are no numbers any more
+STRONGEST = 5.0  # beyond it, so are sums over a power of the length
+MOST_COST = 1000  # of a token that is to be avoided; none is ever so likely
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,8 +36,8 @@ class SampleConfig:
 
     def __post_init__(self) -> None:
         require(
-            self.temperature > 0,
-            f"decode.sample.temperature must be above 0, got {self.temperature}; "
+            self.temperature >= COLDEST,
+            f"decode.sample.temperature must be at least {COLDEST}, got {self.temperature}; "
             f"for the likeliest token always, use decode.method=greedy",
         )
         require(self.top_k >= 0, f"decode.sample.top_k must be 0 or more, got {self.top_k}")
@@ -67,6 +71,7 @@ class BeamConfig:
 
     def __post_init__(self) -> None:
         positive("decode.beam.width", self.width)
+        at_most("decode.beam.width", self.width, MOST_ANSWERS)
         positive("decode.beam.groups", self.groups)
         choose("decode.beam.penalty", self.penalty, PENALTY_NAMES)
         choose("decode.beam.stopping", self.stopping, STOPPING_NAMES)
@@ -77,6 +82,12 @@ class BeamConfig:
         )
         require(
             self.diversity >= 0, f"decode.beam.diversity must be 0 or more, got {self.diversity}"
+        )
+        at_most("decode.beam.diversity", self.diversity, MOST_COST)
+        require(
+            abs(self.strength) <= STRONGEST,
+            f"decode.beam.strength must lie in [-{STRONGEST:g}, {STRONGEST:g}], "
+            f"got {self.strength}; 1 is usual",
         )
 
 
@@ -92,7 +103,7 @@ class DecodeConfig:
             above 1 it becomes less likely. Keskar et al., 2019.
         no_repeat: No run of this many tokens comes twice; 0 allows it.
         alternatives: For each token, so many of the likeliest in its place.
-        stop: Texts at which writing ends.
+        stop: Texts at which writing ends; with required words, only behind the last of them.
     """
 
     method: str = "greedy"
@@ -113,12 +124,15 @@ class DecodeConfig:
         for name in ("no_repeat", "alternatives"):
             value = getattr(self, name)
             require(value >= 0, f"decode.{name} must be 0 or more, got {value}")
+        for name in ("best", "alternatives"):
+            at_most(f"decode.{name}", getattr(self, name), MOST_ANSWERS)
         require(
             0 <= self.min_length <= self.max_length,
             f"decode.min_length must lie in 0 ... max_length ({self.max_length}), "
             f"got {self.min_length}",
         )
         require(self.repetition > 0, f"decode.repetition must be above 0, got {self.repetition}")
+        at_most("decode.repetition", self.repetition, MOST_COST)
         require(all(self.stop), "decode.stop has an empty text, at which all writing ends; drop it")
         self._check_best()
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from glassformer.config.checks import choose, positive, require, share
+from glassformer.config.checks import at_most, choose, positive, require, share
 
 OPTIMISER_NAMES = ("adamw", "muon")
 SCHEDULE_NAMES = ("cosine", "linear", "inverse-root", "constant")
 DEVICE_NAMES = ("auto", "cpu", "cuda", "mps")
 PRECISION_NAMES = ("auto", "fp32", "bf16")
+MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,3 +168,4 @@ class MachineConfig:
         choose("machine.device", self.device, DEVICE_NAMES)
         choose("machine.precision", self.precision, PRECISION_NAMES)
         positive("machine.threads", self.threads)
+        at_most("machine.threads", self.threads, MOST_THREADS)

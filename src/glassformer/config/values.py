@@ -46,15 +46,21 @@ def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Rec
     for key, value in values.items():
         if key not in known:
             raise GlassformerError(
-                unknown("setting", where + key, [where + name for name in known])
+                unknown("setting", f"{where}{key}", [where + name for name in known])
             )
-        made[key] = _fitting(hints[key], value, where + key)
+        made[key] = fitting(hints[key], value, where + key)
     missing = [where + n for n, field in known.items() if n not in made and _is_needed(field)]
     if len(missing) > 1:
         raise GlassformerError(f"the settings {', '.join(missing)} are missing; add them")
     if missing:
         raise GlassformerError(f"the setting {missing[0]} is missing; add it")
-    return kind(**made)
+    try:
+        return kind(**made)
+    except GlassformerError as error:
+        home = getattr(kind, "HOME", "")  # where it speaks of itself; it may stand elsewhere
+        if not where or not home:
+            raise
+        raise GlassformerError(str(error).replace(home, where)) from None
 
 
 def plain(record: Any) -> Values:
@@ -148,7 +154,7 @@ def _is_needed(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _fitting(hint: Any, value: Any, where: str) -> Any:
+def fitting(hint: Any, value: Any, where: str) -> Any:
     """The value as the field wants it: records from tables, tuples from lists, numbers as is.
 
     `none` is the word for None, which TOML lacks, where text is not wanted.
@@ -164,11 +170,11 @@ def _fitting(hint: Any, value: Any, where: str) -> Any:
         if get_origin(kind) is tuple and isinstance(value, str):
             value = [value]  # one word for a list of one
         if get_origin(kind) is tuple and isinstance(value, list | tuple):
-            return tuple(_fitting(get_args(kind)[0], item, where) for item in value)
+            return tuple(fitting(get_args(kind)[0], item, where) for item in value)
         if get_origin(kind) is dict and isinstance(value, dict):
             inside = get_args(kind)[1]
             return {
-                _whole(key, where): _fitting(inside, item, f"{where}.{key}")
+                fitting(str, key, where): fitting(inside, item, f"{where}.{key}")
                 for key, item in value.items()
             }
         if kind is float and type(value) in (int, float):

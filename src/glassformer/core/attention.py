@@ -9,6 +9,7 @@ layout as arguments of the call.
 
 import math
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -21,6 +22,7 @@ from glassformer.core.kernels.forms import padded_call, run
 from glassformer.core.kernels.plain import attention_weights
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
+from glassformer.core.norms import RMSNorm
 from glassformer.core.positions import Position
 from glassformer.core.refusals import check, fitting_layout, full_layout, refuse_idle
 from glassformer.core.shapes import (
@@ -33,6 +35,8 @@ from glassformer.core.shapes import (
     merge_heads,
     split_heads,
 )
+
+EPSILON = torch.finfo(torch.float32).eps  # of the norms of queries and keys, in any type
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call, *, kernel: str = "auto") -> Answers:
@@ -121,8 +125,8 @@ class MultiHeadAttention(nn.Module):
         self.to_k = nn.Linear(source, self.groups * self.key_width, bias=bias)
         self.to_v = nn.Linear(source, self.groups * self.value_width, bias=bias)
         self.to_out = nn.Linear(self.heads * self.value_width, dim, bias=bias) if project else None
-        self.q_norm = nn.RMSNorm(self.key_width) if qk_norm else None
-        self.k_norm = nn.RMSNorm(self.key_width) if qk_norm else None
+        self.q_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
+        self.k_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
 
     def forward(
         self,
@@ -174,7 +178,7 @@ class MultiHeadAttention(nn.Module):
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
         """The memory's keys and values, to be looked at many times."""
         layout = fitting_layout("memory", memory, layout)
-        return Memory(*self._keys_and_values(memory), layout)
+        return Memory(*self.keys_and_values(memory), layout)
 
     def _look_at_itself(
         self,
@@ -185,7 +189,7 @@ class MultiHeadAttention(nn.Module):
         layout: Layout,
     ) -> tuple[Queries, Keys, Values, Call]:
         queries = layout if cache is None else cache.place(layout)
-        q, (k, v), keys = self._queries(x), self._keys_and_values(x), queries
+        q, (k, v), keys = self.queries(x), self.keys_and_values(x), queries
         if position is not None:
             q, k = position.turn(q, k, queries)
         if cache is not None:
@@ -212,16 +216,18 @@ class MultiHeadAttention(nn.Module):
         memory_layout: Layout | None,
     ) -> tuple[Queries, Keys, Values, Call]:
         kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
-        q, dropout = self._queries(x), self.dropout if self.training else 0.0
+        q, dropout = self.queries(x), self.dropout if self.training else 0.0
         call = describe(
             q, kept.k, mask=mask, queries=layout, keys=kept.layout, dropout=dropout, aligned=False
         )
         return q, kept.k, kept.v, call
 
-    def _queries(self, x: Vectors) -> Queries:
+    def queries(self, x: Vectors) -> Queries:
+        """What these vectors ask, by head."""
         q = split_heads(self.to_q(x), self.heads)
         return q if self.q_norm is None else self.q_norm(q)
 
-    def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
+    def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
+        """What these vectors are found by and what they tell, by head."""
         k, v = split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
         return k if self.k_norm is None else self.k_norm(k), v

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import Vectors
+from glassformer.core.shapes import ByHead, Vectors
 
 
 class LayerNorm(nn.Module):
@@ -34,8 +34,9 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(dim))
         self.eps = eps
 
-    def forward(self, x: Vectors, layout: Layout | None = None) -> Vectors:
-        return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+    def forward(self, x: Vectors | ByHead, layout: Layout | None = None) -> Vectors | ByHead:
+        # The fused kernel takes one type for both.
+        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.eps)
 
 
 class BatchNorm(nn.Module):

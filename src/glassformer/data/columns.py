@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from glassformer.data.rows import Row, listed
+from glassformer.data.rows import NoText, Row, listed
 from glassformer.errors import GlassformerError, unknown
 
 FEW = 50  # a label has at most this many values in the sample, and each is at most this long
@@ -41,6 +41,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "group": (),  # only ever given: nobody can guess what belongs together
 }
 
+READ = ("text", "source", "target")  # roles whose column may say what belongs together, too
+
 OTHERS = {"id", "index", "idx", "date", "time", "user", "author", "url", "lang", "product", "year"}
 
 
@@ -61,6 +63,9 @@ def find_columns(
     found = _as_told(sample[0].file, columns, roles, given)
     for role in [role for role in roles if role not in found]:
         _take(found, role, _by_whole_name(role, _free(columns, found)))
+    for role in READ:
+        if role in roles and role not in found and _normal(found.get("group", "")) == role:
+            found[role] = found["group"]
     needed = [role for role, must in roles.items() if must and role not in found]
     for role in needed:
         _take(found, role, _by_last_word(role, _free(columns, found)))
@@ -77,9 +82,14 @@ def find_columns(
         kind = "columns are" if len(columns) > 1 else "only column is"
         raise GlassformerError(
             f"{sample[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}; say which is which with --columns {example}"
+            f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or say which is "
+            f"which with --columns {example} (predict has no such option)"
         )
     return {role: found[role] for role in roles if role in found}
+
+
+def _kept_for_groups(found: Mapping[str, str]) -> str:
+    return f", and {found['group']} is the group" if "group" in found else ""
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -160,8 +170,9 @@ def _by_last_word(role: str, columns: list[str]) -> str | None:
 
 def _by_content(role: str, columns: list[str], sample: Sequence[Row]) -> str | None:
     """The text is the longest, a label is a list or repeats itself."""
-    lists = [column for column in columns if any(isinstance(row[column], list) for row in sample)]
-    texts = [column for column in columns if column not in lists]
+    kinds = {column: {type(row.values.get(column)) for row in sample} for column in columns}
+    lists = [column for column in columns if list in kinds[column]]
+    texts = [column for column in columns if not kinds[column] & {list, NoText}]
     if role == "text":
         return max(texts, key=lambda column: sum(len(row[column]) for row in sample), default=None)
     if role == "label":

@@ -1,7 +1,8 @@
 """A row of raw data: text by column, and where it stands in its file.
 
 Every format gives the same rows. A value is text; what a file holds as numbers becomes text as a
-person would write it, and a list of plain values stays a list (the labels of one text).
+person would write it, and a list of plain values stays a list (the labels of one text). What cannot
+be meant as text, such as an object of JSON, is refused as soon as somebody asks the row for it.
 """
 
 import json
@@ -15,12 +16,31 @@ from glassformer.errors import GlassformerError
 
 LONGEST_FIELD = 1_000_000  # characters in one field of a table; a longer one is a broken file
 
+NESTED = "an object or a list of lists, which is no text; write the text itself"
+NOT_UTF8 = "bytes that are not UTF-8; write them as text"
+
+
+class NoText(str):
+    """What a file holds that is not meant as text, written out all the same.
+
+    Attributes:
+        fault: What it is, and what to do.
+    """
+
+    fault: str
+
+    def __new__(cls, text: str, fault: str) -> "NoText":
+        made = super().__new__(cls, text)
+        made.fault = fault
+        return made
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One sample as its file gives it. `number` counts data rows from 1, without the header.
 
-    A column that this row lacks is empty: `row["text"]` is then "".
+    A column that this row lacks is empty: `row["text"]` is then "". One that holds no text is
+    refused.
     """
 
     values: Mapping[str, Any]
@@ -28,7 +48,10 @@ class Row:
     number: int
 
     def __getitem__(self, column: str) -> Any:
-        return self.values.get(column, "")
+        value = self.values.get(column, "")
+        if isinstance(value, NoText):
+            raise GlassformerError(f"{self.where}: column {column!r} holds {value.fault}")
+        return value
 
     @property
     def where(self) -> str:
@@ -71,11 +94,14 @@ def listed(columns: Collection[str]) -> str:
 
 def as_value(value: Any) -> str | list[str]:
     """What a column holds: text, or a list of texts where the file has a list of plain values."""
-    if isinstance(value, list | tuple) and not any(
-        isinstance(item, list | tuple | dict) for item in value
-    ):
-        return [as_text(item) for item in value]
-    return as_text(value)
+    if isinstance(value, str):
+        return as_text(value)
+    items = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(item, list | tuple | dict) for item in items):
+        return NoText(as_text(value), NESTED)
+    if any(isinstance(item, bytes) and not _is_utf8(item) for item in items):
+        return NoText("", NOT_UTF8)
+    return [as_text(item) for item in items] if items is value else as_text(value)
 
 
 def as_text(value: Any) -> str:
@@ -119,7 +145,12 @@ def _number(value: float) -> str:
 
 
 def _decoded(value: bytes) -> str:
+    return value.decode() if _is_utf8(value) else ""
+
+
+def _is_utf8(value: bytes) -> bool:
     try:
-        return value.decode()
+        value.decode()
     except UnicodeDecodeError:
-        return ""
+        return False
+    return True

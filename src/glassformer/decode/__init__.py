@@ -14,11 +14,23 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.beam import search_beam
 from glassformer.decode.paths import Hypothesis
 from glassformer.decode.request import Request
+from glassformer.decode.required import all_said
+from glassformer.decode.rows import NoNumbersError
 from glassformer.decode.scorer import Scorer, State
 from glassformer.decode.stepwise import write_stepwise
 from glassformer.decode.stopping import before_stop
 
-__all__ = ["METHODS", "Hypothesis", "Request", "Scorer", "State", "before_stop", "decode"]
+__all__ = [
+    "METHODS",
+    "Hypothesis",
+    "NoNumbersError",
+    "Request",
+    "Scorer",
+    "State",
+    "all_said",
+    "before_stop",
+    "decode",
+]
 
 METHODS: dict[str, Callable[[Scorer, Request, DecodeConfig], list[list[Hypothesis]]]] = {
     "greedy": write_stepwise,
@@ -30,6 +42,6 @@ METHODS: dict[str, Callable[[Scorer, Request, DecodeConfig], list[list[Hypothesi
 def decode(
     scorer: Scorer, request: Request, config: DecodeConfig | None = None
 ) -> list[list[Hypothesis]]:
-    """The answers of each row, from the best down; samples in the order of their noise."""
+    """The answers of each row, from the best down."""
     config = DecodeConfig() if config is None else config
     return METHODS[config.method](scorer, request, config)

@@ -11,6 +11,7 @@ With required words, ways are also ranked among those equally far with them (`re
 The device is read once a step (which rows are done), and once more for texts to stop at.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -21,12 +22,12 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.best import top
 from glassformer.decode.paths import END, GOES_ON, LENGTH, STOP, Hypothesis, Paths
 from glassformer.decode.penalties import Ranking
-from glassformer.decode.request import Request, checked_limits
+from glassformer.decode.request import Request, Tokens, checked_limits
 from glassformer.decode.required import required_of
 from glassformer.decode.rows import Rows
 from glassformer.decode.rules import rules_of
 from glassformer.decode.scorer import Scorer, log_probabilities
-from glassformer.decode.stopping import stops_of
+from glassformer.decode.stopping import Stops, stops_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -78,6 +79,8 @@ def search_beam(scorer: Scorer, request: Request, config: DecodeConfig) -> list[
             search.keep(kept)
             state, tokens, parents = state.kept(kept), tokens[kept], parents[kept]
         state = state.branched(parents)
+    else:
+        rows.leave((), search.answers())  # no row is done whose scores are not numbers
     return rows.answers
 
 
@@ -217,12 +220,24 @@ class Search:
         reasons = torch.full_like(ways.tokens, GOES_ON)
         reasons = reasons.masked_fill(self.limits == length, LENGTH)
         if self.stops is not None:
-            row = torch.arange(len(said), device=said.device)[:, None]
-            tails = said[row, ways.parents, max(0, length - self.stops.window) :]
-            tails = torch.cat([tails, ways.tokens[..., None]], -1)
-            found = [[self.stops.found(tokens) for tokens in row] for row in tails.tolist()]
-            reasons = reasons.masked_fill(torch.tensor(found, device=reasons.device), STOP)
+            reasons = reasons.masked_fill(self._at_stop(self.stops, said, ways), STOP)
         return reasons.masked_fill(ways.tokens == self.end, END)
+
+    def _at_stop(
+        self, stops: Stops, said: Int[Tensor, "B w t"], ways: Candidates
+    ) -> Bool[Tensor, "B n"]:
+        """Which ways have come to a text to stop at, behind all of their words."""
+        row = torch.arange(len(said), device=said.device)[:, None]
+        first = max(0, said.shape[-1] + 1 - stops.window)
+        words: Sequence[tuple[Sequence[Tokens], Sequence[Tokens]]] = [((), ())] * len(said)
+        if self.required is not None:
+            first, words = 0, self.required.listed()
+        tails = torch.cat([said[row, ways.parents, first:], ways.tokens[..., None]], -1)
+        found = [
+            [stops.found(tokens, *its_words) for tokens in branches]
+            for branches, its_words in zip(tails.tolist(), words, strict=True)
+        ]
+        return torch.tensor(found, device=said.device)
 
 
 def _written(live: Paths, step: int, own: Float[Tensor, "B w V"], ways: Candidates) -> Paths:

@@ -14,7 +14,7 @@ from glassformer.decode.best import top
 Reason = Literal["end", "length", "stop"]
 REASONS: tuple[Reason, ...] = ("end", "length", "stop")
 END, LENGTH, STOP = range(len(REASONS))
-GOES_ON = -1
+GOES_ON, STUCK = -1, -2  # no answers yet, and none where no token is left to choose
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +23,8 @@ class Hypothesis:
 
     Attributes:
         tokens: What was written, without the end.
-        score: What it was ranked by: for a beam, the sum of log-probabilities over its penalty.
+        score: What it was ranked by: the average of log-probabilities; for a beam, their sum over
+            its penalty.
         log_probability: The model's own, of all tokens and the end if there is one.
         token_scores: The model's log-probability of each of them.
         alternatives: In the place of each, the likeliest tokens and their log-probabilities.

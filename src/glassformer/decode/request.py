@@ -25,6 +25,9 @@ class Request:
         limits: The most tokens for each row, where that is less than `max_length`.
         forbidden: Words, each some tokens, that no row says.
         required: Words that each row must say; for beam search.
+        openings: For each of these words, how it is spelt where a row begins with it, if that is
+            otherwise; () where it is not.
+        continuing: Tokens that would make another word of a required one that was just said.
         seeds: The seed of each row.
         text: From tokens to text, to find the texts at which to stop.
     """
@@ -35,6 +38,8 @@ class Request:
     limits: Sequence[int] = ()
     forbidden: Sequence[Tokens] = ()
     required: Sequence[Sequence[Tokens]] = ()
+    openings: Sequence[Sequence[Tokens]] = ()
+    continuing: Tokens = ()
     seeds: Sequence[int] = ()
     text: Callable[[Sequence[int]], str] | None = None
 
@@ -42,7 +47,7 @@ class Request:
 def checked_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> list[int]:
     """The most tokens for each row, once the request fits the rows and itself."""
     rows = len(scorer.first)
-    for name in ("before", "prefix", "limits", "required", "seeds"):
+    for name in ("before", "prefix", "limits", "required", "openings", "seeds"):
         given = getattr(request, name)
         if len(given) not in (0, rows):
             raise ValueError(
@@ -57,7 +62,13 @@ def checked_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> li
     _refuse_words(request, config)
     for row, limit in enumerate(limits):
         words = request.required[row] if request.required else ()
-        _refuse_overlong(row, limit, len(request.prefix[row]) if request.prefix else 0, words)
+        needed = sum(map(len, words)) + (len(request.prefix[row]) if request.prefix else 0)
+        if needed > limit:
+            raise_it = "raise decode.max_length or " if limit == config.max_length else ""
+            raise GlassformerError(
+                f"row {row + 1}: its prefix and required words have {needed} tokens, but it may "
+                f"have {limit}; {raise_it}ask for fewer"
+            )
     return limits
 
 
@@ -74,21 +85,13 @@ def _refuse_words(request: Request, config: DecodeConfig) -> None:
         raise ValueError("texts to stop at need `text`, from tokens to text; give one")
 
 
-def _refuse_overlong(row: int, limit: int, prefix: int, words: Sequence[Tokens]) -> None:
-    needed = prefix + sum(map(len, words))
-    if needed > limit:
-        raise GlassformerError(
-            f"row {row + 1}: its prefix and required words have {needed} tokens, but it may have "
-            f"{limit}; raise decode.max_length or ask for fewer"
-        )
-
-
 def table(
     lines: Sequence[Tokens], device: torch.device, *, left: bool = False
 ) -> Int[Tensor, "lines longest"]:
     """Lines of tokens, filled up with -1 on the right, or on the left."""
     longest = max(map(len, lines), default=0)
-    filled = [[*line, *[-1] * (longest - len(line))] for line in lines]
-    if left:
-        filled = [[*[-1] * (longest - len(line)), *line] for line in lines]
+    filled = []
+    for line in lines:
+        fill = [-1] * (longest - len(line))
+        filled.append([*fill, *line] if left else [*line, *fill])
     return torch.tensor(filled, dtype=torch.long, device=device).reshape(len(lines), longest)

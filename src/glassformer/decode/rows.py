@@ -8,6 +8,10 @@ from glassformer.decode.paths import Hypothesis, Paths
 from glassformer.errors import GlassformerError
 
 
+class NoNumbersError(GlassformerError):
+    """Scores of a model that are no numbers."""
+
+
 class Rows:
     """Rows leave the batch when they have ended, a few at a time.
 
@@ -27,13 +31,25 @@ class Rows:
 
     def leave(self, stay: Sequence[int], paths: Paths) -> None:
         """Keep the answers of all rows that do not stay."""
-        gone = [place for place in range(len(self.present)) if place not in set(stay)]
+        gone = sorted({*range(len(self.present))} - {*stay})
         at = torch.tensor(gone, dtype=torch.long, device=paths.total.device)
-        for place, answers in zip(gone, paths.kept(at).answers(), strict=True):
+        left = paths.kept(at)
+        for place, total, answers in zip(gone, left.total, left.answers(), strict=True):
+            row = self.present[place]
             if not answers:
-                raise GlassformerError(
-                    f"row {self.present[place] + 1}: nothing can be said under the rules given; "
-                    f"forbid less, or lower decode.min_length and decode.no_repeat"
-                )
-            self.answers[self.present[place]] = answers
+                raise _silent(row, are_numbers=not total.isnan().any())
+            self.answers[row] = answers
         self.present = [self.present[place] for place in stay]
+
+
+def _silent(row: int, *, are_numbers: bool) -> GlassformerError:
+    """Why a row has no answers."""
+    if are_numbers:
+        return GlassformerError(
+            f"row {row + 1}: nothing can be said under the rules given; "
+            f"forbid less, or lower decode.min_length and decode.no_repeat"
+        )
+    return NoNumbersError(
+        f"row {row + 1}: the model's scores are not numbers, its training diverged or its weights "
+        f"are damaged; train at a lower rate, or copy the run again"
+    )

@@ -2,8 +2,9 @@
 
     token = argmax of log p(token) + noise        noise 0 for greedy, Gumbel for a sample
 
-The argmax of scores with Gumbel noise is a sample of their softmax. A row that has ended leaves the
-batch. The device is read once a step: which tokens were chosen.
+The argmax of scores with Gumbel noise is a sample of their softmax. Several samples of a row are
+ranked by the average log-probability of their tokens (Adiwardana et al., 2020). A row that has
+ended leaves the batch. The device is read once a step: which tokens were chosen.
 """
 
 from dataclasses import replace
@@ -16,21 +17,19 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.decode import noise
 from glassformer.decode.best import top
 from glassformer.decode.filters import sifted
-from glassformer.decode.paths import END, GOES_ON, LENGTH, STOP, Hypothesis, Paths
+from glassformer.decode.paths import END, GOES_ON, LENGTH, STOP, STUCK, Hypothesis, Paths
 from glassformer.decode.request import Request, checked_limits
 from glassformer.decode.rows import Rows
 from glassformer.decode.rules import rules_of
 from glassformer.decode.scorer import Scorer, log_probabilities
 from glassformer.decode.stopping import stops_of
 
-STUCK = -2  # beside END, LENGTH, STOP and GOES_ON
-
 
 @torch.no_grad()
 def write_stepwise(
     scorer: Scorer, request: Request, config: DecodeConfig
 ) -> list[list[Hypothesis]]:
-    """The answers of each row: the likeliest, or as many samples as asked for."""
+    """The answers of each row: the likeliest, or as many samples as asked for, best first."""
     limits, device = checked_limits(request, config, scorer), scorer.first.device
     count, branches, longest = len(limits), config.best, max(limits)
     rows, ends = Rows(count, scorer.compact_below), Ends(limits, branches, request, config)
@@ -49,7 +48,7 @@ def write_stepwise(
         stay = rows.staying(ends.going_on(step, tokens.cpu()))
         tokens = tokens.clamp(min=0)
         if stay is not None:
-            rows.leave(stay, ends.cut(paths))
+            rows.leave(stay, ends.ranked(paths))
             if not stay:
                 break
             kept = torch.tensor(stay, device=device)
@@ -107,13 +106,15 @@ class Ends:
         self.lengths[ending], self.reasons[ending] = step + 1, now[ending]
         return (self.reasons == GOES_ON).any(-1).tolist()
 
-    def cut(self, paths: Paths) -> Paths:
-        """The paths as they ended, each with the log-probability of all that it says."""
+    def ranked(self, paths: Paths) -> Paths:
+        """The paths as they ended, best first, by the average log-probability of their tokens."""
         device = paths.total.device
         lengths, reasons = self.lengths.to(device), self.reasons.to(device)
         inside = torch.arange(paths.scores.shape[-1], device=device) < lengths[..., None]
-        total = paths.scores.where(inside, 0.0).sum(-1).masked_fill(reasons == STUCK, -torch.inf)
-        return replace(paths, total=total, lengths=lengths, reasons=reasons)
+        mean = paths.scores.where(inside, 0.0).sum(-1) / lengths.clamp(min=1)
+        total = mean.masked_fill(reasons == STUCK, -torch.inf)
+        ended = replace(paths, total=total, lengths=lengths, reasons=reasons)
+        return ended.picked(total.argsort(dim=1, descending=True, stable=True))
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         """Go on with these rows alone."""

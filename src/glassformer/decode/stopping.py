@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from glassformer.config.decoding import DecodeConfig
-from glassformer.decode.request import Request
+from glassformer.decode.request import Request, Tokens
+from glassformer.decode.required import all_said
 
 SLACK = 8  # tokens that say nothing by themselves, such as marks of case
 
@@ -21,10 +22,17 @@ class Stops:
         # A token holds at least a byte of the text, or says nothing by itself.
         self.window = max(len(text.encode()) for text in texts) + SLACK
 
-    def found(self, tokens: Sequence[int]) -> bool:
-        """Whether the last of these tokens completed one of the texts."""
-        tail = self.text_of(tokens[-self.window :])
-        return any(text in tail for text in self.texts)
+    def found(
+        self, tokens: Tokens, words: Sequence[Tokens] = (), openings: Sequence[Tokens] = ()
+    ) -> bool:
+        """Whether the last of these tokens completed one of the texts, behind all of the words."""
+        said = all_said(tokens, words, openings)
+        if said is None:
+            return False
+        first = max(0, len(tokens) - self.window)
+        tail = self.text_of(tokens[first:])
+        behind = len(self.text_of(tokens[first:said])) if said > first else 0
+        return any(tail.find(text, behind) >= 0 for text in self.texts)
 
 
 def stops_of(request: Request, config: DecodeConfig) -> Stops | None:
@@ -34,11 +42,11 @@ def stops_of(request: Request, config: DecodeConfig) -> Stops | None:
     return Stops(config.stop, request.text)
 
 
-def before_stop(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first of the texts to stop at.
+def before_stop(text: str, stops: Sequence[str], behind: int = 0) -> str:
+    """The text up to the first of the texts to stop at that stands behind so many characters.
 
-    >>> before_stop("one. two! three", ["!", "."])
-    'one'
+    >>> before_stop("one. two! three", ["!", "."]), before_stop("one. two! three", ["!", "."], 6)
+    ('one', 'one. two')
     """
-    places = [place for place in map(text.find, stops) if place >= 0]
+    places = [place for stop in stops if (place := text.find(stop, behind)) >= 0]
     return text[: min(places, default=len(text))]

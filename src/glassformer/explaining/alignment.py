@@ -10,7 +10,7 @@ What a word looked at is the average of its tokens; what is taken of a word is t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from glassformer.models.baselines.bahdanau import BahdanauDecoder
 from glassformer.models.transformer import Transformer
 from glassformer.runs.run import Run
 from glassformer.tasks.job import Prediction
-from glassformer.tasks.pair_tokens import PairTokens
 from glassformer.tasks.translate import Translate
+from glassformer.tasks.translate.tokens import PairTokens
 from glassformer.tasks.wish import Wish
 
 STRONG, EVENLY = 0.5, 3.0  # see `strengths`
@@ -104,7 +104,29 @@ def alignment_of(run: Run, text: str, found: Prediction) -> Alignment:
     told = [Tokenizer.start, *target[:-1]]
     with torch.no_grad(), run.machine.autocast():
         looks = looks_across(model, source, told).mean((0, 1))  # (T, S)
-    return merged(job.pair, source, target, looks.float().cpu())
+    aligned = merged(job.pair, source, target, looks.float().cpu())
+    return replace(aligned, source=as_typed(aligned.source, bare, job.pair.source.clean(bare)))
+
+
+def as_typed(words: Sequence[str], text: str, read: str) -> tuple[str, ...]:
+    """The words as they stand in the text, not as the model reads it: in one case or script.
+
+    >>> as_typed(["这", "书"], "這本書", "这本书")
+    ('這', '書')
+
+    A word that is found nowhere stays, as do all where the text is read with more characters.
+    """
+    if len(text) != len(read):
+        return tuple(words)
+    found, start = [], 0
+    for word in words:
+        place = read.find(word, start)
+        if place < 0:
+            found.append(word)
+            continue
+        start = place + len(word)
+        found.append(text[place:start])
+    return tuple(found)
 
 
 def looks_across(

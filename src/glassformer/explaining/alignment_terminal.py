@@ -1,8 +1,8 @@
 """An alignment in the terminal: a line a word of the answer, a column a word of the source.
 
-Good      ··██
-morning   ██··
-          早好
+         早上 好
+Good     ···· ██
+morning  ████ ··
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,7 @@ from torch import nn
 
 from glassformer.config import ModelConfig, StackConfig, choose, require
 from glassformer.errors import GlassformerError
-from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
-from glassformer.models.baselines.bahdanau import BahdanauDecoder
+from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS, BaselineDecoder
 from glassformer.models.frontends import (
     Frontend,
     MelResNet,
@@ -33,7 +32,7 @@ def build_encoder(config: StackConfig) -> nn.Module:
 
 def build_decoder(
     config: StackConfig, *, memory_dim: int | None = None
-) -> Decoder | BahdanauDecoder:
+) -> Decoder | BaselineDecoder:
     """A decoder of any kind; encoders and decoders of different kinds mix."""
     if config.kind != "attention":
         choose("decoder kind", config.kind, tuple(BASELINE_DECODERS))

@@ -20,7 +20,7 @@ from glassformer.core.caches import Cache
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.shapes import Vectors
-from glassformer.models.baselines.bahdanau import BahdanauDecoder
+from glassformer.models.baselines import BaselineDecoder
 from glassformer.models.frontends import Frontend, Tokens
 from glassformer.models.stacks import Decoder
 
@@ -45,7 +45,7 @@ class Transformer(nn.Module):
         frontend: Frontend,
         encoder: nn.Module,
         target: Tokens,
-        decoder: Decoder | BahdanauDecoder,
+        decoder: Decoder | BaselineDecoder,
         *,
         tie: bool = True,
     ) -> None:

@@ -6,20 +6,24 @@ run that parts are taken from, the TOML file, the size, `--set`, and the other n
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from glassformer import __version__
 from glassformer.config import SIZES, MachineConfig, build, choose, require, stack_of_size
 from glassformer.config.run import FORMAT, Config, config_of
 from glassformer.config.values import Values, laid_over, parse_setting, plain, read_values
 from glassformer.data.catalog import CATALOG
+from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.gentle import gentle_start
 from glassformer.runs.shorthands import spelt_out
 from glassformer.tasks import JOBS
+from glassformer.tasks.wish import refuse_idle
 from glassformer.training.machine import choose_machine
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -87,6 +91,8 @@ class Asked:
             values = lay_all(below, gentle, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
+        if asked := said.get("task", {}).get("decode"):
+            refuse_idle(asked, config.task.decode.method, "task.decode")
         return config
 
     def command(self) -> str:
@@ -193,6 +199,40 @@ class Asked:
             f"pretrain=yes: a frontend of {kind} has no single tokens to fill in; "
             f"leave it out, or set model.frontend.kind=tokens",
         )
+
+
+def ask(job: str, data: Iterable[str | Path], **asked: Any) -> Asked:
+    """As from Python: one path for several, a string for a path, each in the type of its field."""
+    for name in ("run", "config", "origin"):
+        if asked.get(name) is not None:
+            asked[name] = path_of(asked[name], name)
+    for name in ("valid", "test", "settings"):
+        given = asked.get(name, ())
+        asked[name] = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+    if "columns" in asked:
+        asked["columns"] = named_columns(asked["columns"])
+    return Asked(job=job, data=tuple(map(str, data)), **asked)
+
+
+def path_of(value: object, what: str) -> Path:
+    """A path given from Python, refused where it is none."""
+    if isinstance(value, str | PathLike):
+        return Path(value)
+    raise GlassformerError(f"{what} is given by its path, got {value!r}; give a text or a Path")
+
+
+def named_columns(columns: object) -> Mapping[str, str]:
+    """Role to column, from a dictionary, or written as on the command line; None names none."""
+    if columns is None:
+        return {}
+    if isinstance(columns, str):
+        return parse_columns(columns)
+    if isinstance(columns, Mapping):
+        return columns
+    raise GlassformerError(
+        f"columns tells which column plays which role, got {columns!r}; write a dictionary such as "
+        f"{{'text': 'review'}}"
+    )
 
 
 def lay_all(*layers: Values) -> Values:

@@ -4,25 +4,34 @@ What is to be written is real, what is read is made up, and a translator learns 
 the same (Sennrich et al., 2015). It is added to the training part alone, and stays in the run.
 """
 
+import math
 import shutil
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
 from glassformer.data.intake import Seen, Skipped, Taken, open_rows
+from glassformer.data.joined import Joined
 from glassformer.data.samples import PARTS, Sample, Samples
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import Display
 from glassformer.runs.run import Run
-from glassformer.tasks.pair_batch import right_answers
-from glassformer.tasks.pair_tokens import targets_named
-from glassformer.tasks.translate_settings import TranslateConfig
+from glassformer.tasks.translate import Translate
+from glassformer.tasks.translate.batch import pair_batch, right_answers
+from glassformer.tasks.translate.settings import TranslateConfig
+from glassformer.tasks.translate.tokens import targets_named
+
+LOOKED_AT, TOGETHER = 100, 16  # pairs that tell the direction of a run, and at a time
+CLEARLY = 0.9  # times the loss of one direction is less than that of the other
 
 
 @dataclass(slots=True)
@@ -47,8 +56,11 @@ class BackTranslated:
         ]
 
 
+WriteBack = Callable[[Run, Iterable[tuple[str, str]], BackTranslated, Seen], Iterator[Sample]]
+
+
 def add_back_translations(
-    config: Config, samples: Samples, taken: Taken, display: Display
+    config: Config, samples: Samples, taken: Taken, display: Display, write_back: WriteBack
 ) -> tuple[Samples, list[str]]:
     """The samples, with back-translations in the training part where they are asked for.
 
@@ -68,14 +80,55 @@ def add_back_translations(
             f"{task.backward}: does {run.config.job}; name in task.backward a run that translates "
             f"from the target language to the source's"
         )
+    refuse_same_direction(run, samples)
     made = BackTranslated(task.monolingual, task.backward)
     with display.counting("back-translating") as seen:
         lines = lines_to_write(config, samples, made)
-        samples = extended(samples, written_back(run, lines, made, seen))
+        samples = extended(samples, write_back(run, lines, made, seen))
     taken.counts["train"] += made.rows
     for sentence in made.sentences():
         display.say(sentence)
     return samples, made.sentences()
+
+
+def refuse_same_direction(run: Run, samples: Samples) -> None:
+    """Refuse a run that foretells the targets from the sources clearly better than the reverse."""
+    some = list(islice(samples.of("train"), LOOKED_AT))
+    job = run.job
+    assert isinstance(job, Translate)
+    if not some or job.pair.tags:  # one of several languages refuses texts without a tag
+        return
+    sources, targets = ([str(sample[side]) for sample in some] for side in ("source", "target"))
+    if surprise(run, job, sources, targets) < CLEARLY * surprise(run, job, targets, sources):
+        raise GlassformerError(
+            f"{run.folder.path}: translates from the source's language; name in task.backward a "
+            f"run that translates from the target language to the source's"
+        )
+
+
+@torch.no_grad()
+def surprise(run: Run, job: Translate, asked: Sequence[str], meant: Sequence[str]) -> float:
+    """The loss of a translator in nats a token of what is meant.
+
+    A token that it does not know, as most of another language, costs as much as a guess.
+    """
+    found: list[Tensor] = []
+    for start in range(0, len(asked), TOGETHER):
+        reads, writes = (
+            Joined.of(
+                [ids[: job.task.max_length] for ids in tokens.encode(texts[start:][:TOGETHER])]
+            )
+            for tokens, texts in ((job.pair.source, asked), (job.pair.target, meant))
+        )
+        rows = np.arange(len(reads.lengths))
+        batch = pair_batch(job.pair.read(reads, None), writes, rows, packed=True)
+        batch = batch.to(run.machine.device)
+        with run.machine.autocast():
+            said = job.forward(run.model, batch)
+        losses = F.cross_entropy(said, batch.truth, reduction="none")
+        unknown = batch.truth == job.pair.target.unknown
+        found.append(losses.masked_fill(unknown, math.log(said.shape[-1])))
+    return float(torch.cat(found).mean())
 
 
 def lines_to_write(

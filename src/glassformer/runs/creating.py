@@ -23,7 +23,7 @@ from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
-from glassformer.runs.back_translation import add_back_translations
+from glassformer.runs.back_translation import WriteBack, add_back_translations, written_back
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.sizing import refuse_too_large
@@ -41,8 +41,14 @@ HOME = Path("runs")
 LEFT_BEHIND = r"\..+\.new-[0-9a-f]{8}-(?P<process>\d+)"  # temporary names, as made below
 
 
-def create(asked: Asked, display: Display, command: str = "") -> RunFolder:
-    """A folder with samples, tokens and settled settings, ready to train."""
+def create(
+    asked: Asked, display: Display, command: str = "", write_back: WriteBack = written_back
+) -> RunFolder:
+    """A folder with samples, tokens and settled settings, ready to train.
+
+    Args:
+        write_back: Who writes the sources of back-translations, where there are some.
+    """
     config = asked.settle()
     target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
     refuse_taken(target)
@@ -55,8 +61,9 @@ def create(asked: Asked, display: Display, command: str = "") -> RunFolder:
                 config.data, JOBS[config.job].roles, folder.data, seed=config.seed, seen=seen
             )
         told(taken, display)
+        refuse_curve(config, taken)
         look_at(samples, config, display)
-        samples, added = add_back_translations(config, samples, taken, display)
+        samples, added = add_back_translations(config, samples, taken, display, write_back)
         write_json(asdict(taken) | {"back_translated": added}, path / "intake.json")
         with display.waiting("learning tokens"):
             config = JOBS[config.job].learn(config, samples, path, asked.origin)
@@ -103,6 +110,15 @@ def told(taken: Taken, display: Display) -> None:
         display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
 
 
+def refuse_curve(config: Config, taken: Taken) -> None:
+    """A learning curve needs rows to score on, which shows before anything is learned."""
+    if config.curve and not taken.counts.get("valid"):
+        raise GlassformerError(
+            "--curve has no validation rows to score on; give some with --valid or "
+            "--set data.valid_share=0.1, or leave --curve out"
+        )
+
+
 def look_at(samples: Samples, config: Config, display: Display) -> None:
     """Say what a doctor finds in the data that training would stumble over."""
     found = examine_samples(samples, JOBS[config.job].checks(config))
@@ -131,7 +147,8 @@ def refuse_taken(target: Path) -> None:
     except OSError as error:
         raise cannot_be_made(target, error) from None
     if taken or target.is_symlink():
-        begun = (target / "config.toml").exists() and not (target / "report.json").exists()
+        folder = RunFolder(target)
+        begun = folder.config_file.exists() and not folder.is_finished
         resume = f"go on with `glassformer resume {shlex.quote(str(target))}`, or "
         hint = f"{resume if begun else ''}name another with --run"
         raise GlassformerError(f"{target}: already exists; {hint}")

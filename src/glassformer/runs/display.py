@@ -3,6 +3,7 @@
 In a terminal a bar moves; in a log file a line appears now and then; `quiet` says nothing.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,6 +16,17 @@ from glassformer.errors import printable
 from glassformer.training.plan import Event, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
+BYTE_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
+
+
+class Lasting(Console):
+    """Says nothing more once nobody reads; what it speaks of goes on."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())  # others write there, too
+        os.close(nowhere)
 
 
 class Display:
@@ -26,7 +38,7 @@ class Display:
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
         self.quiet = quiet or not processes.is_first()
-        self.console = console or Console(stderr=True, highlight=False)
+        self.console = console or Lasting(stderr=True, highlight=False)
 
     @property
     def moves(self) -> bool:
@@ -66,28 +78,28 @@ class Display:
             BarColumn(),
             TextColumn("{task.completed:,}/{task.total:,}  {task.fields[said]}"),
         )
-        pace = Pace(steps)
+        left = TimeLeft(steps)
         with Progress(*columns, console=self.console, transient=True) as progress:
             task = progress.add_task(what, total=steps, said="")
             for event in events:
                 if isinstance(event, Step):
-                    progress.update(task, completed=event.step, said=pace.said(event))
+                    progress.update(task, completed=event.step, said=left.said(event))
                 else:
                     self.say(told(event))
                 yield event
 
     def _lines(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
-        pace, last = Pace(steps), 0.0
+        left, last = TimeLeft(steps), 0.0
         for event in events:
             if not isinstance(event, Step):
                 self.say(told(event))
             elif time.monotonic() - last > LINE_EVERY or event.step == steps:
-                self.say(f"{what} {event.step:,}/{steps:,}  {pace.said(event)}")
+                self.say(f"{what} {event.step:,}/{steps:,}  {left.said(event)}")
                 last = time.monotonic()
             yield event
 
 
-class Pace:
+class TimeLeft:
     """How fast it goes, and how long is left."""
 
     def __init__(self, steps: int) -> None:
@@ -126,3 +138,15 @@ def clock(seconds: int | float) -> str:
     if whole < 3600:
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def in_bytes(count: int | float) -> str:
+    """Bytes as people say them.
+
+    >>> in_bytes(999), in_bytes(1_530_000), in_bytes(51e12)
+    ('999 bytes', '1.5 MB', '51 TB')
+    """
+    size, unit = float(count), 0
+    while size >= 999.5 and unit < len(BYTE_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.{1 if size < 10 and unit else 0}f} {BYTE_UNITS[unit]}"

@@ -1,6 +1,5 @@
 """The verb `doctor`: look through raw data for what a training would stumble over."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -9,13 +8,11 @@ from typing import Any
 
 from glassformer.data.columns import find_columns
 from glassformer.data.doctor import Examination, Reading, examine
-from glassformer.data.doctor.reading import Source
 from glassformer.data.intake import LOOKED_AT
 from glassformer.data.sources.files import packing_of, suffix_of
-from glassformer.data.sources.parallel import paired
+from glassformer.data.sources.parallel import has_nearly_as_many_lines, paired
 from glassformer.errors import GlassformerError
-from glassformer.runs.asked import Asked
-from glassformer.runs.asking import ask
+from glassformer.runs.asked import Asked, ask
 from glassformer.runs.display import Display
 from glassformer.tasks import JOBS
 
@@ -46,7 +43,7 @@ def likely(choices: Sequence[Asked]) -> Asked:
 
         a TMX;
         two text files whose names differ in their endings alone, as those of train.en and train.de,
-        or that have as many lines;
+        or that have as many lines, or nearly;
         columns with names of a source and of a target, and none that is called text or label.
 
     Anything else is for the first job that finds its columns: classify, pretrain, translate.
@@ -74,7 +71,7 @@ def holds_pairs(asked: Asked) -> bool:
         if suffix_of(Path(first.name)) == ".tmx":
             return True
         if two := paired(first.name):
-            return end_apart(*two) or has_as_many_lines(first)
+            return end_apart(*two) or has_nearly_as_many_lines(*two, first.config.encoding)
         head = list(islice(first.open(), LOOKED_AT))
     except GlassformerError:
         return False
@@ -94,20 +91,12 @@ def end_apart(one: Path, other: Path) -> bool:
     return len(begins) == 1 and all(end[1:2].isalpha() for end in ends)
 
 
-def has_as_many_lines(both: Source) -> bool:
-    """Whether two files that are read side by side end together; they are read to the end."""
-    try:
-        deque(both.open(), maxlen=0)
-    except GlassformerError:
-        return False
-    return True
-
-
 def examine_as(asked: Asked, display: Display) -> Examination:
     """Show the data to the checks of their job."""
-    checks = JOBS[asked.job].checks(asked.settle())
+    config = asked.settle()
+    checks = JOBS[asked.job].checks(config)
     with display.counting("reading rows") as seen:
-        found = examine(reading_of(asked), checks, seen=seen)
+        found = examine(reading_of(asked), checks, seed=config.seed, seen=seen)
     return replace(found, job=asked.job)
 
 

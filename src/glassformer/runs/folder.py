@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from glassformer.config.run import Config, config_of, read_config_values
 from glassformer.errors import GlassformerError
 from glassformer.files import write_text
@@ -60,6 +62,11 @@ class RunFolder:
     @property
     def report(self) -> Path:
         return self.path / "report.json"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is a report, and a model that can be read."""
+        return self.report.exists() and is_whole(self.model)
 
     def config(self) -> Config:
         """What was asked for."""
@@ -106,6 +113,15 @@ class RunFolder:
         """What was typed; nothing where that is not known."""
         path = self.path / "command.txt"
         return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+
+def is_whole(weights: Path) -> bool:
+    """Whether a file of weights is there, and as long as its head says."""
+    try:
+        with safe_open(weights, framework="numpy"):
+            return True
+    except (OSError, SafetensorError):
+        return False
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -25,13 +25,12 @@ from glassformer.evaluation.report import (
     comparison_table,
     write_report,
 )
-from glassformer.files import write_text
 from glassformer.runs.display import Display
 from glassformer.runs.reports import baselines, reporting
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
-from glassformer.tasks.class_answers import ClassAnswers
 from glassformer.tasks.classify import Classify
+from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.training.plan import Plan
 
 THEIRS = "n-grams, chosen in each fold"
@@ -53,8 +52,8 @@ def fold_of(key: str, folds: int) -> int:
     return folds if part == "train" else int(part)
 
 
-def write_table(data: str, group: str | None, folds: int, path: Path) -> None:
-    """All rows of a set of texts and labels, with a column a fold."""
+def rows_with_folds(data: str, group: str | None, folds: int) -> str:
+    """All rows of a set of texts and labels, with a column a fold, a line of JSON each."""
     rows, columns = open_rows(data, DataConfig(group=group), Classify.roles, "train")
     written = []
     for row in rows:
@@ -68,8 +67,7 @@ def write_table(data: str, group: str | None, folds: int, path: Path) -> None:
         for fold in range(1, folds + 1):
             values[column_of(fold)] = "test" if fold == mine else "train"
         written.append(json.dumps(values, ensure_ascii=False))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text("\n".join(written) + "\n", path)
+    return "\n".join(written) + "\n"
 
 
 @dataclass(frozen=True, slots=True)

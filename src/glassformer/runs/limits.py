@@ -1,37 +1,16 @@
-"""What a machine can run out of, and a run that only one process may train at a time."""
+"""What a machine can run out of, said in one line."""
 
 import errno
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from safetensors import SafetensorError
 
-from glassformer import processes
 from glassformer.errors import GlassformerError
-from glassformer.files import locked
 from glassformer.training.trouble import is_out_of_memory
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@contextmanager
-def held(place: Path) -> Iterator[None]:
-    """Hold a run while it is trained: a second process is refused, a killed one lets go."""
-    with ExitStack() as stack:
-        if processes.is_first():
-            try:
-                stack.enter_context(locked(place, wait=False))
-            except BlockingIOError:
-                raise GlassformerError(
-                    f"{place}: is being trained by another process; wait for it, or stop it first"
-                ) from None
-            except OSError as error:
-                raise GlassformerError(
-                    f"{place}: cannot be written to ({error.strerror}); copy the run to where you "
-                    f"may write"
-                ) from None
-        yield
 
 
 @contextmanager

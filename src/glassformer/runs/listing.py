@@ -10,8 +10,10 @@ from typing import Any
 
 from glassformer.config.run import read_config_values
 from glassformer.errors import GlassformerError
+from glassformer.evaluation.report.wording import written
 from glassformer.runs.creating import LEFT_BEHIND
 from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.holding import is_held
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def found_in(home: Path) -> list[Listed]:
 def prunable(home: Path) -> Iterator[tuple[Path, int]]:
     """What finished runs need no more, and what was left of killed ones, with sizes."""
     for path in _run_folders(home):
-        if RunFolder(path).report.exists():
+        if RunFolder(path).is_finished and not is_held(path):
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
                     yield path / name, _size(path / name)
@@ -82,15 +84,25 @@ def _listed(path: Path) -> Listed:
         scores = read_json(folder.report).get("scores", {})
     except GlassformerError as error:
         return Listed(path, "?", str(error), "", _size(path))
-    state = "finished" if folder.report.exists() else "can be resumed"
-    return Listed(path, job, state, _first(scores), _size(path))
+    return Listed(path, job, _state(folder), _first(scores), _size(path))
+
+
+def _state(folder: RunFolder) -> str:
+    """How far a run is, in words."""
+    if is_held(folder.path):
+        return "is being trained"
+    if folder.is_finished:
+        return "finished"
+    if folder.data.is_dir():
+        return "can be resumed"
+    return "not whole; copy the run again"
 
 
 def _first(scores: dict[str, Any]) -> str:
     """The first score of the run, in words."""
     ours: dict[str, Any] = next(iter(scores.values()), {})
     name, score = next(iter(ours.items()), ("", None))
-    return f"{name} {score['value']:.3f}" if score else ""
+    return f"{name} {written(name, score['value'])}" if score else ""
 
 
 def _is_alive(process: int) -> bool:

@@ -11,23 +11,32 @@ job, data, size, steps, ... options of `glassformer train`; paths as seen from w
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from glassformer.config import require
 from glassformer.config.values import Values, build, read_values
 from glassformer.errors import GlassformerError, unknown
 from glassformer.evaluation.report import Report
+from glassformer.evaluation.report.wording import written
 from glassformer.files import write_text
 from glassformer.runs.asked import Asked
 from glassformer.runs.creating import free_name, refuse_taken
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.folds import column_of, pool, write_table
+from glassformer.runs.folds import column_of, pool, rows_with_folds
 from glassformer.runs.run import Run
 from glassformer.runs.verbs import resume, train_as
+from glassformer.tasks.translate.answers import MEASURES
 
 FOLD_TABLE, FOLLOWED = "rows.jsonl", "stages.json"
 KEYS = ("what", "folds", "stage", "result")
+SCORES = {  # that a report of a job may have
+    "classify": ("accuracy", "macro_f1", "micro_f1", "calibration_error"),
+    "pretrain": ("loss", "perplexity", "accuracy"),
+    "translate": (*dict.fromkeys(chain(*MEASURES.values())), "loss"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,18 +76,31 @@ class Result:
     minutes: float
     baseline: float | None = None
 
+    def __post_init__(self) -> None:
+        require(
+            self.low <= self.value <= self.high,
+            f"result.value must lie between result.low and result.high, got {self.value} with "
+            f"{self.low} and {self.high}",
+        )
+        require(self.minutes >= 0, f"result.minutes must be 0 or more, got {self.minutes}")
+
     @property
     def interval(self) -> tuple[float, float, float]:
         """The score, and between what and what it lies."""
         return self.value, self.low, self.high
 
-    def verdict(self, found: Mapping[str, float]) -> str:
-        """Whether a score of a report is the one claimed, in a sentence."""
-        agrees = found["low"] <= self.high and self.low <= found["high"]
+    def agrees(self, found: Mapping[str, float | None]) -> bool:
+        """Whether a score of a report may be the one claimed: the intervals of both overlap."""
+        low, high = found["low"], found["high"]
+        return low is not None and high is not None and low <= self.high and self.low <= high
+
+    def verdict(self, found: Mapping[str, float | None]) -> str:
+        """The same in a sentence."""
+        value, low, high = (written(self.score, end) for end in self.interval)
         return (
-            f"{self.score} {found['value']:.4f} {'agrees with' if agrees else 'differs from'} the "
-            f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}] measured at {self.commit} "
-            f"on {self.machine}"
+            f"{self.score} {written(self.score, found['value'])} "
+            f"{'agrees with' if self.agrees(found) else 'differs from'} the {value} "
+            f"[{low}, {high}] measured at {self.commit} on {self.machine}"
         )
 
 
@@ -120,6 +142,7 @@ def read_recipe(name: str) -> Recipe:
     try:
         stages = tuple(build(Stage, stage, "stage.") for stage in values["stage"])
         result = build(Result, values["result"], "result.") if "result" in values else None
+        refuse_unknown_score(stages[-1].job, result)
     except GlassformerError as error:
         raise GlassformerError(f"{path}: {error}") from None
     return Recipe(path.stem, name, values["what"], stages, result, values.get("folds"))
@@ -151,6 +174,12 @@ def _refuse_misshapen(path: Path, values: Values) -> None:
         )
 
 
+def refuse_unknown_score(job: str, result: Result | None) -> None:
+    """A claim is about a score that the last stage has."""
+    if result is not None and job in SCORES and result.score not in SCORES[job]:
+        raise GlassformerError(f"result.score: {unknown('score', result.score, SCORES[job])}")
+
+
 def is_tables(value: Any) -> bool:
     """Whether this is what [[stage]] gives: tables, at least one."""
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
@@ -165,7 +194,10 @@ def follow(
     device: str | None = None,
 ) -> Run:
     """Train every stage of a recipe and return the last run."""
-    return _train(recipe, recipe.stages, run or free_name(recipe.name), display, seed, device)
+    target = run or free_name(recipe.name)
+    for path in _stage_paths(target, recipe.stages):
+        refuse_taken(path)
+    return _train(recipe, recipe.stages, target, display, seed, device)
 
 
 def follow_folds(
@@ -189,22 +221,20 @@ def follow_folds(
             f"{target}: was begun with other settings than {recipe.asked} has now; name another "
             f"folder with --run"
         )
-    if not table.exists():
+    if not followed.exists():
         refuse_taken(target)
+    if not table.exists():
         data = {(stage.data, stage.group) for stage in recipe.stages}
         [((name,), group)] = data  # folds share one table
-        write_table(name, group, recipe.folds, table)
-        write_text(wanted, followed)
+        rows = rows_with_folds(name, group, recipe.folds)
+        target.mkdir(parents=True, exist_ok=True)
+        write_text(wanted, followed)  # before the rows, which nobody could tell the settings of
+        write_text(rows, table)
     runs = []
     for fold in range(1, recipe.folds + 1):
         display.say(f"fold {fold} of {recipe.folds}")
-        path = target / column_of(fold)
         stages = tuple(_over(stage, table, fold) for stage in recipe.stages)
-        runs.append(
-            _again(path, recipe.stages[-1].seed if seed is None else seed, display)
-            if path.exists()
-            else _train(recipe, stages, path, display, seed, device)
-        )
+        runs.append(_train(recipe, stages, target / column_of(fold), display, seed, device))
     return target, pool(runs, target, f"glassformer reproduce {recipe.asked}", display)
 
 
@@ -216,19 +246,24 @@ def _train(
     seed: int | None,
     device: str | None,
 ) -> Run:
-    """Train one stage after the other."""
-    refuse_taken(target)
-    origin = None
-    for number, stage in enumerate(stages, start=1):
-        last = number == len(stages)
-        path = target if last else target.with_name(f"{target.name}-stage-{number}")
+    """Train one stage after the other, from the last that was begun before."""
+    paths = _stage_paths(target, stages)
+    begun = [n for n, path in enumerate(paths) if RunFolder(path).config_file.exists()]
+    for number in range(max(begun, default=0), len(stages)):
+        stage, path = stages[number], paths[number]
         options = {name: getattr(stage, name) for name in Stage.__dataclass_fields__}
         options |= {"seed": stage.seed if seed is None else seed}
         options |= {"device": device or stage.device}
-        asked = Asked(run=path, origin=origin, **options)
-        done = train_as(asked, display, command=f"glassformer reproduce {recipe.asked}")
-        origin = path
+        asked = Asked(run=path, origin=paths[number - 1] if number else None, **options)
+        command = f"glassformer reproduce {recipe.asked}"
+        done = _again(asked, display) if number in begun else train_as(asked, display, command)
     return done
+
+
+def _stage_paths(target: Path, stages: tuple[Stage, ...]) -> list[Path]:
+    """Where the run of each stage goes: the last into the target, the others beside it."""
+    earlier = range(1, len(stages))
+    return [*(target.with_name(f"{target.name}-stage-{number}") for number in earlier), target]
 
 
 def _over(stage: Stage, table: Path, fold: int) -> Stage:
@@ -238,13 +273,16 @@ def _over(stage: Stage, table: Path, fold: int) -> Stage:
     return replace(stage, data=(str(table),), group=group, columns=columns)
 
 
-def _again(path: Path, seed: int, display: Display) -> Run:
-    """A fold that was begun before: finished by now, or to be gone on with."""
-    folder = RunFolder(path)
-    if folder.config().seed != seed:
+def _again(asked: Asked, display: Display) -> Run:
+    """A stage of a fold that was begun before: finished by now, or to be gone on with."""
+    assert asked.run is not None
+    folder = RunFolder(asked.run)
+    seed = folder.config().seed
+    if seed != asked.seed:
         raise GlassformerError(
-            f"{path}: was trained with seed {folder.config().seed}, not {seed}; name another "
-            f"folder with --run"
+            f"{asked.run}: was trained with seed {seed}, not {asked.seed}; name another folder "
+            f"with --run"
         )
-    finished = folder.report.exists() and folder.model.exists()
-    return Run(path) if finished else resume(path, quiet=display.quiet)
+    if folder.is_finished:
+        return Run(asked.run, device=asked.device or "auto")
+    return resume(asked.run, quiet=display.quiet)

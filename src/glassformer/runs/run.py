@@ -3,8 +3,7 @@
 import html
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -16,15 +15,16 @@ from torch import nn
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
 from glassformer.data.columns import find_columns
-from glassformer.data.intake import LOOKED_AT, Taken, take_in
+from glassformer.data.intake import LOOKED_AT, take_in
 from glassformer.data.rows import Row
 from glassformer.data.samples import Samples
 from glassformer.data.sources import read_rows
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
+from glassformer.evaluation.report.wording import written
 from glassformer.models.packing import swift
+from glassformer.runs.asked import named_columns, path_of
+from glassformer.runs.evaluation import Evaluation, Said
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import fresh_model
 from glassformer.runs.reports.reporters import reporter_of
@@ -45,7 +45,7 @@ class Run:
     """
 
     def __init__(self, path: str | Path, *, device: str = "auto") -> None:
-        self.folder = RunFolder(Path(path))
+        self.folder = RunFolder(path_of(path, "a run"))
         self.config: Config = self.folder.config()
         if not self.folder.model.exists():
             raise GlassformerError(
@@ -84,10 +84,14 @@ class Run:
         """
         if isinstance(inputs, str):
             return next(self.predict_each([inputs], wish))
+        if isinstance(inputs, Mapping) or not isinstance(inputs, Iterable):
+            raise _no_text(inputs)
         return list(self.predict_each(inputs, wish))
 
     def predict_each(self, inputs: Iterable[str], wish: Wish | None = None) -> Iterator[Prediction]:
         """What it says, one after the other, as the inputs come."""
+        if not isinstance(wish, Wish | None):
+            raise GlassformerError(f"a wish is made by glassformer.Wish(...), got {wish!r}")
         job = self.job if wish is None else self.job.as_wished(wish)
         answers = job.predict(self._swift.eval(), map(_text, inputs))
         while True:
@@ -101,19 +105,21 @@ class Run:
         self,
         *data: str | Path,
         against: "Run | str | Path | None" = None,
-        columns: Mapping[str, str] | None = None,
-    ) -> "Evaluation":
+        columns: Mapping[str, str] | str | None = None,
+    ) -> Evaluation:
         """How good it is on these data, and how far better than another run.
 
         Args:
-            columns: Which column plays which role, where it is not as in training.
+            columns: Which column plays which role, where it is not as in training: a dictionary,
+                or as on the command line.
         """
-        if isinstance(against, str | Path):
-            against = Run(against)
+        columns = named_columns(columns)
+        if against is not None and not isinstance(against, Run):
+            against = Run(against, device=self.machine.device.type)
         if against is not None:
             self._refuse_other(against)
         ours = self._answers(data, columns)
-        comparison = None
+        comparison, others = None, None
         if against is not None:
             theirs = against._answers(data, columns)
             if ours.rows != theirs.rows or ours.answered_in != theirs.answered_in:
@@ -122,8 +128,16 @@ class Run:
                     f"{self.folder.path}; compare two runs that are asked the same"
                 )
             comparison = self.job.compare(ours.said, theirs.said)
-        scores, notes = self.job.scores(ours.said), reporter_of(self.config.job).notes(ours.said)
-        return Evaluation(scores, ours.taken, comparison, ours.trained_on, (*ours.remarks, *notes))
+            others = self.job.scores(theirs.said)
+        notes = reporter_of(self.config.job).notes(ours.said)
+        return Evaluation(
+            self.job.scores(ours.said),
+            ours.taken,
+            comparison,
+            ours.trained_on,
+            (*ours.remarks, *notes),
+            others,
+        )
 
     def _refuse_other(self, against: "Run") -> None:
         """Two runs can be compared when they do one job and answer in the same words."""
@@ -138,12 +152,12 @@ class Run:
                 f"compare two runs with the same labels"
             )
 
-    def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str] | None) -> "Said":
+    def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str]) -> Said:
         """What it says about all rows of some files."""
         with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
             place, names = Path(scratch), tuple(map(str, data))
             encoding = self.config.data.encoding
-            named = self._columns(names) | dict(columns or {})
+            named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)
             samples, taken = take_in(config, self.job.roles, place)
             self.job.index(samples, place)
@@ -191,7 +205,7 @@ class Run:
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
-        said = ", ".join(f"{name} {score['value']:.3f}" for name, score in ours.items())
+        said = ", ".join(f"{name} {written(name, score['value'])}" for name, score in ours.items())
         return f"Run({str(self.folder.path)!r}, {self.config.job}{': ' + said if said else ''})"
 
     def _repr_html_(self) -> str:
@@ -201,7 +215,7 @@ class Run:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         rows = "".join(
             f"<tr><td>{html.escape(system)}</td>"
-            + "".join(f"<td>{_shown(found.get(name))}</td>" for name in names)
+            + "".join(f"<td>{_shown(name, found.get(name))}</td>" for name in names)
             + "</tr>"
             for system, found in scores.items()
         )
@@ -209,61 +223,14 @@ class Run:
         return f"<b>{title}</b><table><tr><th></th>{head}</tr>{rows}</table>"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a run says about some data, what came in of them, and which rows those are."""
-
-    said: Any
-    taken: Taken
-    rows: list[str]
-    trained_on: int | None
-    remarks: list[str]
-
-    @property
-    def answered_in(self) -> dict[str, str]:
-        """The columns that hold the right answers; what is read may differ."""
-        return dict(list(self.taken.columns.items())[1:])
-
-
-class Evaluation:
-    """Scores with intervals, the rows behind them, and the comparison with another run.
-
-    Attributes:
-        trained_on: How many of the rows the run has learned from; None when nobody knows.
-        notes: What to know about the rows and the scores.
-    """
-
-    def __init__(
-        self,
-        scores: dict[str, Score],
-        taken: Taken,
-        comparison: dict[str, Comparison] | None,
-        trained_on: int | None,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.scores, self.taken, self.comparison = scores, taken, comparison
-        self.trained_on, self.notes = trained_on, notes
-
-    def as_values(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        scores = {name: score.as_values() for name, score in self.scores.items()}
-        values: dict[str, Any] = {
-            **scores,
-            "scores": scores,
-            "rows": sum(self.taken.counts.values()),
-            "skipped": {reason: entry.count for reason, entry in self.taken.skipped.items()},
-            "trained_on": self.trained_on,
-            "notes": list(self.notes),
-        }
-        if self.comparison is not None:
-            values["against"] = {n: found.as_values() for n, found in self.comparison.items()}
-        return values
-
-
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"predict takes a text or a list of texts, got {value!r}; make it a text")
+        raise _no_text(value)
     return value
+
+
+def _no_text(value: object) -> GlassformerError:
+    return GlassformerError(f"predict takes a text or a list of texts, got {value!r}; give a text")
 
 
 def _as_text(value: str | list[str]) -> str:
@@ -271,7 +238,8 @@ def _as_text(value: str | list[str]) -> str:
     return " ".join(value) if isinstance(value, list) else value
 
 
-def _shown(score: dict[str, float] | None) -> str:
+def _shown(name: str, score: dict[str, float | None] | None) -> str:
     if score is None:
         return ""
-    return f"{score['value']:.3f} <small>[{score['low']:.3f}, {score['high']:.3f}]</small>"
+    value, low, high = (written(name, score[end]) for end in ("value", "low", "high"))
+    return f"{value} <small>[{low}, {high}]</small>"

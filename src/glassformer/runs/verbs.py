@@ -7,13 +7,13 @@ from typing import Any
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
-from glassformer.runs.asked import Asked
-from glassformer.runs.asking import ask
+from glassformer.runs.asked import Asked, ask, path_of
 from glassformer.runs.creating import create, discard
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.timing import Clock
-from glassformer.runs.limits import held, within_limits
+from glassformer.runs.holding import held
+from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import learn_texts_first
 from glassformer.runs.reports.curve import learning_curve
 from glassformer.runs.reports.reporting import baseline_seconds, report_on
@@ -32,11 +32,17 @@ def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run
     return train_as(ask(job, data, **asked), Display(quiet=quiet))
 
 
-def train_as(asked: Asked, display: Display, command: str = "") -> Run:
-    """Train what a person asked for; what cannot be trained leaves no folder behind."""
+def train_as(
+    asked: Asked, display: Display, command: str = "", *, began: float | None = None
+) -> Run:
+    """Train what a person asked for; what cannot be trained leaves no folder behind.
+
+    Args:
+        began: From when on time counts, as `time.monotonic` tells it; None for now.
+    """
     settled = asked.settle()
     wanted = settled.train.time
-    deadline = None if wanted is None else Clock(wanted)
+    deadline = None if wanted is None else Clock(wanted, began=began)
     refuse_processes(settled)
     with processes.joined():
         folder = create_together(asked, display, command)
@@ -81,10 +87,10 @@ def create_together(asked: Asked, display: Display, command: str) -> RunFolder:
 
 def resume(path: str | Path, *, quiet: bool = False) -> Run:
     """Go on with a run that was interrupted."""
-    folder, display = RunFolder(Path(path)), Display(quiet=quiet)
+    folder, display = RunFolder(path_of(path, "a run")), Display(quiet=quiet)
     folder.config()
     folder.intake()  # what is not whole shows before anything is learned
-    if folder.report.exists() and folder.model.exists():
+    if folder.is_finished:
         raise GlassformerError(
             f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "
             f"or train another run"
@@ -113,7 +119,7 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
         if processes.lost_another(error):
             raise GlassformerError(f"another process of this training ended; {hint}") from None
         raise
-    return Run(folder.path)
+    return Run(folder.path, device=folder.config().machine.device)
 
 
 def load(path: str | Path, *, device: str = "auto") -> Run:

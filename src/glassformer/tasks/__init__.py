@@ -1,4 +1,4 @@
-"""Jobs, one file each: what a person's data is, which model learns it, and how good it is.
+"""Jobs, one folder each: what a person's data is, which model learns it, and how good it is.
 
 classify    one label, or several, for a text
 pretrain    fill gaps in raw text

@@ -50,15 +50,15 @@ class Task(ABC, Generic[Batch, Output]):
 
     Attributes:
         name: The word for it on the command line.
-        goal: The score by which the best model is chosen.
+        goal: The score by which the best model is chosen; it may follow from the settings.
         higher_is_better: Whether more of it is better.
         perfect: What it would be without any mistake.
     """
 
     name: ClassVar[str]
-    goal: ClassVar[str]
-    higher_is_better: ClassVar[bool] = True
-    perfect: ClassVar[float] = 1.0
+    goal: str
+    higher_is_better: bool = True
+    perfect: float = 1.0
 
     @abstractmethod
     def model(self) -> nn.Module:

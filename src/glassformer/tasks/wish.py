@@ -9,40 +9,60 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from glassformer.config import build, require
-from glassformer.config.decoding import DecodeConfig
-from glassformer.config.values import laid_over, plain
+from glassformer.config import at_most, build, require
+from glassformer.config.decoding import MOST_ANSWERS, DecodeConfig
+from glassformer.config.values import fitting, laid_over, plain
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.data.text.words import ALONE, BLANK, DIGIT, INSIDE, LETTER, edges, kind_of
+from glassformer.decode import all_said
 from glassformer.errors import GlassformerError
 
 Tokens = Sequence[int]
+
+KINDS = {  # of what a wish is made of
+    "decode": dict[str, Any],
+    "alternatives": int | None,
+    "prefix": str,
+    "required": tuple[str, ...],
+    "forbidden": tuple[str, ...],
+}
+MARKS = ("'", "’")  # between a word and its ending
+TAKE_BLANKS = ("bpe", "unigram")  # kinds of tokens that take along the blank before a word
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wish:
     """What is asked of answers; what is left out stays as the run has it.
 
+    A text with nothing in it is answered by nothing, whatever is wished.
+
     Args:
         decode: Settings of decoding, nested: `{"beam": {"width": 8}}`.
         alternatives: So many other answers beside the best.
-        prefix: What every answer begins with.
-        required: Words that every answer has; they need beam search.
-        forbidden: Words that no answer has, as the tokenizer spells them.
+        prefix: What every answer begins with; it ends with a whole word.
+        required: Words that every answer has, or one word; they need beam search.
+        forbidden: Words that no answer has, as the tokenizer spells them, or one word.
     """
 
     decode: Mapping[str, Any] = field(default_factory=dict)
     alternatives: int | None = None
     prefix: str = ""
-    required: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
+    required: Sequence[str] = ()
+    forbidden: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        for name, kind in KINDS.items():
+            value = getattr(self, name)
+            value = dict(value) if isinstance(value, Mapping) else value
+            object.__setattr__(self, name, fitting(kind, value, name))
         count = self.alternatives
         require(count is None or count >= 0, f"alternatives must be 0 or more, got {count}")
+        at_most("alternatives", count, MOST_ANSWERS - 1)  # beside the best
 
     def decoding(self, usual: DecodeConfig) -> DecodeConfig:
         """The usual settings with those wished for; a beam is as wide as the answers need."""
         settings = build(DecodeConfig, laid_over(plain(usual), self.decode), "decode.")
+        refuse_idle(self.decode, settings.method)
         if self.alternatives is None:
             return settings
         require(
@@ -54,25 +74,96 @@ class Wish:
         return replace(settings, best=best, beam=replace(beam, width=max(beam.width, enough)))
 
 
+def refuse_idle(asked: Mapping[str, Any], method: str, where: str = "decode") -> None:
+    """Refuse settings that are asked for and that only another method goes by.
+
+    Args:
+        where: The name of the table that they are in.
+    """
+    for other in ("sample", "beam"):
+        if other != method and asked.get(other):
+            raise GlassformerError(
+                f"{where}.{other}.{next(iter(asked[other]))} does nothing with {where}.method = "
+                f"{method}; add {where}.method={other}, or leave it out"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Spelt:
-    """The words of a wish in tokens."""
+    """The words of a wish in tokens.
+
+    Attributes:
+        openings: Of each required word, how it is spelt where an answer begins with it, if that
+            is otherwise.
+        continuing: Tokens that would make another word of a required one before them.
+    """
 
     prefix: Tokens = ()
     required: tuple[Tokens, ...] = ()
+    openings: tuple[Tokens, ...] = ()
     forbidden: tuple[Tokens, ...] = ()
+    continuing: Tokens = ()
+
+    @property
+    def needed(self) -> int:
+        """Tokens that every answer has, whatever it says besides."""
+        return len(self.prefix) + sum(map(len, self.required))
 
 
 def spell(wish: Wish, tokens: Tokenizer) -> Spelt:
     """The words of a wish as these tokens write them.
 
-    Inside a sentence a word takes along the blank before it. So a forbidden word is out in both
-    spellings, and a required word is the one with the blank, where that takes no more tokens.
+    Inside a sentence a word takes along the blank before it, where the tokens do so. So a forbidden
+    word is out in both spellings, and a required word is the one with the blank, or else it would
+    be glued to the word before it; only an answer that begins with it has it without. No more
+    letters follow it, either.
     """
-    prefix = _spelt(tokens, wish.prefix) if wish.prefix else ()
-    required = [_shortest(_spellings(tokens, word)) for word in wish.required]
+    required = [_whole_word(tokens, word) for word in wish.required]
     forbidden = [spelt for word in wish.forbidden for spelt in _spellings(tokens, word)]
-    return Spelt(prefix, tuple(required), tuple(forbidden))
+    spelt = Spelt(
+        _beginning(tokens, wish.prefix) if wish.prefix else (),
+        tuple(word for word, _ in required),
+        tuple(opening for _, opening in required),
+        tuple(forbidden),
+        _continuing(tokens) if required else (),
+    )
+    _refuse_contradictions(wish, spelt, tokens)
+    return spelt
+
+
+def _beginning(tokens: Tokenizer, prefix: str) -> Tokens:
+    """A prefix without blanks around it; the next word brings its own, or else there were two."""
+    bare = prefix.strip() if tokens.kind in TAKE_BLANKS else prefix.lstrip()
+    return _spelt(tokens, bare)
+
+
+def _whole_word(tokens: Tokenizer, word: str) -> tuple[Tokens, Tokens]:
+    """How a word is spelt inside an answer, and at its beginning, if that is otherwise."""
+    bare, *others = _spellings(tokens, word)
+    first = kind_of(word.strip()[0])
+    if others and first in (LETTER, DIGIT) and _writes_blanks(tokens):
+        return others[0], bare
+    return bare, ()
+
+
+def _continuing(tokens: Tokenizer) -> Tokens:
+    """Tokens that go on with the word before them, where words are written with blanks."""
+    if not _writes_blanks(tokens):
+        return ()
+    first, _ = edges(tokens.coder.tokens).tolist()
+    return tuple(
+        number
+        for number, (piece, kind) in enumerate(zip(tokens.coder.tokens, first, strict=True))
+        if kind in (LETTER, DIGIT, INSIDE) and not piece.decode(errors="replace").startswith(MARKS)
+    )
+
+
+def _writes_blanks(tokens: Tokenizer) -> bool:
+    """Whether blanks stand before words and go with them, as in most scripts."""
+    if tokens.kind not in TAKE_BLANKS:
+        return False
+    first, _ = edges(piece for piece in tokens.coder.tokens if len(piece) > 1).tolist()
+    return first.count(ALONE) <= first.count(BLANK) + first.count(LETTER)
 
 
 def _spellings(tokens: Tokenizer, word: str) -> list[Tokens]:
@@ -82,8 +173,19 @@ def _spellings(tokens: Tokenizer, word: str) -> list[Tokens]:
     return [bare] if tokens.unknown in inside else [bare, inside]
 
 
-def _shortest(spellings: list[Tokens]) -> Tokens:
-    return min(reversed(spellings), key=len)  # of equals, the one inside a sentence
+def _refuse_contradictions(wish: Wish, spelt: Spelt, tokens: Tokenizer) -> None:
+    """Refuse a forbidden word that must be said."""
+    said = {f"the prefix {wish.prefix!r}": spelt.prefix}
+    said |= {
+        f"the required word {word!r}": its_tokens
+        for word, its_tokens in zip(wish.required, spelt.required, strict=True)
+    }
+    for word in wish.forbidden:
+        for where, its_tokens in said.items():
+            if any(all_said(its_tokens, [one]) is not None for one in _spellings(tokens, word)):
+                raise GlassformerError(
+                    f"{where} has the forbidden word {word!r} in it; leave one of them out"
+                )
 
 
 def _spelt(tokens: Tokenizer, text: str) -> Tokens:

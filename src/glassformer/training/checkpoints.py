@@ -118,6 +118,8 @@ def find_checkpoint(folder: Path) -> Found | None:
 def whole_progress(home: Path) -> Progress:
     """The progress of a checkpoint whose files are all as they were written."""
     progress, files = read_progress(home / "state.json")
+    if progress.step != step_of(home):
+        raise GlassformerError(f"{home / 'state.json'}: tells of step {progress.step}")
     for name, expected in files.items():
         path = home / name
         if not path.is_file():

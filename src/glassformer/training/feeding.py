@@ -52,8 +52,10 @@ def part_batches(
     task: Task, plan: Plan, part: str, pieces: int = 1
 ) -> Generator[SomeBatch, None, None]:
     """Every row of a part once, without anything random."""
-    budget = max(1, plan.data.batch_tokens // pieces)
-    chosen = ordered_batches(task.lengths(part), budget, padded=task.padded)
+    budget, lengths = max(1, plan.data.batch_tokens // pieces), task.lengths(part)
+    if not len(lengths):
+        raise GlassformerError(f"the {part} part has no rows; give it some")
+    chosen = ordered_batches(lengths, budget, padded=task.padded)
     device = plan.machine.device
     return ahead(lambda rows: task.batch(part, rows, None).to(device), chosen, plan.data.workers)
 

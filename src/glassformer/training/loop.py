@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import processes
+from glassformer.decode import NoNumbersError
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import SomeBatch, Task
 from glassformer.training import memory
@@ -27,7 +28,7 @@ from glassformer.training.schedules import rate_at
 from glassformer.training.spreading import alone, spread
 from glassformer.training.state import State
 from glassformer.training.tally import Tally
-from glassformer.training.trouble import is_out_of_memory
+from glassformer.training.trouble import DivergedError, is_out_of_memory
 from glassformer.training.weights import using, weights_of
 
 Taken = Sequence[tuple[Place, SomeBatch]]
@@ -190,8 +191,11 @@ def check_and_save(state: State, model: nn.Module, task: Task, plan: Plan) -> It
     """
     step = state.progress.step
     if plan.validates(step) and len(task.lengths("valid")):
-        with using(state.model, state.useful):
-            scores = validate(model, task, plan, pieces=state.progress.pieces)
+        try:
+            with using(state.model, state.useful):
+                scores = validate(model, task, plan, pieces=state.progress.pieces)
+        except NoNumbersError:
+            raise DivergedError(math.nan, math.nan, step, None) from None
         yield Validation(step, scores, enter(state, task, plan, scores[task.goal]))
     if plan.checkpoints is not None and plan.saves(step):
         state.save(plan.checkpoints)

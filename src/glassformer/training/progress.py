@@ -1,6 +1,7 @@
 """Where training stands, in plain numbers, and what was decided on the way."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from glassformer.errors import GlassformerError
 
 HALVINGS = 3  # of the rate, before training is given up
+COUNTS = ("step", "epoch", "batch", "stale", "halvings", "pieces")
 
 
 @dataclass
@@ -53,6 +55,27 @@ def read_progress(path: Path) -> tuple[Progress, dict[str, str]]:
         values = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(checksum) for name, checksum in values.pop("files", {}).items()}
         best = [(score, step) for score, step in values.pop("best")]
-        return Progress(**values, best=best), files
+        progress = Progress(**values, best=best)
+        _refuse_impossible(progress)
+        return progress, files
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise GlassformerError(f"{path}: not the state of a checkpoint ({error})") from None
+
+
+def _refuse_impossible(progress: Progress) -> None:
+    """Refuse numbers that no training comes to."""
+    for name in COUNTS:
+        value = getattr(progress, name)
+        if type(value) is not int or value < (name == "pieces"):
+            raise ValueError(f"{name} cannot be {value!r}")
+    for score, step in progress.best:
+        if type(step) is not int or not 0 < step <= progress.step or not _is_number(score):
+            raise ValueError(f"best cannot have {[score, step]}")
+    if not _is_number(progress.seconds) or not 0 <= progress.seconds < math.inf:
+        raise ValueError(f"seconds cannot be {progress.seconds!r}")
+    if not all(map(_is_number, progress.since)):
+        raise ValueError(f"since cannot be {progress.since!r}")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)

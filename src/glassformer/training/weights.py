@@ -43,6 +43,11 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
                 f"{origin}: {name} has shape {tuple(weights[name].shape)}, the model wants "
                 f"{tuple(tensor.shape)}; it belongs to another model"
             )
+        if tensor.is_floating_point() != weights[name].is_floating_point():
+            raise GlassformerError(
+                f"{origin}: {name} holds {_kind(weights[name])}, the model wants {_kind(tensor)}; "
+                f"it belongs to another model"
+            )
         local(tensor).copy_(local(dealt_as(tensor, weights[name])))
 
 
@@ -77,3 +82,8 @@ def read_tensors(path: Path) -> Weights:
         raise GlassformerError(
             f"{path}: not a whole file of weights ({error}); copy it again, or resume the run"
         ) from None
+
+
+def _kind(tensor: Tensor) -> str:
+    """What kind of numbers it holds, by name."""
+    return str(tensor.dtype).removeprefix("torch.")

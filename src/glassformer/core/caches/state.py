@@ -23,7 +23,8 @@ class StateCache(Cache):
     Attributes:
         holds: What the state is, in words.
         row_axis: Where the rows of the batch lie in it.
-        fixed: Whether a new state is written over the old one, so that a step can be captured.
+        fixed: Whether a new state is written over the old one, so that a step can be captured; then
+            the caller says where tokens stand.
     """
 
     holds = "a state"
@@ -32,12 +33,16 @@ class StateCache(Cache):
 
     def __init__(self) -> None:
         self.state: State | None = None
-        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows are equally long
+        self._lengths: Int[Tensor, " B"] | None = None  # None where all have `_longest`
         self._longest = 0
 
     def place(self, layout: Layout) -> Layout:
         if self.before(layout) is None or layout.starts is not None:
             return layout
+        if self.fixed:
+            raise ValueError(
+                f"a fixed {type(self).__name__} counts no tokens; give it a layout that is placed"
+            )
         return placed_after(layout, self._lengths, self._longest)
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
@@ -55,17 +60,17 @@ class StateCache(Cache):
 
     def hold(self, state: State, layout: Layout) -> None:
         """Hold the state after these tokens (their layout placed), not the one before."""
-        alike = layout.is_full and (layout.starts is None or len(layout.starts) == 1)
-        even = self._lengths is None and alike
-        self._lengths = None if even else lengths_after(layout).expand(layout.rows)
-        self._longest = layout.reach
+        if not self.fixed:
+            alike = layout.is_full and layout.starts is None
+            self._lengths = None if alike else lengths_after(layout).expand(layout.rows)
+            self._longest = layout.reach
         self._put(state)
 
     def choose(self, rows: Int[Tensor, " chosen"]) -> None:
         """Go on with these rows, in this order; one may go on several times."""
         if self.state is not None:
             self._put(self.state.index_select(self.row_axis, rows))
-        if self._lengths is not None:
+        if self._lengths is not None and not self.fixed:
             self._lengths = self._lengths[rows]
 
     def _put(self, state: State) -> None:

@@ -57,7 +57,7 @@ class Supports:
     dropout: bool = True
     gradient: bool = True
     weights: bool = False
-    two_widths: bool = True  # values of another width than the keys
+    widest: int | None = None  # heads of at most this width; None: of any
 
     def missing(self, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> str | None:
         """What this call needs and is not here; None when all of it is."""
@@ -75,8 +75,9 @@ class Supports:
             return "drop weights"
         if not self.gradient and _wants_gradient(q, k, v, call):
             return "give gradients"
-        if not self.two_widths and v.shape[-1] != q.shape[-1]:
-            return f"take values of width {v.shape[-1]} beside keys of width {q.shape[-1]}"
+        wide = max(q.shape[-1], v.shape[-1])
+        if self.widest is not None and wide > self.widest:
+            return f"take heads of width {wide}"
         return None
 
 

@@ -50,7 +50,7 @@ def mask_table(q: Queries, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor
     return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
 
 
-def widened(x: Float[Tensor, "B H T _"], width: int) -> Float[Tensor, "B H T wide"]:
+def widened(x: Float[Tensor, "*by _"], width: int) -> Float[Tensor, "*by wide"]:
     """Zeros up to `width`, which change no score: the flash path wants keys and values alike."""
     return x if x.shape[-1] == width else F.pad(x, (0, width - x.shape[-1]))
 

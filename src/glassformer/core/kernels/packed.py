@@ -17,6 +17,7 @@ from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
+EVEN = 8  # flash attention takes heads whose width is a multiple of it
 ANOTHER_CALL = 4e6  # multiplications that take about as long as one more call of `fused`
 
 
@@ -31,7 +32,9 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
     assert call.mask.band is not None
     before, after = (-1 if limit is None else limit for limit in call.mask.band)
-    shared = q.shape[1] // k.shape[1]
+    width, shared = v.shape[-1], q.shape[1] // k.shape[1]
+    even = EVEN * math.ceil(max(q.shape[-1], width) / EVEN)
+    q, k, v = (fused.widened(x, even) for x in (q, k, v))
     answer = varlen_attn(
         q,
         k if shared == 1 else k.repeat_interleave(shared, dim=1),
@@ -43,7 +46,7 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
         scale=call.scale,
         window_size=(before, after),
     )
-    return cast(Tensor, answer)
+    return cast(Tensor, answer)[..., :width]
 
 
 def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
@@ -106,7 +109,7 @@ PACKED = Kernel(
             masks="bands",
             bias=False,
             dropout=False,
-            two_widths=False,
+            widest=256,
         ),
     },
     suits=lambda q, call: call.queries.is_packed and call.keys.is_packed,

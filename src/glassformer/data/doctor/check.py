@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import ClassVar
 
 from glassformer.data.doctor.finding import Finding, Where
 from glassformer.data.intake import LISTS
@@ -71,7 +70,7 @@ class Check(ABC):
         needs_all: Whether it would be wrong about a part of the rows.
     """
 
-    needs_all: ClassVar[bool] = False
+    needs_all: bool = False
 
     @abstractmethod
     def see(self, row: Specimen) -> None:

@@ -3,7 +3,7 @@
 A copy has the format of what it copies, where text can hold that:
 
     .csv .tsv .tab        a table with a header
-    .txt and other text   a row a line
+    .txt and other text   a row a line; of two files side by side, a line in each
     all the rest          JSON lines: folders, Parquet, sets of the catalog
 
 Values are written as they were read, which is as text.
@@ -13,7 +13,8 @@ import csv
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
@@ -24,6 +25,7 @@ from glassformer.data.rows import Row
 from glassformer.data.sources.files import packing_of, reason, suffix_of
 from glassformer.data.sources.formats import SOURCES, Reader, reader_of
 from glassformer.data.sources.json_lines import read_json_lines
+from glassformer.data.sources.parallel import paired
 from glassformer.data.sources.plain import read_plain
 from glassformer.data.sources.table import read_table
 from glassformer.errors import GlassformerError
@@ -54,7 +56,7 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
     single = names_a_file(out, reading.sources)
     refuse_target(out, reading.sources)
     files = {}
-    names = iter([out.name] if single else file_names(reading.sources))
+    names = iter([(out.name,)] if single else file_names(reading.sources))
     counts: Counter[str] = Counter()
     try:
         with replacing(out) as half:
@@ -64,10 +66,13 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
                 if not single:
                     half.mkdir()
                 for source, numbered in groupby(reading, key=lambda item: item[1]):
-                    name = next(names)
-                    files[str(out if single else out / name)] = source.name
+                    own = next(names)
+                    originals = _paths(source) if len(own) > 1 else (source.name,)
+                    for name, original in zip(own, originals, strict=True):
+                        files[str(out if single else out / name)] = str(original)
                     staying = _staying(numbered, to_drop, counts)
-                    _write(half if single else half / name, Path(name), source, staying)
+                    places = [half] if single else [half / name for name in own]
+                    _write(places, Path(own[0]), source, staying)
             except BaseException:
                 if half.is_dir():
                     shutil.rmtree(half)
@@ -82,13 +87,15 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
 
 def names_a_file(out: Path, sources: list[Source]) -> bool:
     """Whether the copy is one file, which must be of a format that can hold it."""
-    if not (suffix_of(out) in SOURCES or packing_of(out)):
+    originals = [path for source in sources for path in _paths(source)]
+    endings = {suffix_of(path) for path in originals if not path.is_dir()} - {""}
+    if not (suffix_of(out) in endings | {*SOURCES} or packing_of(out)):
         return False
-    if len(sources) > 1:
-        raise GlassformerError(
-            f"{out}: {len(sources)} files cannot become one; name a folder for them"
-        )
     fitting, chosen = format_of(sources[0]), reader_of(out)
+    if len(sources) > 1 or (len(originals) > 1 and chosen is not read_json_lines):
+        raise GlassformerError(
+            f"{out}: {len(originals)} files cannot become one; name a folder for them"
+        )
     if chosen not in (fitting, read_json_lines) or packing_of(out):
         named = SUFFIXES[fitting]
         raise GlassformerError(
@@ -117,18 +124,29 @@ def format_of(source: Source) -> Reader:
     return reader if reader in SUFFIXES else read_json_lines
 
 
-def file_names(sources: list[Source]) -> list[str]:
-    """A name for the copy of each source, each once."""
-    found: list[str] = []
+def file_names(sources: list[Source]) -> list[tuple[str, ...]]:
+    """The names for the copy of each source, one, or two for files side by side, each once."""
+    found: list[tuple[str, ...]] = []
     for source in sources:
-        path, reader = Path(source.name), format_of(source)
-        name = path.with_suffix("").name if packing_of(path) else path.name
-        if reader is read_json_lines and reader_of(Path(name)) is not read_json_lines:
-            name = f"{Path(name).stem}.jsonl"
-        others = (f"{source.part}-{number}-{name}" for number in range(2, len(sources) + 2))
-        names = chain([name, f"{source.part}-{name}"], others)
-        found.append(next(name for name in names if name not in found))
+        names = tuple(_bare_name(path, source) for path in _paths(source))
+        before = ["", f"{source.part}-"]
+        before += [f"{source.part}-{number}-" for number in range(2, len(sources) + 2)]
+        taken = {name for some in found for name in some}
+        tried = (tuple(f"{prefix}{name}" for name in names) for prefix in before)
+        found.append(next(some for some in tried if not {*some} & taken))
     return found
+
+
+def _paths(source: Source) -> tuple[Path, ...]:
+    return paired(source.name) or (Path(source.name),)
+
+
+def _bare_name(path: Path, source: Source) -> str:
+    """What a copy is called: as the original, unpacked, with the ending of its format."""
+    name = path.with_suffix("").name if packing_of(path) else path.name
+    if paired(source.name) or format_of(source) is not read_json_lines:
+        return name
+    return name if reader_of(Path(name)) is read_json_lines else f"{Path(name).stem}.jsonl"
 
 
 def _staying(
@@ -142,14 +160,29 @@ def _staying(
             yield row
 
 
-def _write(path: Path, name: Path, source: Source, rows: Iterator[Row]) -> None:
-    """A file of rows. Its name, which may not be that of the path yet, says the format."""
+def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row]) -> None:
+    """A file of rows, or two. A name, which may not be that of the path yet, says the format."""
     first = next(rows, None)
     if first is None:
         raise GlassformerError(f"{source.name}: no row would be left of it; mend it by hand")
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        WRITERS[reader_of(name)](file, name, source, chain([first], rows))
-    sync(path)
+    rows = chain([first], rows)
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context(path.open("w", encoding="utf-8", errors="replace", newline=""))
+            for path in paths
+        ]
+        if len(files) > 1:
+            _write_side_by_side(files, rows)
+        else:
+            WRITERS[reader_of(name)](files[0], name, source, rows)
+    for path in paths:
+        sync(path)
+
+
+def _write_side_by_side(files: Sequence[TextIO], rows: Iterator[Row]) -> None:
+    for row in rows:
+        for file, side in zip(files, ("source", "target"), strict=True):
+            file.write(f"{row[side]}\n")
 
 
 def _write_table(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:

@@ -10,7 +10,9 @@ import numpy as np
 
 from glassformer.data.doctor.check import Check, Figures, specimen
 from glassformer.data.doctor.cleaning import Cleaned, write_clean
+from glassformer.data.doctor.expected import Expected
 from glassformer.data.doctor.finding import Finding, Where, worst_first
+from glassformer.data.doctor.headers import header_findings
 from glassformer.data.doctor.reading import Places, Reading
 from glassformer.data.intake import Columns
 from glassformer.data.samples import NO_PART, PARTS, Samples
@@ -49,6 +51,15 @@ class Examination:
         """What should be mended: errors and warnings."""
         return [finding for finding in self.findings if finding.severity != "note"]
 
+    @property
+    def verdict(self) -> str:
+        """What it comes to, if nothing is an error or a warning."""
+        if self.alarms:
+            return ""
+        if self.findings:
+            return "No errors and no warnings; look whether the notes matter to you."
+        return "All clear: nothing to mend was found."
+
     def fix(self, out: str | Path) -> Cleaned:
         """Write a cleaned copy to a new file, or to a new folder for several files."""
         if self.reading is None:
@@ -70,14 +81,20 @@ class Examination:
 
 
 def examine(
-    reading: Reading, checks: Sequence[Check], *, seen: Callable[[int], None] | None = None
+    reading: Reading,
+    checks: Sequence[Check],
+    *,
+    seed: int = 0,
+    seen: Callable[[int], None] | None = None,
 ) -> Examination:
     """Show every row of some files to the checks.
 
     Args:
+        seed: Of the training that they are for: it decides what is held out.
         seen: Told now and then how many rows were read.
     """
     places, rows, number = Places(), Counter[str](), -1
+    expected = Expected(reading, seed)
     for number, source, row in reading:
         if seen is not None and number % 1000 == 999:
             seen(number + 1)
@@ -87,6 +104,7 @@ def examine(
             continue
         shown, lacking = source.specimen(number, part, row)
         rows[part] += not lacking
+        expected.see(source, row, shown.sample, lacking)
         for check in checks:
             if lacking:
                 check.see_incomplete(shown, lacking)
@@ -94,6 +112,7 @@ def examine(
                 check.see(shown)
     read_as = {s.name: s.encoding for s in reading.sources if s.encoding is not None}
     about_files = [f for name, encoding in read_as.items() for f in encoding.findings(name)]
+    about_files += [*header_findings(reading.sources), *expected.findings()]
     return Examination(
         findings=worst_first([*about_files, *_findings(checks, places.where)]),
         rows=_in_order(rows),

@@ -1,9 +1,10 @@
 """Languages of pairs: lines whose writing is not that of their side.
 
-Two signs are looked for, without knowing any language. A *script*: nearly all lines of a side have
-some Cyrillic, and this one has none but other letters. And, where both sides share a script, the
+Three signs are looked for, without knowing any language. A *script*: nearly all lines of a side
+have some Cyrillic, and this one has none but other letters. Where both sides share a script, the
 *letters that follow each other*: this line looks like the other side far more than like its own.
-What each side looks like is learned from its first lines.
+What each side looks like is learned from its first lines. And a line may be in a third language,
+unlike both sides: see `strangers`.
 """
 
 import re
@@ -18,6 +19,7 @@ from jaxtyping import Float, Int
 
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.strangers import CELLS, SMOOTH, Strangers
 
 SIDES = ("source", "target")
 READ = 200  # characters of a line that are looked at
@@ -26,11 +28,10 @@ ENOUGH = 50  # lines to know a side by
 LETTERS = 4  # fewer different ones do not tell a script: OK, Tom
 
 LEARNED = 2_000  # lines of each side
-CELLS = 1 << 16  # for the counts of three letters in a row
-SMOOTH = 0.05  # added to every count
 PIECES = 12  # three letters in a row, met before, that a line must have to be judged
 SURE = 1.0  # how much likelier, as a mean logarithm over pieces, the other side must make it
 MANY = 0.001  # of the lines: more are no accident
+BY_CHANCE = 2  # lines that may seem of a third language and are only odd
 
 SAME = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "IDEOGRAPHIC": "CJK", "BOPOMOFO": "CJK"}
 NOT_LETTERS = re.compile(r"[\W\d_]+")
@@ -66,6 +67,7 @@ class PairLanguages(Check):
         self.first: list[tuple[int, tuple[Pieces, Pieces]]] = []  # lines to learn from
         self.sides: tuple[Side, Side] | None = None
         self.turned: dict[str, list[int]] = {side: [] for side in SIDES}
+        self.strangers = {side: Strangers() for side in SIDES}
 
     def see(self, row: Specimen) -> None:
         texts = [row.sample[side][:READ] for side in SIDES]
@@ -73,6 +75,8 @@ class PairLanguages(Check):
         for side, text in zip(SIDES, texts, strict=True):
             self.written[side].append(self._scripts_in(text))
         pieces = (pieces_of(texts[0]), pieces_of(texts[1]))
+        for side, text, some in zip(SIDES, texts, pieces, strict=True):
+            self.strangers[side].see(row.number, text, some)
         if self.sides is not None:
             self._judge(row.number, pieces)
         else:
@@ -84,16 +88,20 @@ class PairLanguages(Check):
         if self.sides is None and len(self.first) >= ENOUGH:
             self._learn()
         for side in SIDES:
-            rows = sorted({*self._in_other_scripts(side), *self.turned[side]})
+            sure = {*self._in_other_scripts(side), *self.turned[side]}
+            strangers = {*self.strangers[side].found()} - sure
+            rows = sorted(sure | strangers)
             if rows:
                 share = len(rows) / len(self.numbers)
+                many = share >= MANY and (sure or len(strangers) > BY_CHANCE)
                 yield Finding(
                     kind="wrong language",
-                    severity="warning" if share >= MANY else "note",
+                    severity="warning" if many else "note",
                     what=f"{counted(len(rows), f'{side} line')} ({share:.2%}) that "
                     f"{'does' if len(rows) == 1 else 'do'} not look like the language of the "
                     f"other {side} lines",
-                    advice="look whether the sides are exchanged there, and mend or drop them",
+                    advice="look whether the sides are exchanged there, or whether it is a third "
+                    "language, and mend or drop them",
                     count=len(rows),
                     rows=named(rows, where),
                 )

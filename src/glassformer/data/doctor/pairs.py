@@ -9,6 +9,7 @@ import numpy as np
 
 from glassformer.config import TokenizerConfig
 from glassformer.data.doctor.check import Check, Specimen, hashed
+from glassformer.data.doctor.each_language import EachLanguage, Tags
 from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.data.doctor.mixed_scripts import MixedScripts
 from glassformer.data.doctor.pair_languages import PairLanguages
@@ -43,8 +44,9 @@ def checks_of_pairs(
         EmptyRows(),
         GarbledText(),
         SharedGroups(),
-        PairLengths(),
-        PairLanguages(),
+        Tags(),
+        EachLanguage(PairLengths),
+        EachLanguage(PairLanguages),
         Simplified(alike, [RepeatedTexts(), CopiedSources(), ManyTargets()]),
         MixedScripts({side: key for side, (key, _) in sides.items() if side not in alike}),
     ]

@@ -70,7 +70,7 @@ class Source:
         """The row for the checks, and what lacks."""
         sample, lacking = self.sample(row)
         playing = {*self.columns.values(), self.group}
-        others = {name: as_text(row[name]) for name in row.values if name not in playing}
+        others = {name: as_text(value) for name, value in row.values.items() if name not in playing}
         group = as_text(row[self.group]) if self.group else ""
         return specimen(number, part, sample, group=group, others=others), lacking
 
@@ -79,6 +79,7 @@ class Reading:
     """All rows of a configuration, numbered from 0, as often as they are asked for."""
 
     def __init__(self, config: DataConfig, roles: Sequence[str]) -> None:
+        self.config = config
         self.sources = [
             Source(name, part, config, tuple(roles))
             for part, names in names_by_part(config, roles).items()

@@ -7,6 +7,7 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:['’][^\W{UNSPACED}]+)*"
 
 _words = re.compile(WORD).findall
+_unspaced = re.compile(f"[{UNSPACED}]").match
 _tokens = re.compile(rf"{WORD}|[^\w\s]").findall
 
 
@@ -17,6 +18,15 @@ def words_of(text: str) -> list[str]:
     ['a', 'film', "isn't", 'it', '好', '片']
     """
     return _words(text.casefold())
+
+
+def is_spaced(word: str) -> bool:
+    """Whether a word is of a script that sets blanks between words.
+
+    >>> is_spaced("film"), is_spaced("片")
+    (True, False)
+    """
+    return _unspaced(word) is None
 
 
 def count_tokens(text: str) -> int:

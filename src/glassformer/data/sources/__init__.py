@@ -9,7 +9,7 @@
     a folder of tables        their rows, one table after the other
     a folder of other files   a row a file, column `text`
 
-Text may be packed: .gz, .xz, .zst. Two plain files may be read side by side (see `parallel`).
+All may be packed: .gz, .xz, .zst. Two plain files may be read side by side (see `parallel`).
 Whatever is wrong with a file is one GlassformerError that names it, with the row or line. To add a
 format, write a file here with a reader from a path and an encoding to rows, and list its suffix in
 SOURCES.

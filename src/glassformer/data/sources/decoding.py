@@ -36,9 +36,12 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
     A line longer than LONGEST_LINE comes cut off there, for the caller to refuse.
 
     Args:
-        newline: What ends a line: "\n", or "" for any of \n, \r and \r\n.
+        newline: What ends a line: "\n", or "" for any of \n, \r and \r\n. In a file without a
+            single \n it is \r in both cases.
     """
     number = 0
+    if newline == "\n" and _ends_in_returns(path):
+        newline = "\r"
     with opened(path) as stream:
         codec = codec_of(path, stream.peek(), encoding)
         try:
@@ -52,6 +55,17 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
             raise undecodable(path, codec, error) from None
     if not number:
         raise GlassformerError(f"{path}: the file is empty; give one with at least one row")
+
+
+def _ends_in_returns(path: Path) -> bool:
+    r"""Whether lines end as on old Macs: the file has \r, and nowhere \n, to its end."""
+    with opened(path) as stream:
+        chunk = stream.read(BUFFER)
+        if b"\r" not in chunk:
+            return False
+        while chunk and b"\n" not in chunk:
+            chunk = stream.read(BUFFER)
+    return not chunk
 
 
 def document(path: Path, encoding: str | None = None) -> str:
@@ -99,7 +113,7 @@ def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
             likely = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
             raise GlassformerError(
                 f"{path}: every other byte is zero, which looks like {likely} without its mark; "
-                f"try --set data.encoding={likely}"
+                f"{_instead(likely)}"
             )
         raise _binary(path, 1 + head.count(b"\n", 0, head.index(b"\0")))
     return "utf-8"
@@ -159,7 +173,12 @@ def _advice(name: str, rest: bytes, mixed: bool) -> str:
             f"the lines before are UTF-8 and this one looks like {guess}, so the file mixes "
             f"encodings; save all of it as UTF-8"
         )
-    return f"it looks like {guess}: try --set data.encoding={guess}"
+    return f"it looks like {guess}: {_instead(guess)}"
+
+
+def _instead(encoding: str) -> str:
+    """What to do about another encoding; a run reads whatever comes later as it was trained."""
+    return f"save it as UTF-8, or train with --set data.encoding={encoding}"
 
 
 def guess_encoding(sample: bytes) -> str | None:

@@ -80,12 +80,17 @@ def packing_of(path: Path) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked. What goes wrong while they are read becomes one line."""
+def opened(path: Path, *, binary: bool = False) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, unpacked. What goes wrong while they are read becomes one line.
+
+    Args:
+        binary: Whether the file may be something else than text.
+    """
     packing = packing_of(path)
     try:
         with PACKINGS.get(packing, _plain)(path) as raw, io.BufferedReader(raw, BUFFER) as stream:
-            _refuse_known_binaries(path, stream.peek())
+            if not binary:
+                _refuse_known_binaries(path, stream.peek())
             yield stream
     except GlassformerError:
         raise

@@ -5,6 +5,7 @@ number is the line. Files of different length do not belong together: the messag
 seem to part, by the lengths of their lines.
 """
 
+import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
@@ -19,7 +20,11 @@ from glassformer.data.sources.formats import is_table
 from glassformer.errors import GlassformerError
 
 AND = " + "  # between the names of two files that are read together
+NEARLY = 0.05  # of the lines of a file may lack in the other, if the two are meant as a pair,
+SOME_LINES, OF_THEM = 20, 0.1  # or so many, if they are no larger share
 FARTHEST = 2.0  # what one pair of lines may cost, so that no pair decides alone
+
+NUMBERS = re.compile(r"\d+")
 
 Lengths = Sequence[int]
 
@@ -76,6 +81,18 @@ def paired(name: str) -> tuple[Path, Path] | None:
     """
     source, both, target = name.partition(AND)
     return (Path(source), Path(target)) if both and not Path(name).exists() else None
+
+
+def has_nearly_as_many_lines(source: Path, target: Path, encoding: str | None) -> bool:
+    """Whether two files are meant as a pair by how many lines they have, though some may lack.
+
+    Numbered parts of one text, whose names differ in numbers alone, are none if any line lacks.
+    """
+    fewer, more = sorted(sum(1 for _ in _lines(path, encoding)) for path in (source, target))
+    lacking = more - fewer
+    if lacking and NUMBERS.sub("", source.name) == NUMBERS.sub("", target.name):
+        return False
+    return lacking <= max(NEARLY * more, min(SOME_LINES, OF_THEM * more))
 
 
 def parting_line(source: Lengths, target: Lengths) -> int:

@@ -1,12 +1,17 @@
-"""Parquet, through pyarrow, batch by batch."""
+"""Parquet, through pyarrow, batch by batch. It must be read from its end, so one that is packed is
+unpacked into a file that is gone afterwards.
+"""
 
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from glassformer.data.rows import Row, row_of
-from glassformer.data.sources.files import packing_of, reason
+from glassformer.data.sources.files import BUFFER, opened, packing_of, reason
 from glassformer.errors import GlassformerError
 
 BATCH = 256  # rows
@@ -14,11 +19,6 @@ BATCH = 256  # rows
 
 def read_parquet(path: Path, encoding: str | None) -> Iterator[Row]:
     """The rows of a Parquet file, which says itself how its text is encoded."""
-    if packing := packing_of(path):
-        raise GlassformerError(
-            f"{path}: Parquet inside {packing} cannot be streamed; unpack it, "
-            f"Parquet is packed as it is"
-        )
     for number, values in enumerate(_records(path), start=1):
         yield row_of(values, str(path), number)
 
@@ -34,7 +34,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
             f"pip install 'glassformer[tables]'"
         ) from None
     try:
-        with path.open("rb") as stream, parquet.ParquetFile(stream) as file:
+        with _whole(path) as stream, parquet.ParquetFile(stream) as file:
             names = file.schema_arrow.names
             _refuse_twins(path, names)
             for batch in file.iter_batches(batch_size=BATCH):
@@ -51,6 +51,20 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
         raise GlassformerError(
             f"{path}: not a whole Parquet file ({reason(error)[:200]}); write or fetch it again"
         ) from None
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """The file, unpacked, to be read from any place."""
+    if not packing_of(path):
+        with path.open("rb") as stream:
+            yield stream
+        return
+    with tempfile.TemporaryFile() as unpacked:
+        with opened(path, binary=True) as packed:
+            shutil.copyfileobj(packed, unpacked, BUFFER)
+        unpacked.seek(0)
+        yield unpacked
 
 
 def _refuse_twins(path: Path, names: list[str]) -> None:

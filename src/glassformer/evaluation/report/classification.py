@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from glassformer.evaluation.report.record import HeatMap, Table
+from glassformer.evaluation.report.record import SOME_ROWS, HeatMap, Table
 from glassformer.evaluation.report.wording import named, p_value, written
 from glassformer.metrics import (
     Bin,
@@ -145,7 +145,7 @@ def side_by_side(
     """Some rows, drawn evenly, with what both systems say about them."""
     chosen = np.linspace(0, len(texts) - 1, min(SHOWN, len(texts))).round().astype(int).tolist()
     return Table(
-        title="Some rows",
+        title=SOME_ROWS,
         header=("text", "truth", "this model", "sure", "baseline", "sure "),
         rows=[
             (

@@ -8,6 +8,7 @@ from typing import Any
 from glassformer.metrics import Bin, Score
 
 Cell = str | int | float | None
+SOME_ROWS = "Some rows"  # the title of a table that terminals show, too
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from glassformer.evaluation.report.classification import SHOWN, Sections, excerpt
-from glassformer.evaluation.report.record import Table
+from glassformer.evaluation.report.record import SOME_ROWS, Table
 from glassformer.metrics.measured import Measured
 
 WORST = 10
@@ -56,7 +56,7 @@ def some_rows(rows: Rows) -> Table:
     count = len(rows.said)
     chosen = np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int).tolist()
     header = ("source", "reference", "answer")
-    return Table(title="Some rows", header=header, rows=[rows.shown(n) for n in chosen])
+    return Table(title=SOME_ROWS, header=header, rows=[rows.shown(n) for n in chosen])
 
 
 def worst_rows(rows: Rows) -> Table:

@@ -2,7 +2,8 @@
 
     gru, lstm   reading forwards and backwards        RecurrentEncoder
     tcn         dilated convolutions                  TCN
-    gru         writing, with additive attention      BahdanauDecoder
+    gru, lstm   writing, with additive attention      BahdanauDecoder
+    tcn         writing, through causal convolutions  ConvolutionalDecoder
 
 They mix with the stacks of attention: an LSTM encoder with a Transformer decoder, and so on. Masks
 they cannot obey are refused. To add one, write a module called like Encoder or Decoder and list it.
@@ -10,6 +11,7 @@ they cannot obey are refused. To add one, write a module called like Encoder or 
 
 from glassformer.models.baselines.bahdanau import BahdanauDecoder, RecurrentCache
 from glassformer.models.baselines.convolutional import TCN
+from glassformer.models.baselines.convolutional_decoder import ConvolutionalDecoder
 from glassformer.models.baselines.recurrent import RecurrentEncoder
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "BASELINE_ENCODERS",
     "TCN",
     "BahdanauDecoder",
+    "BaselineDecoder",
+    "ConvolutionalDecoder",
     "RecurrentCache",
     "RecurrentEncoder",
 ]
@@ -27,6 +31,9 @@ BASELINE_ENCODERS: dict[str, type[RecurrentEncoder] | type[TCN]] = {
     "tcn": TCN,
 }
 
-BASELINE_DECODERS: dict[str, type[BahdanauDecoder]] = {
+BaselineDecoder = BahdanauDecoder | ConvolutionalDecoder
+BASELINE_DECODERS: dict[str, type[BaselineDecoder]] = {
     "gru": BahdanauDecoder,
+    "lstm": BahdanauDecoder,
+    "tcn": ConvolutionalDecoder,
 }

@@ -5,8 +5,9 @@
     sₜ = GRU([xₜ; cₜ], sₜ₋₁)
     yₜ = W_out [sₜ; cₜ] + b
 
-Bahdanau et al., 2014. With several layers, the query is the top one's state. Unlike a Transformer
-it cannot compute all steps at once: step t needs the state of step t - 1.
+Bahdanau et al., 2014. With several layers, the query is the top one's state. An LSTM can stand in
+the GRU's place: its state is what the layers say and, below that, their cells, which begin empty.
+Unlike a Transformer it cannot compute all steps at once: step t needs the state of step t - 1.
 """
 
 from collections.abc import Sequence
@@ -23,9 +24,10 @@ from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal
 from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.errors import GlassformerError
+from glassformer.models.baselines.recurrent import CELLS
 from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask, run_layers
 
-State = Float[Tensor, "layers B D"]
+State = Float[Tensor, "layers B D"]  # of an LSTM, the cells stand after the layers
 
 
 class RecurrentCache(StateCache):
@@ -37,7 +39,7 @@ class RecurrentCache(StateCache):
 class BahdanauDecoder(nn.Module):
     """Reads and goes on from left to right, a step at a time.
 
-    Of the configuration it takes dim, depth and dropout (on the input and between layers).
+    Of the configuration it takes kind, dim, depth and dropout (on the input and between layers).
 
     Args:
         memory_dim: Width of the memory to look at.
@@ -45,17 +47,18 @@ class BahdanauDecoder(nn.Module):
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()
-        choose("kind of recurrent decoder", config.kind, ("gru",))
+        choose("kind of recurrent decoder", config.kind, tuple(CELLS))
+        self.name = f"a decoder of kind {config.kind}"
         if memory_dim is None:
             raise GlassformerError(
-                "a gru decoder looks at a memory before each step, and this model has none; "
-                'add an encoder, or use decoder kind = "attention"'
+                f"{self.name} looks at a memory before each step, and this model has none; "
+                f'add an encoder, or use decoder kind = "attention"'
             )
         dim, self.depth = config.dim, config.depth
         self.dim, self.dropout = dim, Dropout(config.dropout)
         self.attention = AdditiveAttention(dim, memory_dim, dim)
         self.to_start = nn.Linear(memory_dim, config.depth * dim)
-        self.layers = nn.GRU(
+        self.layers = CELLS[config.kind](
             dim + memory_dim,
             dim,
             config.depth,
@@ -79,8 +82,8 @@ class BahdanauDecoder(nn.Module):
             memory: What `keep` returned.
             caches: What `new_caches` returned; the tokens of `x` stand after those it has seen.
         """
-        refuse_other_mask("a gru decoder", mask, causal)
-        kept = _checked(memory, layout)
+        refuse_other_mask(self.name, mask, causal)
+        kept = self._checked(memory, layout)
         placed = layout if caches is None else caches[0].place(layout)
         state = None if caches is None else caches[0].state
         answers, state = self._read(
@@ -100,14 +103,27 @@ class BahdanauDecoder(nn.Module):
         """One empty cache: all layers' states are in it."""
         return [RecurrentCache()]
 
+    def _checked(self, memory: Sequence[Memory] | None, layout: Layout) -> Memory:
+        """The one memory, when there is one and it fits."""
+        if memory is None:
+            raise ValueError(f"{self.name} looks at a memory; pass what `keep` returns")
+        if memory[0].layout.rows != layout.rows:
+            raise ValueError(
+                f"the batch has {layout.rows} rows, its memory {memory[0].layout.rows}; "
+                f"give every row its memory"
+            )
+        return memory[0]
+
     def _start(self, memory: Memory, state: State | None) -> State:
         """The state to go on from; at the beginning, a guess from the memory's average."""
         if state is not None:
             return state
         average = memory.v[:, 0].sum(1) / memory.layout.lengths.clamp(min=1)[:, None]  # (B, E)
         layers = self.to_start(average).tanh().unflatten(-1, (self.depth, self.dim))
-        state = layers.transpose(0, 1).contiguous()  # (layers, B, D)
-        return state.to(self.to_start.weight.dtype)
+        state = layers.transpose(0, 1).to(self.to_start.weight.dtype)  # (layers, B, D)
+        if isinstance(self.layers, nn.LSTM):
+            return torch.cat([state, torch.zeros_like(state)])
+        return state.contiguous()
 
     def _read(
         self, x: Float[Tensor, "B T D"], layout: Layout, memory: Memory, state: State
@@ -115,15 +131,26 @@ class BahdanauDecoder(nn.Module):
         """Answers to all tokens, and the state after each row's last."""
         answers = []
         for step in range(layout.longest):
-            context = self._look(state[-1], memory)  # (B, E)
+            context = self._look(self._top(state), memory)  # (B, E)
             new = torch.cat([x[:, step], context], -1)[:, None]  # (B, 1, D + E)
-            _, after = run_layers(self.layers, new, state)
-            answers.append(torch.cat([after[-1], context], -1))  # (B, D + E)
+            after = self._move(new, state)
+            answers.append(torch.cat([self._top(after), context], -1))  # (B, D + E)
             if layout.is_full:
                 state = after
             else:  # a row that has ended keeps its state
                 state = torch.where((step < layout.lengths)[:, None], after, state)
         return self.to_out(torch.stack(answers, 1)) if answers else x, state
+
+    def _move(self, new: Float[Tensor, "B 1 width"], state: State) -> State:
+        """The state after one more vector."""
+        if isinstance(self.layers, nn.LSTM):
+            said, cells = state.chunk(2)
+            return torch.cat(run_layers(self.layers, new, (said, cells))[1])
+        return run_layers(self.layers, new, state)[1]
+
+    def _top(self, state: State) -> Float[Tensor, "B D"]:
+        """What the top layer says."""
+        return state[self.depth - 1]
 
     def _look(self, query: Float[Tensor, "B D"], memory: Memory) -> Float[Tensor, "B E"]:
         """AdditiveAttention, with the keys computed before."""
@@ -131,15 +158,3 @@ class BahdanauDecoder(nn.Module):
         scores = self.attention.to_score(pairs.tanh()).mT  # (B, 1, S)
         lengths = None if memory.layout.is_full else memory.layout.lengths
         return (masked_softmax(scores, lengths) @ memory.v[:, 0])[:, 0]
-
-
-def _checked(memory: Sequence[Memory] | None, layout: Layout) -> Memory:
-    """The one memory, when there is one and it fits."""
-    if memory is None:
-        raise ValueError("a gru decoder looks at a memory; pass what `keep` returns")
-    if memory[0].layout.rows != layout.rows:
-        raise ValueError(
-            f"the batch has {layout.rows} rows, its memory {memory[0].layout.rows}; "
-            f"give every row its memory"
-        )
-    return memory[0]

@@ -32,17 +32,13 @@ class TCN(nn.Module):
     Of the configuration it takes all that concerns residuals (order, norm, dropout), and
     `convolution.width`: 3 is usual here, and the 31 of a Conformer makes ten times the weights. A
     layer sees `2 dilation (width - 1)` positions around its own.
-
-    Args:
-        causal: Whether a position sees only itself and what stands before it.
     """
 
-    def __init__(self, config: StackConfig, *, causal: bool = False) -> None:
+    def __init__(self, config: StackConfig) -> None:
         super().__init__()
         self.dim, self.dropout = config.dim, Dropout(config.dropout)
         self.layers = nn.ModuleList(
-            DilatedLayer(config, dilation=2**number, causal=causal)
-            for number in range(config.depth)
+            DilatedLayer(config, dilation=2**number) for number in range(config.depth)
         )
         self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
 
@@ -60,14 +56,13 @@ class TCN(nn.Module):
 class DilatedLayer(nn.Module):
     """Two convolutions of one dilation, and the road past them."""
 
-    def __init__(self, config: StackConfig, *, dilation: int, causal: bool) -> None:
+    def __init__(self, config: StackConfig, *, dilation: int) -> None:
         super().__init__()
         width, dim = config.convolution.width, config.dim
         self.first = nn.Conv1d(dim, dim, width, dilation=dilation)
         self.second = nn.Conv1d(dim, dim, width, dilation=dilation)
         self.residual = residual_of(config)
-        view = dilation * (width - 1)
-        self.margins = (view, 0) if causal else (view // 2, view // 2)
+        self.margin = dilation * (width - 1) // 2
 
     def forward(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
         return self.residual(x, partial(self._look_around, layout=layout), layout)
@@ -79,4 +74,4 @@ class DilatedLayer(nn.Module):
     def _convolve(
         self, convolution: nn.Conv1d, x: Float[Tensor, "B T D"]
     ) -> Float[Tensor, "B T D"]:
-        return convolution(F.pad(x.mT, self.margins)).mT
+        return convolution(F.pad(x.mT, (self.margin, self.margin))).mT

@@ -1,5 +1,6 @@
 """The Transformer's block: look around, look across, think. Vaswani et al., 2017."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -48,6 +49,16 @@ class TransformerBlock(Block):
         look_around = partial(
             self.attention, mask=mask, position=position, cache=cache, layout=layout
         )
+        return self.through(x, look_around, layout, memory)
+
+    def through(
+        self,
+        x: Vectors,
+        look_around: Callable[[Vectors], Vectors],
+        layout: Layout,
+        memory: Memory | None,
+    ) -> Vectors:
+        """The way of the vectors, given how they look around."""
         x = self.attention_residual(x, look_around, layout)
         if self.cross_attention is not None and self.cross_residual is not None:
             if memory is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from glassformer.runs.foresight.sizing import in_bytes
+from glassformer.runs.display import in_bytes
 from glassformer.training.cost import Part
 
 

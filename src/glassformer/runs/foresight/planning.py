@@ -19,12 +19,12 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import Rows
 from glassformer.errors import GlassformerError
-from glassformer.runs.asked import Asked
-from glassformer.runs.asking import ask
+from glassformer.runs.asked import Asked, ask
 from glassformer.runs.creating import create, free_name, refuse_taken
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.estimate import Disk, Estimate, Memory, Work, advice
+from glassformer.runs.foresight.rehearsal import Rehearsal
 from glassformer.runs.foresight.sizing import TooLargeError
 from glassformer.runs.foresight.timing import (
     SHARES,
@@ -32,6 +32,7 @@ from glassformer.runs.foresight.timing import (
     Pace,
     checkpoint_seconds,
     mean_after_first,
+    report_seconds,
     steps_in,
     tried_steps,
     validation_seconds,
@@ -63,23 +64,31 @@ def plan(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Esti
     return plan_as(ask(job, data, **asked), Display(quiet=quiet))
 
 
-def plan_as(asked: Asked, display: Display) -> Estimate:
-    """What the training that a person asks for would take; it leaves no folder behind."""
+def plan_as(asked: Asked, display: Display, *, began: float | None = None) -> Estimate:
+    """What the training that a person asks for would take; it leaves no folder behind.
+
+    Args:
+        began: As for `train_as`.
+    """
     if processes.count() > 1:
         raise GlassformerError("plan looks at one process; leave torchrun out")
     target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
     refuse_taken(target)
     wanted = asked.settle().train.time
-    deadline = None if wanted is None else Clock(wanted)
-    started = time.perf_counter()
+    deadline = None if wanted is None else Clock(wanted, began=began)
+    started, rehearsal = time.perf_counter(), Rehearsal()
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
         try:
-            folder = create(replace(asked, run=Path(scratch) / target.name), display)
+            inside = replace(asked, run=Path(scratch) / target.name)
+            folder = create(inside, display, write_back=rehearsal)
         except TooLargeError as error:
             return hopeless(asked, error)
-        reading = time.perf_counter() - started
+        reading = time.perf_counter() - started + rehearsal.seconds
+        if deadline is not None:
+            deadline.deadline -= rehearsal.seconds
         with within_limits(target), display.waiting("taking a few steps"):
-            return Trying(folder, display, deadline).estimate(target, reading)
+            found = Trying(folder, display, deadline).estimate(target, reading)
+    return replace(found, notes=(*found.notes, *rehearsal.note()))
 
 
 def hopeless(asked: Asked, error: TooLargeError) -> Estimate:
@@ -218,13 +227,14 @@ class Trying:
         """What time goes into."""
         pace, steps = tried.pace, self.plan.steps
         baseline = self.reporter.measured_baseline(self.job)
-        tested = validation_seconds(self.job, self.plan, self.state.model, "test")
+        tested = report_seconds(self.job, self.plan, self.state.model)
+        calibrating = pace.validation if self.job.calibrates else 0.0
         return {
             "reading": reading,
             "learning": self.times * pace.step * steps,
             "validating": self.times * pace.validating(self.plan, 0, steps),
             "saving": self.times * pace.saving(self.plan, 0, steps),
-            "reporting": pace.validation + tested + baseline,
+            "reporting": self.times * calibrating + tested + baseline,
         }
 
     def disk(self, target: Path, needs: Memory) -> Disk:

@@ -12,9 +12,8 @@ from typing import Any
 
 from glassformer import processes
 from glassformer.files import write_json
-from glassformer.runs.display import Display, clock
+from glassformer.runs.display import Display, clock, in_bytes
 from glassformer.runs.folder import RunFolder, read_json
-from glassformer.runs.foresight.sizing import in_bytes
 from glassformer.runs.foresight.timing import TRIED, Pace
 from glassformer.tasks.job import Job
 from glassformer.training import memory
@@ -24,7 +23,7 @@ from glassformer.training.state import State
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Prediction:
+class Foretold:
     """What was foreseen after some steps for all steps that were taken, and what came.
 
     Seconds and bytes are those of learning, with its validations and checkpoints.
@@ -101,13 +100,13 @@ class Watch:
         pace = Pace(step, validation, checkpoint=0.0)
         self.foreseen = Foreseen(self.begun + done, self.took, pace)
 
-    def compare(self) -> Prediction | None:
+    def compare(self) -> Foretold | None:
         """What was foreseen beside what came; None for a training too short to foretell."""
         if self.foreseen is None:
             return None
         at, last, pace = self.foreseen.step, self.state.progress.step, self.foreseen.pace
         rest = pace.step * (last - at) + pace.validating(self.plan, at, last)
-        return Prediction(
+        return Foretold(
             after=at - self.begun,
             steps=last - self.begun,
             seconds=self.foreseen.spent + rest,
@@ -137,5 +136,5 @@ def prediction_fact(folder: RunFolder) -> dict[str, str]:
     values = read_json(note_of(folder))
     if not values:
         return {}
-    found = Prediction(**values)
+    found = Foretold(**values)
     return {"predicted": f"after {found.after:,} of {found.steps:,} steps: {found.sentence()}"}

@@ -13,6 +13,7 @@ import torch
 from glassformer.config import require
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
+from glassformer.runs.display import in_bytes
 from glassformer.runs.parts import fresh_model
 from glassformer.tasks.job import Job
 from glassformer.training import memory
@@ -21,7 +22,6 @@ from glassformer.training.machine import Machine
 
 STACKS = ("encoder", "decoder")
 DEEPEST = 10_000  # layers; more take hours to build
-UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
 class TooLargeError(GlassformerError):
@@ -80,15 +80,3 @@ def refuse_too_large(
 def depths_of(config: Config) -> dict[str, int]:
     """How many layers each stack of the model has."""
     return {name: stack.depth for name in STACKS if (stack := getattr(config.model, name))}
-
-
-def in_bytes(count: int | float) -> str:
-    """Bytes as people say them.
-
-    >>> in_bytes(999), in_bytes(1_530_000), in_bytes(51e12)
-    ('999 bytes', '1.5 MB', '51 TB')
-    """
-    size, unit = float(count), 0
-    while size >= 999.5 and unit < len(UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.1f} {UNITS[unit]}" if size < 10 and unit else f"{size:.0f} {UNITS[unit]}"

@@ -7,20 +7,21 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
 from glassformer import processes
 from glassformer.config.run import Config
+from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.tasks.base import SomeBatch
 from glassformer.tasks.job import Job
-from glassformer.training.feeding import part_batches, training_batches
+from glassformer.training.feeding import training_batches
 from glassformer.training.loop import learn, ready
 from glassformer.training.machine import Machine
 from glassformer.training.plan import VALIDATIONS, Plan
@@ -28,17 +29,20 @@ from glassformer.training.state import State
 from glassformer.training.tally import Tally
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
+TIMED = 4  # batches of a part, or as many as the longest try allows
 TRY_SHARE = 0.1  # of the time left, at most, that is spent trying
 SPARE = 0.05  # of the time, for what cannot be foreseen
 SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, that a learning curve takes again
 
+Some = TypeVar("Some")
+
 
 class Clock:
-    """Counts down from a number of seconds, from when it is made."""
+    """Counts down from a number of seconds, from when it is made, or from when work began."""
 
-    def __init__(self, seconds: float, reserve: float = 0.0) -> None:
-        self.deadline, self.reserve = time.monotonic() + seconds, reserve
-        self.seconds = seconds
+    def __init__(self, seconds: float, reserve: float = 0.0, *, began: float | None = None) -> None:
+        self.deadline = (time.monotonic() if began is None else began) + seconds
+        self.reserve, self.seconds = reserve, seconds
 
     @property
     def left(self) -> float:
@@ -98,11 +102,13 @@ def steps_in(
     """
     plan = Plan(replace(config.train, steps=TRIED), config.data, machine, config.seed)
     step = step_seconds(job, plan, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
-    validation = validation_seconds(job, plan)
-    passes = 2 + VALIDATIONS  # one to calibrate, one on the test part
-    if config.train.validate_every is not None:
-        passes, step = 2, step + validation / config.train.validate_every
-    left = clock.left - passes * times * validation
+    validation, report = validation_seconds(job, plan), report_seconds(job, plan)
+    passes = int(job.calibrates)
+    if config.train.validate_every is None:
+        passes += VALIDATIONS
+    else:
+        step += validation / config.train.validate_every
+    left = clock.left - passes * times * validation - report
     if left < times * step:
         raise GlassformerError(
             f"--time {clock.seconds:.0f}s is too short: reading, validating and comparing leave no "
@@ -162,18 +168,56 @@ def tried_steps(
 
 
 def validation_seconds(
-    job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None = None, part: str = "valid"
+    job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None = None
 ) -> float:
-    """The time of one pass over a part, from a few of its batches."""
-    tokens = job.lengths(part).sum()
-    if not tokens:
+    """The time of one pass over the validation part, from a few of its batches."""
+    return _pass_seconds(job, plan, model, "valid", job.rehearsed().score)
+
+
+def report_seconds(job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None = None) -> float:
+    """The time of the answers that a report scores, by the search that is asked for.
+
+    Scoring them is not in it, as it takes far longer for what an untrained model says.
+    """
+    part = "test" if len(job.lengths("test")) else "valid"
+    return _pass_seconds(job, plan, model, part, job.rehearsed().answers)
+
+
+def _pass_seconds(
+    job: Job[Any, Any, Any],
+    plan: Plan,
+    model: nn.Module | None,
+    part: str,
+    ask: Callable[[nn.Module, Iterable[SomeBatch]], object],
+) -> float:
+    """The time of asking about all rows of a part, from batches of all lengths."""
+    lengths = job.lengths(part)
+    if not len(lengths):
         return 0.0
     model = (model or job.model()).to(plan.machine.device).eval()
-    some = list(itertools.islice(part_batches(job, plan, part), 4))
-    started = time.perf_counter()
-    with torch.no_grad(), plan.machine.autocast():
-        job.rehearsed().score(model, some)
-    return (time.perf_counter() - started) * float(tokens) / sum(batch.tokens for batch in some)
+    batches = ordered_batches(lengths, plan.data.batch_tokens, padded=job.padded)
+    tokens, spent = 0, 0.0
+    for rows in spread(batches, TIMED):
+        batch: SomeBatch = job.batch(part, rows, None).to(plan.machine.device)
+        started = time.perf_counter()
+        with torch.no_grad(), plan.machine.autocast():
+            ask(model, [batch])
+        spent += time.perf_counter() - started
+        tokens += int(lengths[rows].sum())
+        if spent >= LONGEST_TRY:
+            break
+    return spent * int(lengths.sum()) / tokens
+
+
+def spread(batches: Sequence[Some], count: int) -> list[Some]:
+    """The middle of each of so many equal parts, those in the middle of all first.
+
+    >>> spread(range(100), 4), spread(range(3), 4)
+    ([37, 62, 12, 87], [1, 0, 2])
+    """
+    size = len(batches)
+    places = {(2 * part + 1) * size // (2 * count) for part in range(count)}
+    return [batches[place] for place in sorted(places, key=lambda n: (abs(2 * n + 1 - size), n))]
 
 
 def checkpoint_seconds(state: State, beside: Path) -> float:

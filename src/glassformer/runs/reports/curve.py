@@ -82,13 +82,16 @@ class Curve:
 def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve | None:
     """Train on an eighth, a quarter and a half of the rows, as far as those are enough."""
     job, samples = taught.job, Samples.open(folder.data)
+    if not len(job.lengths("valid")):
+        display.say("no learning curve: no rows are held out to choose by and to score on")
+        return None
     kept = {int((parts == 0).sum()): (share, parts) for share, parts in shares_of(samples)}
     points = [
         (rows, trained_on(folder, share, parts, display))
         for rows, (share, parts) in sorted(kept.items())
         if rows >= FEWEST_ROWS
     ]
-    if not points or not len(job.lengths("valid")):
+    if not points:
         display.say("no learning curve: there are too few rows to leave some out")
         return None
     points.append((len(samples.rows("train")), validate(taught.model, job, taught.plan)[job.goal]))

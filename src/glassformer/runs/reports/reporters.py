@@ -15,10 +15,10 @@ from glassformer.evaluation.report import (
 )
 from glassformer.evaluation.report.translation import Rows, translation_sections
 from glassformer.runs.reports import baselines
-from glassformer.tasks.class_answers import ClassAnswers
 from glassformer.tasks.classify import Classify
+from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.translate import Translate
-from glassformer.tasks.translations import Translations
+from glassformer.tasks.translate.answers import Translations
 
 BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
 
@@ -43,7 +43,7 @@ class Reporter(ABC):
         return []
 
     def baseline_seconds(self, job: Any) -> float:
-        """About how long the baseline will take."""
+        """About how long the baseline will take, and scores that take long."""
         return 0.0
 
     def measured_baseline(self, job: Any) -> float:
@@ -114,11 +114,14 @@ class TranslationReporter(Reporter):
         return baselines.memory_baseline(job, part, notes)
 
     def baseline_seconds(self, job: Translate) -> float:
-        """Every text asked for is held against every training text."""
+        """Every text asked for is held against every training text; both are scored."""
         if job.samples is None:
             return 0.0
-        held_out = len(job.samples.rows("test")) or len(job.samples.rows("valid"))
-        return baselines.memory_seconds(len(job.samples.rows("train")), held_out)
+        test, valid = (job.samples.rows(part) for part in ("test", "valid"))
+        held_out = test if len(test) else valid
+        known = len(job.samples.rows("train"))
+        scoring = baselines.scoring_seconds(job, held_out)
+        return baselines.memory_seconds(known, len(held_out)) + 2 * scoring
 
     def measured_baseline(self, job: Translate) -> float:
         return self.baseline_seconds(job)

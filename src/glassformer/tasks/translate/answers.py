@@ -19,7 +19,7 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
-from glassformer.tasks.pair_tokens import are_symbols
+from glassformer.tasks.translate.tokens import are_symbols
 
 LETTER_MEASURES = {name: SYMBOL_MEASURES[name] for name in ("exact", "wer")} | {
     "cer": TEXT_MEASURES["cer"]

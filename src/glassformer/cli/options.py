@@ -4,7 +4,8 @@
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,13 +23,14 @@ Files = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, fold
 Columns = Annotated[
     str, typer.Option(metavar="ROLE=COLUMN,...", help="Roles: text, label, source, target ...")
 ]
-Path_ = Path | None
 
 
 def asked_for(
     job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOB_NAMES)}.")],
     data: Files,
-    run: Annotated[Path_, typer.Option(help="Where the run goes; by default under runs/.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="Where the run goes; by default under runs/.")
+    ] = None,
     valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
     test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006
     columns: Columns = "",
@@ -36,7 +38,9 @@ def asked_for(
         str | None, typer.Option(metavar="COL", help="Rows that agree here stay in one part.")
     ] = None,
     size: Annotated[str | None, typer.Option(help=f"The dial: {', '.join(SIZES)}.")] = None,
-    config: Annotated[Path_, typer.Option(metavar="F.toml", help="Settings from a file.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="F.toml", help="Settings from a file.")
+    ] = None,
     settings: Annotated[
         list[str], typer.Option("--set", metavar="key=value", help="One setting; may repeat.")
     ] = [],  # noqa: B006
@@ -50,7 +54,7 @@ def asked_for(
     ] = True,
     seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
     origin: Annotated[
-        Path_, typer.Option("--from", metavar="RUN", help="Begin with what a run learned.")
+        Path | None, typer.Option("--from", metavar="RUN", help="Begin with what a run learned.")
     ] = None,
     part: Annotated[str | None, typer.Option(help="Only this part of it: encoder, ...")] = None,
     device: Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))] = None,
@@ -62,9 +66,6 @@ def asked_for(
     ] = False,
 ) -> "Asked":
     """What these options ask for."""
-    refuse_both({"--steps": steps, "--epochs": epochs, "--time": time})
-    if part is not None and origin is None:
-        raise typer.BadParameter(f"--part {part} needs a run to take it from; add --from RUN")
     from glassformer.data.columns import parse_columns
     from glassformer.runs.asked import Asked
 
@@ -93,24 +94,21 @@ def asked_for(
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all the options above before its own; it is called with what they ask for."""
+    """Give a command all the options above before its own.
+
+    It is called with what they ask for, and with when it began: before torch was imported.
+    """
     shared = inspect.signature(asked_for).parameters
-    _asked, *own = inspect.signature(command).parameters.values()
+    _asked, _began, *own = inspect.signature(command).parameters.values()
 
     @wraps(command)
     def with_options(**given: Any) -> None:
+        began = time.monotonic()
         asked = asked_for(**{name: given.pop(name) for name in shared})
-        command(asked, **given)
+        command(asked, began, **given)
 
     together = [*shared.values(), *own]
     with_options.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
     # What is read beside the signature must name the same parameters.
     with_options.__annotations__ = {each.name: each.annotation for each in together}
     return with_options
-
-
-def refuse_both(options: Mapping[str, object]) -> None:
-    """Of options that say the same thing, one may be given."""
-    given = [name for name, value in options.items() if value is not None]
-    if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} both say how long; give one of them")

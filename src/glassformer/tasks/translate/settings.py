@@ -11,15 +11,14 @@ from glassformer.config import (
     stack_of_size,
 )
 from glassformer.config.decoding import DecodeConfig
-from glassformer.config.values import Values, plain
+from glassformer.config.values import Values, build, plain
 from glassformer.tasks.text import reaching
-from glassformer.tasks.translations import MEASURES
+from glassformer.tasks.translate.answers import MEASURES
 
 MEASURE_NAMES = ("auto", *MEASURES)
-NO_LIMIT = (
-    100_000  # tokens written: `task.max_length` is the limit, unless decoding has a lower one
-)
-BY_BEAM: Values = {"method": "beam", "max_length": NO_LIMIT}
+NO_LIMIT = 100_000  # tokens written: `task.max_length` is the limit, or a lower one of decoding
+# Until a model is well trained, a search that stops exactly finds long tails; docs/log.md has more.
+BY_BEAM: Values = {"method": "beam", "max_length": NO_LIMIT, "beam": {"stopping": "soon"}}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +26,8 @@ class TranslateConfig:
     """Settings of the job.
 
     Args:
-        max_length: Tokens of a side that are read or written; longer texts are cut.
+        max_length: Tokens of a side that are read or written, its end not counted; longer texts
+            are cut.
         joint: Whether both sides share a vocabulary; None decides by how they are written.
         target: How the target falls into tokens; by default like the source, but symbols such as
             phonemes stay whole.
@@ -42,7 +42,7 @@ class TranslateConfig:
     joint: bool | None = None
     target: TokenizerConfig | None = None
     measure: str = "auto"
-    decode: DecodeConfig = field(default_factory=lambda: DecodeConfig(**BY_BEAM))
+    decode: DecodeConfig = field(default_factory=lambda: build(DecodeConfig, BY_BEAM))
     monolingual: tuple[str, ...] = ()
     backward: str | None = None
 

@@ -26,40 +26,40 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.pair_batch import PairBatch, pair_batch, right_answers
-from glassformer.tasks.pair_remarks import remarks_on, remarks_on_scores
-from glassformer.tasks.pair_tokens import (
-    LOOKED_AT,
-    PairTokens,
-    learn_pair_tokens,
-    settle_sides,
-    take_pair_tokens,
-)
 from glassformer.tasks.text import as_settled, growing, hidden_at_random, token_rows
-from glassformer.tasks.translate_settings import (
-    TranslateConfig,
-    reaching_both,
-    translate_defaults,
-)
-from glassformer.tasks.translations import (
+from glassformer.tasks.translate.answers import (
     GOALS,
     PERFECT,
     Translations,
     measure_for,
     refuse_unscorable,
 )
+from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
+from glassformer.tasks.translate.remarks import remarks_on, remarks_on_scores
+from glassformer.tasks.translate.settings import (
+    TranslateConfig,
+    reaching_both,
+    translate_defaults,
+)
+from glassformer.tasks.translate.tokens import (
+    LOOKED_AT,
+    PairTokens,
+    learn_pair_tokens,
+    settle_sides,
+    take_pair_tokens,
+)
+from glassformer.tasks.translate.writing import Writer, as_prediction
 from glassformer.tasks.wish import Wish
-from glassformer.tasks.writing import Writer, as_prediction
 
-TAGS = "tags.npy"  # the tag of every sample, where there are several target languages
+TAG_OF_EACH = "tags.npy"  # the tag of every sample, where there are several target languages
 TOGETHER = 256  # texts translated at a time
-NOTHING = Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
 
 
 class Translate(Job[PairBatch, Tensor, Translations]):
@@ -74,14 +74,14 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task
         self.pair = PairTokens.load(folder)
-        self.goal = GOALS[self.task.measure]  # type: ignore[misc]
-        self.perfect = PERFECT[self.goal]  # type: ignore[misc]
+        self.goal = GOALS[self.task.measure]
+        self.perfect = PERFECT[self.goal]
         self.writer = Writer(self.pair, self.task.decode, self.task.max_length)
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
             self.sources, self.targets = (Ragged.open(data / side) for side in ("source", "target"))
-            self.tags = np.load(data / TAGS, allow_pickle=False) if self.pair.tags else None
+            self.tags = np.load(data / TAG_OF_EACH, allow_pickle=False) if self.pair.tags else None
         shares = config.data.tokenizer.dropout, self.task.target.dropout
         tokens = self.pair.source, self.pair.target
         self.dropouts = {
@@ -105,7 +105,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             sides = settle_sides(reads, task.target, task.joint, samples)
             reads, writes, tokens = sides.source, sides.target, learn_pair_tokens(sides, samples)
         else:
-            tokens = take_pair_tokens(origin, reads, task.target, samples)
+            tokens = take_pair_tokens(origin, reads, task.target, task.joint, samples)
             writes = task.target or replace(reads, kind="auto", dropout=0.0)
         tokens.save(folder)
         task = replace(task, target=as_settled(writes, tokens.target), joint=tokens.joint)
@@ -124,7 +124,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     def index(self, samples: Samples, data: Path) -> None:
         if self.pair.tags:  # a row without one is refused before anything is learned
             tags = [self.pair.tag_of(sample) for sample in samples]
-            np.save(data / TAGS, np.array(tags), allow_pickle=False)
+            np.save(data / TAG_OF_EACH, np.array(tags), allow_pickle=False)
         for side, tokens in (("source", self.pair.source), ("target", self.pair.target)):
             Ragged.write(data / side, token_rows(tokens, samples, side), np.int32)
 
@@ -230,6 +230,8 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             texts = [best[0].text for best in written]
             numbers = (batch.owners.tolist(), surprise.tolist(), counts.tolist())
             found += zip(numbers[0], texts, batch.meant, *numbers[1:], strict=True)
+        if not found:
+            raise GlassformerError("there are no rows to translate; give at least one")
         _, said, meant, surprises, tokens = zip(*sorted(found), strict=True)
         sums = np.array(surprises), np.array(tokens, float)
         return Translations(list(said), list(meant), self.task.measure, *sums)
@@ -260,7 +262,7 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             asked = [text for text in texts if text.strip()]
             with torch.no_grad():  # not around what the caller does between two answers
                 found = iter(self._translated(model, asked) if asked else ())
-            yield from (next(found) if text.strip() else NOTHING for text in texts)
+            yield from (next(found) if text.strip() else nothing() for text in texts)
 
     def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
         bare, tags = zip(*map(self.pair.tagged, texts), strict=True)
@@ -272,6 +274,11 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             cut_short(as_prediction(answers), len(ids) - longest)
             for answers, ids in zip(written, rows, strict=True)
         ]
+
+
+def nothing() -> Prediction:
+    """The answer to a text with nothing in it, which is sure, since no model is asked."""
+    return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
 
 
 def cut_short(prediction: Prediction, unread: int) -> Prediction:

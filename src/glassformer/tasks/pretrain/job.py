@@ -34,7 +34,7 @@ from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.masking import choose_words, hide
+from glassformer.tasks.pretrain.masking import choose_words, hide
 from glassformer.tasks.text import SHORT, TextBatch, index_texts, reaching, take_tokens, text_batch
 
 GAP = "<mask>"

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from glassformer.config import TokenizerConfig
+from glassformer.config.values import fitting
 from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.subwords import Words
@@ -104,8 +105,20 @@ class PairTokens:
         """What `save` wrote."""
         source = Tokenizer.load(folder / "tokenizer.json")
         other = folder / "target.json"
-        tags = json.loads((folder / TAGS).read_text(encoding="utf-8")).get("tags", ())
-        return PairTokens(source, Tokenizer.load(other) if other.exists() else source, tuple(tags))
+        target = Tokenizer.load(other) if other.exists() else source
+        return PairTokens(source, target, _read_tags(folder / TAGS))
+
+
+def _read_tags(path: Path) -> tuple[str, ...]:
+    """The target languages that a run has."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        found: tuple[str, ...] = fitting(dict[str, tuple[str, ...]], values, "all of it")["tags"]
+    except (OSError, ValueError, KeyError, GlassformerError) as error:
+        raise GlassformerError(
+            f"{path}: not the target languages of a run ({error}); copy the run again"
+        ) from None
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +174,24 @@ def learn_pair_tokens(sides: Sides, samples: Samples) -> PairTokens:
 
 
 def take_pair_tokens(
-    origin: Path, source: TokenizerConfig, target: TokenizerConfig | None, samples: Samples
+    origin: Path,
+    source: TokenizerConfig,
+    target: TokenizerConfig | None,
+    joint: bool | None,
+    samples: Samples,
 ) -> PairTokens:
     """The tokens of another run; where it only reads, those of the target are learned."""
     tags = tuple(sorted(targets_named(samples)))
     if not (origin / TAGS).exists():
+        reads = Tokenizer.load(origin / "tokenizer.json")
+        refuse_other_tokens(origin, "data.tokenizer", source, reads)
+        refuse_other_joint(origin, joint, taken=False)
         writes = settle_sides(source, target, False, samples).target
         targets = (row["target"] for row in samples.of("train"))
-        reads = Tokenizer.load(origin / "tokenizer.json")
         return PairTokens(reads, trained(writes, targets), tags)
     taken = PairTokens.load(origin)
     refuse_other_tokens(origin, "data.tokenizer", source, taken.source)
+    refuse_other_joint(origin, joint, taken=taken.joint)
     if target is not None:
         refuse_other_tokens(origin, "task.target", target, taken.target)
     if tags and not taken.tags:
@@ -180,6 +200,16 @@ def take_pair_tokens(
             f"take a run that was trained with them, or train without --from"
         )
     return taken
+
+
+def refuse_other_joint(origin: Path, asked: bool | None, *, taken: bool) -> None:
+    """With the tokens of another run, nobody chooses whether both sides share them."""
+    if asked not in (None, taken):
+        have = "share a vocabulary" if taken else "have a vocabulary each"
+        raise GlassformerError(
+            f"task.joint={str(asked).lower()}, but with the tokens of {origin} both sides {have}; "
+            f"leave it out, or train without --from"
+        )
 
 
 def targets_named(samples: Samples) -> set[str]:

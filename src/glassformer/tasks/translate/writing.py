@@ -15,13 +15,15 @@ from glassformer.core.layout import Layout
 from glassformer.data.batches import ordered_batches
 from glassformer.data.joined import Joined, Row
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Hypothesis, Request, before_stop, decode
+from glassformer.decode import Hypothesis, Request, all_said, before_stop, decode
+from glassformer.errors import GlassformerError
 from glassformer.models.stepping import translating
 from glassformer.tasks.job import Prediction
-from glassformer.tasks.pair_tokens import PairTokens
 from glassformer.tasks.text import text_batch
-from glassformer.tasks.wish import Spelt, Wish, spell
+from glassformer.tasks.translate.tokens import PairTokens
+from glassformer.tasks.wish import Spelt, Tokens, Wish, spell
 
+ROOMY = 16  # ways followed a row, beyond which fewer rows are written together
 TIMES, MORE = 3, 30  # a translation has at most so many times the tokens of its source, and more
 
 
@@ -60,7 +62,7 @@ class Writer:
     """Writes answers by the search that is asked for.
 
     Attributes:
-        longest: Tokens of an answer at most.
+        longest: Tokens of an answer at most; its end comes behind them.
         words: What every answer must and must not say.
     """
 
@@ -72,6 +74,11 @@ class Writer:
     def as_wished(self, wish: Wish) -> "Writer":
         """The same writer, with what is wished for in the place of what is usual."""
         words = spell(wish, self.pair.target)
+        if words.needed > self.longest:
+            raise GlassformerError(
+                f"the prefix and required words have {words.needed} tokens, but answers have at "
+                f"most {self.longest}; ask for fewer, or train with a larger task.max_length"
+            )
         return replace(self, decode=wish.decoding(self.decode), words=words)
 
     def write_all(self, model: nn.Module, sources: list[Row], budget: int) -> list[list[Written]]:
@@ -82,6 +89,8 @@ class Writer:
         """
         device = next(model.parameters()).device
         found: dict[int, list[Written]] = {}
+        ways = self.decode.beam.width if self.decode.method == "beam" else self.decode.best
+        budget = budget * ROOMY // max(ROOMY, ways)
         for rows in ordered_batches(np.array(list(map(len, sources))), budget, padded=True):
             chosen = Joined.of([sources[row] for row in rows.tolist()])
             ids, reads = text_batch(chosen, packed=False)
@@ -109,12 +118,15 @@ class Writer:
         forbidden = [[n] for n in (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)]
         forbidden += [[n] for n in range(self.pair.target.size, self.pair.target_size)]
         words, rows = self.words, reads.rows
+        most = [TIMES * n + MORE + words.needed for n in reads.lengths.tolist()]
         return Request(
             end=Tokenizer.end,
             prefix=[words.prefix] * rows if words.prefix else (),
-            limits=limits or [min(self.longest, TIMES * n + MORE) for n in reads.lengths.tolist()],
+            limits=limits or [min(self.longest + 1, n) for n in most],
             forbidden=[*forbidden, *words.forbidden],
             required=[words.required] * rows if words.required else (),
+            openings=[words.openings] * rows if words.required else (),
+            continuing=words.continuing,
             seeds=self._seeds(source, reads) if self.decode.method == "sample" else (),
             text=self.pair.target.decode,
         )
@@ -133,8 +145,13 @@ class Writer:
                 ids, found.token_scores, found.alternatives, strict=True
             )
         )
-        text = before_stop(self.pair.target.decode(list(found.tokens)), self.decode.stop)
-        return Written(text.strip(), tokens, found.score)
+        return Written(self._text(found.tokens), tokens, found.score)
+
+    def _text(self, tokens: Tokens) -> str:
+        """What they say before a text to stop at, which counts behind all required words."""
+        said = all_said(tokens, self.words.required, self.words.openings) or 0
+        text, must = (self.pair.target.decode(list(some)) for some in (tokens, tokens[:said]))
+        return before_stop(text, self.decode.stop, len(must)).strip()
 
     def _token(self, number: int, score: float) -> Token:
         """A token as it is shown; in a joint vocabulary it may be a tag."""

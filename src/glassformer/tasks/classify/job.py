@@ -31,10 +31,10 @@ from glassformer.metrics.score import Score
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.base import Loss
-from glassformer.tasks.class_answers import ClassAnswers
+from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.labels import MANY, Labels, names_in
+from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.labels import MANY, Labels, names_in
-from glassformer.tasks.long_texts import WAYS
 from glassformer.tasks.text import (
     SHORT,
     TextBatch,

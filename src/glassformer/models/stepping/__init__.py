@@ -1,0 +1,59 @@
+"""Models as scorers: how decoding asks a model for the next token.
+
+    translating   an encoder-decoder: the source is encoded once, whatever it is
+    continuing    a language model: prompts of different lengths are read once
+
+A decoder of softmax attention goes step by step through a `BranchingCache` (`branching`), one that
+keeps a state instead of keys through its states (`states`). On CUDA the step of either is captured
+as a graph (`capturing`). What is read before the first step is in `beginning`.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from glassformer.core.caches import Cache
+from glassformer.core.layout import Layout
+from glassformer.decode import Scorer
+from glassformer.errors import GlassformerError
+from glassformer.models.frontends import Tokens
+from glassformer.models.stepping.beginning import Prompt, in_rows, without_padding
+from glassformer.models.stepping.branching import BranchingScorer, keeps_keys
+from glassformer.models.stepping.states import StateScorer
+from glassformer.models.transformer import LanguageModel, Transformer
+
+__all__ = ["BranchingScorer", "StateScorer", "continuing", "translating"]
+
+
+@torch.no_grad()
+def translating(model: Transformer, samples: Tensor, layout: Layout, *, first: int) -> Scorer:
+    """A scorer of what `model` writes for these samples, beginning after the token `first`."""
+    if isinstance(model.frontend, Tokens):
+        samples, layout = without_padding(samples, layout)
+    memory = [in_rows(kept) for kept in model.encode(samples, layout)]
+    start = torch.full((layout.rows,), first, device=layout.device)
+    decoder = model.decoder
+    if keeps_keys(decoder):
+        return BranchingScorer(decoder, model.target, model.unembed, start, memory=memory)
+    return StateScorer(model.decode, decoder, start, memory=memory)
+
+
+@torch.no_grad()
+def continuing(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Scorer:
+    """A scorer of how `model` continues these prompts, of one token each at least."""
+    for number, prompt in enumerate(prompts, 1):
+        if not prompt:
+            raise GlassformerError(
+                f"prompt {number} is empty; give at least one token to go on from"
+            )
+    device = model.tokens.table.weight.device
+    first = torch.tensor([prompt[-1] for prompt in prompts], device=device)
+    read = Prompt.of([prompt[:-1] for prompt in prompts], device)
+    if keeps_keys(model.decoder):
+        return BranchingScorer(model.decoder, model.tokens, model.unembed, first, prompt=read)
+
+    def score(tokens: Tensor, layout: Layout, memory: None, caches: Sequence[Cache]) -> Tensor:
+        return model(tokens, layout=layout, caches=caches)
+
+    return StateScorer(score, model.decoder, first, prompt=read)

@@ -1,0 +1,71 @@
+"""What is there before the first step: a source that was read, or a prompt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from glassformer.core.caches import Memory
+from glassformer.core.kernels.forms import padded
+from glassformer.core.layout import Layout, pack
+from glassformer.core.positions.absolute import Learned
+
+MUCH_PADDING = 0.15  # on a CPU, reading packed rows is faster from this share of padding on
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prompt:
+    """What is read before the first step, in padded rows."""
+
+    tokens: Int[Tensor, "B P"]
+    layout: Layout
+
+    @staticmethod
+    def of(prompts: Sequence[Sequence[int]], device: torch.device) -> "Prompt | None":
+        """These prompts; None where all are empty."""
+        lengths = [len(prompt) for prompt in prompts]
+        longest = max(lengths)
+        if not longest:
+            return None
+        lines = [[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts]
+        even = min(lengths) == longest
+        return Prompt(
+            torch.tensor(lines, device=device),
+            Layout.full(len(lines), longest, device)
+            if even
+            else Layout.padded(lengths, device=device),
+        )
+
+
+def room_after(prompt: Prompt | None, decoder: nn.Module) -> int | None:
+    """How many tokens a decoder can write after a prompt; None for any number."""
+    position = getattr(decoder, "position", None)
+    if not isinstance(position, Learned):
+        return None
+    return position.max_length - (0 if prompt is None else prompt.layout.longest)
+
+
+def without_padding(tokens: Tensor, layout: Layout) -> tuple[Tensor, Layout]:
+    """Packed where that is faster to read; on CUDA, stacks pack by themselves."""
+    if layout.is_packed or layout.tokens is None or layout.device.type != "cpu":
+        return tokens, layout
+    if layout.tokens > (1 - MUCH_PADDING) * layout.rows * layout.longest:
+        return tokens, layout
+    layout = layout.as_packed()
+    return pack(tokens, layout), layout
+
+
+def in_rows(memory: Memory) -> Memory:
+    """The same memory in padded rows."""
+    layout = memory.layout
+    return Memory(padded(memory.k, layout), padded(memory.v, layout), layout.as_padded())
+
+
+def chosen_rows(memory: Memory, rows: Int[Tensor, " chosen"]) -> Memory:
+    """The memory of these rows, in this order."""
+    layout = memory.layout
+    lengths = None if layout.is_full else layout.lengths[rows]
+    layout = replace(layout, rows=len(rows), tokens=None, row_lengths=lengths)
+    return Memory(memory.k[rows], memory.v[rows], layout)

@@ -59,7 +59,7 @@ def translator(factory):
         pairs = write_pairs(folder / "pairs.tsv")
         with quickly(), unchecked():
             verbs.train(
-                "translate", pairs, run=folder / "run", steps=400, quiet=True, settings=SETTINGS
+                "translate", pairs, run=folder / "run", steps=280, quiet=True, settings=SETTINGS
             )
         KEPT["run"] = folder / "run"
     return KEPT["run"]

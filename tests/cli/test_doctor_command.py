@@ -15,10 +15,10 @@ def _here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def said(capsys):
-    """Runs the command, which must do well, and returns what it prints."""
+    """Runs the command, which must find no error if not told so, and returns what it prints."""
 
-    def run(*words):
-        assert main(["doctor", *map(str, words)]) == 0
+    def run(*words, code=0):
+        assert main(["doctor", *map(str, words)]) == code
         return capsys.readouterr().out
 
     return run
@@ -61,7 +61,7 @@ def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
     rows = faulty()
     rows[50]["label"] = "odd"
     write_csv(tmp_path / "x.csv", rows)
-    lines = said("x.csv").splitlines()
+    lines = said("x.csv", code=1).splitlines()
     heads = [line.split(":")[0] for line in lines if line.startswith(("error", "warning", "note"))]
     assert heads == ["error", "warning", "warning", "warning"]
     at = lines.index("warning: 1 text in 2 rows with different labels")
@@ -117,7 +117,29 @@ def test_json_is_one_object_with_everything(tmp_path, said):
 
 def test_texts_without_labels_are_for_pretraining(tmp_path, said):
     (tmp_path / "x.txt").write_text("one line\nanother line\n", encoding="utf-8")
-    assert "for pretrain, 2 train rows" in said("x.txt")
+    assert "for pretrain, 2 train rows" in said("x.txt", code=1)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--fix", "clean.csv")])
+def test_an_error_is_told_by_the_exit_code_after_all_is_printed(more, tmp_path, said):
+    write_csv(tmp_path / "x.csv", [row | {"label": "good"} for row in reviews(60)])
+    words = said("x.csv", *more, code=1)
+    if "--json" in more:
+        assert json.loads(words)["findings"][0]["severity"] == "error"
+    else:
+        assert "error: only one label, 'good'" in words
+    assert ("kept: 60 rows" in words) == ("--fix" in more)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_warnings_alone_are_no_error(more, tmp_path, said):
+    write_csv(tmp_path / "x.csv", faulty())
+    assert "warning" in said("x.csv", *more)
+
+
+def test_the_help_tells_the_exit_code(capsys):
+    assert main(["doctor", "--help"]) == 0
+    assert "Exits with 1 where it finds an error" in capsys.readouterr().out
 
 
 GERMAN, ENGLISH = ([f"{word} {n}" for n in range(60)] for word in ("ein Hund", "a dog"))
@@ -146,9 +168,12 @@ TABLES = {
     "pairs": (pairs_named("source", "target"), "translate"),
     "pairs to a language": (pairs_named("source", "target", to="en", split="train"), "translate"),
     "pairs with the name of a label beside": (pairs_named("src", "tgt", lang="en"), "translate"),
-    "two texts and a label": (pairs_named("sentence1", "sentence2", label="yes"), "classify"),
+    "two texts and a label": (
+        [row | {"label": row["sentence1"][-1]} for row in pairs_named("sentence1", "sentence2")],
+        "classify",
+    ),
     "a text, its source and its label": (
-        [{"text": f"{n}", "source": "web", "target": "good"} for n in range(60)],
+        [{"text": f"{n}", "source": "web", "target": f"{n % 2}"} for n in range(60)],
         "classify",
     ),
     "a text and a label": (list(reviews(60)), "classify"),

@@ -109,6 +109,11 @@ def test_scores_show_what_could_be_said_instead_of_each_token(predict, values):
         assert len(others) >= 2
 
 
+def test_alternatives_of_tokens_that_would_not_show_are_refused(folder, capsys):
+    assert main(["predict", str(folder), SOURCE, "--set", "decode.alternatives=3"]) == 2
+    assert "decode.alternatives shows in --scores or --json" in capsys.readouterr().err
+
+
 # Words, and other searches
 
 
@@ -277,7 +282,7 @@ def test_a_line_that_cannot_be_answered_does_not_end_the_conversation(
     answers = use._answer
 
     def strict(run, wish, shown, texts):
-        if texts == ["red"]:
+        if [text for _, text in texts] == ["red"]:
             raise GlassformerError("not red; type something else")
         answers(run, wish, shown, texts)
 

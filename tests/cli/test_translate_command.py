@@ -11,7 +11,7 @@ from glassformer.cli import main
 STACKS = [
     word
     for stack in ("encoder", "decoder")
-    for setting in ("dim=16", "depth=1", "attention.heads=2")
+    for setting in ("dim=16", "depth=1")
     for word in ("--set", f"model.{stack}.{setting}")
 ]
 SHORT = [
@@ -176,6 +176,31 @@ def test_what_is_asked_of_a_run_with_several_languages_must_name_one(home, tmp_p
     other = write_rows(tmp_path / "pairs.tsv", pairs(5))
     said = refused(capsys, "evaluate", run, other)
     assert said.startswith(f"{other} row 1: does not say in which language to write")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "place"),
+    [
+        ("m.txt", ["<same> catdog", "no tag"], "line 2"),
+        ("m.tsv", ["source\tto", "catdog\tsame", "no tag\t"], "row 2"),
+    ],
+)
+def test_what_names_no_language_is_found_in_its_file(name, lines, place, home, tmp_path, capsys):
+    (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+    assert main(["predict", str(home / "run"), f"@{name}"]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith(f"glassformer: {name} {place}: 'no tag' does not say in which language")
+    assert len(out.splitlines()) == 1
+
+
+def test_what_names_no_language_is_found_on_standard_input(home, tmp_path, capsys, monkeypatch):
+    (tmp_path / "stdin").write_text("<same> catdog\nno tag\n<same> dog\n", encoding="utf-8")
+    with (tmp_path / "stdin").open("rb") as typed:
+        monkeypatch.setattr("sys.stdin", typed)
+        assert main(["predict", str(home / "run")]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith("glassformer: standard input line 2: 'no tag' does not say in which lan")
+    assert len(out.splitlines()) == 1
 
 
 def test_rows_with_an_empty_side_are_left_out_and_counted(tmp_path, capsys):

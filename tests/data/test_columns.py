@@ -111,8 +111,7 @@ def test_one_column_where_two_are_wanted_says_what_to_pass(name):
         find_columns(named(name), TEXT_AND_LABEL, {})
     assert str(error.value) == (
         f"reviews.csv: no column for label; the only column is {name}; "
-        f"rename them, or say which is which with --columns text=...,label=... "
-        f"(predict has no such option)"
+        f"rename them, or name them with --columns text=...,label=... where the command has it"
     )
 
 

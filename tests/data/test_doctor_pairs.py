@@ -2,12 +2,16 @@
 
 import os
 import random
+from itertools import islice
 
 import pytest
 
 from glassformer.config import DataConfig
 from glassformer.data.catalog import dates
 from glassformer.data.doctor import Reading, examine, pair_languages
+from glassformer.data.doctor.check import Specimen
+from glassformer.data.doctor.pair_languages import like_the_sources
+from glassformer.data.doctor.pair_lengths import BLOCK, PairLengths
 from glassformer.data.doctor.pairs import checks_of_pairs
 
 PAIRS = {
@@ -187,6 +191,61 @@ def test_a_stretch_that_is_moved_ends_where_lines_match_again(tmp_path, pairs):
     assert abs(finding.count - 98) <= 5
 
 
+@pytest.fixture
+def alike():
+    """Lengths of the sides of 500 aligned pairs that are all about as long."""
+    dice = random.Random(7)
+    sources = [dice.randint(38, 45) for _ in range(500)]
+    return [[source, source + dice.randint(-2, 2)] for source in sources]
+
+
+def found_by_length(lengths):
+    """What was found in pairs of these lengths: its kind, and the first rows from 0."""
+    check = PairLengths()
+    for number, (source, target) in enumerate(lengths):
+        sample = {"source": "x" * source, "target": "x" * target}
+        check.see(Specimen(number=number, part="train", sample=sample, text="", content=0))
+    return {f.kind: [int(row) for row in f.rows] for f in check.findings(str)}
+
+
+@pytest.mark.parametrize("length", [150, 400, 4000])
+@pytest.mark.parametrize("usual", ["alike", "equal"])
+def test_one_odd_pair_is_odd_wherever_it_stands_and_moves_no_others(alike, usual, length):
+    if usual == "equal":
+        alike = [[40, 40] for _ in alike]
+    edges = {place + near for place in range(0, 500, 4 * BLOCK) for near in range(-3, 4)}
+    for row in sorted(edges & {*range(500)} | {*range(0, 500, 61), 499}):
+        lengths = [list(pair) for pair in alike]
+        lengths[row][1] = length
+        assert found_by_length(lengths) == {"odd lengths": [row]}
+
+
+@pytest.mark.parametrize("apart", [-3, -1, 1, 2])
+def test_two_odd_pairs_that_would_fit_each_other_are_no_moved_stretch(alike, apart):
+    for row in (100, 112, 124):
+        lengths = [list(pair) for pair in alike]
+        lengths[row][0] = lengths[row + apart][1] = 400
+        assert found_by_length(lengths) == {"odd lengths": sorted([row, row + apart])}
+
+
+def test_lengths_that_say_nothing_of_each_other_are_no_moved_stretch():
+    for seed in range(20):
+        dice = random.Random(seed)
+        lengths = [[dice.randint(30, 59), dice.randint(30, 59)] for _ in range(500)]
+        assert "misaligned pairs" not in found_by_length(lengths)
+
+
+def test_a_moved_stretch_is_found_beside_an_odd_pair(alike):
+    targets = [target for _, target in alike]
+    targets[200:320] = [targets[319], *targets[200:319]]
+    targets[374] = 400
+    lengths = [[source, target] for (source, _), target in zip(alike, targets, strict=True)]
+    found = found_by_length(lengths)
+    assert found["odd lengths"] == [374]
+    (row,) = found["misaligned pairs"]
+    assert abs(row - 200) <= 5
+
+
 def test_empty_sides_are_told(tmp_path, pairs):
     pairs[4][0], pairs[9][1] = " ", ""
     found = [f for f in examined(tmp_path, pairs).findings if f.kind == "empty rows"]
@@ -218,3 +277,39 @@ def test_one_source_in_several_languages_has_one_target_in_each(tmp_path, pairs)
 def test_few_pairs_are_not_judged_by_what_is_usual(tmp_path):
     pairs = [["ja", "yes"], ["nein", "no, by no means, never in my life, not for any money at all"]]
     assert findings(tmp_path, pairs).keys() == {("no training", "")}
+
+
+# Texts without a partner
+
+
+def test_texts_are_told_to_be_of_the_language_of_the_sources(pairs):
+    known, (german, english) = [*map(tuple, pairs[:200])], zip(*pairs[200:], strict=True)
+    assert like_the_sources(german, known)
+    assert not like_the_sources(english, known)
+    assert not like_the_sources(german, [pair[::-1] for pair in known])
+    assert not like_the_sources([RUSSIAN] * 50, known)
+    assert not like_the_sources(german[:5], known)
+    assert not like_the_sources(german, known[:20])
+
+
+def test_texts_are_told_by_a_script_that_they_share_with_the_sources(pairs):
+    known = [(german, f"{RUSSIAN} {english[:3]}") for german, english in pairs[:200]]
+    some = [german for german, _ in pairs[200:]]
+    assert like_the_sources(some, known)
+    assert not like_the_sources([f"{RUSSIAN} {text[:3]}" for text in some], known)
+    assert not like_the_sources([f"{number}.5.2026" for number in range(50)], known)
+
+
+def test_nothing_is_told_by_sides_that_are_alike_or_of_symbols(pairs):
+    german = [source for source, _ in pairs]
+    days = [f"2026-05-{number:02}" for number in range(300)]
+    alike = list(zip(german, reversed(german), strict=True))
+    for known in (
+        alike,
+        list(zip(german, days, strict=True)),
+        list(zip(days, german, strict=True)),
+    ):
+        assert not like_the_sources(german, known)
+        assert not like_the_sources(days, known)
+    spelt = [(row.values["source"], row.values["target"]) for row in islice(dates.rows(), 400)]
+    assert not like_the_sources([target for _, target in spelt[200:]], spelt[:200])

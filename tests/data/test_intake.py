@@ -341,8 +341,8 @@ def test_nothing_to_use_is_one_line_that_says_why(tmp_path):
 def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
     path = table(tmp_path / "x.csv", *[(f"only text {n}",) for n in range(90)], header=("text",))
     assert refusal(tmp_path, path) == (
-        "x.csv: no column for label; the only column is text; rename them, or say which is which "
-        "with --columns text=...,label=... (predict has no such option)"
+        "x.csv: no column for label; the only column is text; rename them, or name them with "
+        "--columns text=...,label=... where the command has it"
     )
     for roles in (("text",), ("text", "label?")):
         samples, taken = take(tmp_path, path, roles=roles)

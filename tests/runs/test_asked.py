@@ -56,6 +56,22 @@ def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate,
     assert (found.rate, found.warmup) == (pytest.approx(rate), warmup)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("model.decoder=lstm", "model.decoder.order=post"), "model.decoder.order does nothing wi"),
+        (("model.encoder=tcn", "model.encoder.attention.heads=2"), "model.encoder.attention does"),
+    ],
+)
+def test_settings_of_a_stack_that_does_not_go_by_them_are_refused(settings, told):
+    with pytest.raises(GlassformerError) as caught:
+        settled(job="translate", settings=settings)
+    assert str(caught.value).startswith(told)
+    fine = "model.decoder.attention.heads=2", "model.encoder.convolution.width=5"
+    model = settled(job="translate", settings=("model.kind=tcn", *fine)).model
+    assert (model.decoder.attention.heads, model.encoder.convolution.width) == (2, 5)
+
+
 def test_settings_of_a_search_that_is_not_made_are_refused():
     top = "task.decode.sample.top_p=0.9"
     with pytest.raises(GlassformerError, match=r"^task\.decode\.sample\.top_p does nothing with"):

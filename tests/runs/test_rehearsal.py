@@ -37,7 +37,7 @@ def written(monkeypatch):
     return seen
 
 
-def test_a_plan_writes_few_lines_back_and_counts_all(tmp_path, monkeypatch, written):
+def test_a_plan_writes_few_lines_back_and_counts_all(tmp_path, monkeypatch, written, capsys):
     monkeypatch.chdir(tmp_path)
     data = write_pairs(tmp_path / "pairs.tsv", 97)
     translate(write_pairs(tmp_path / "turned.tsv", turned=True), tmp_path / "back", steps=1)
@@ -47,7 +47,8 @@ def test_a_plan_writes_few_lines_back_and_counts_all(tmp_path, monkeypatch, writ
     small = (*SETTINGS, "data.batch_tokens=256")
     plain = planning.plan("translate", data, settings=small, **usual)
     more = ("task.monolingual=more.txt", "task.backward=back")
-    found = planning.plan("translate", data, settings=(*small, *more), **usual)
+    found = planning.plan("translate", data, settings=(*small, *more), epochs=10)
+    assert f"{LINES} training rows would be added, back-trans" in capsys.readouterr().err
     assert written == lines[:TRIED]
     assert found.work.tokens_an_epoch > plain.work.tokens_an_epoch + 3 * LINES
     assert found.work.steps > plain.work.steps

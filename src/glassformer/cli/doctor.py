@@ -40,6 +40,8 @@ def doctor(
 ) -> None:
     """Examine data before training: what is wrong, in which rows, and what to do.
 
+    Exits with 1 where it finds an error, and with 0 for warnings and notes.
+
     Example: glassformer doctor reviews.csv --fix clean.csv
     """
     from glassformer.cli.results import print_json
@@ -51,10 +53,12 @@ def doctor(
     if as_json:
         cleaned = found.fix(fix).as_values() if fix is not None else None
         print_json(found.as_values() | {"cleaned": cleaned})
-        return
-    show(found)
-    if fix is not None:
-        show_copy(found.fix(fix))
+    else:
+        show(found)
+        if fix is not None:
+            show_copy(found.fix(fix))
+    if any(finding.severity == "error" for finding in found.findings):
+        raise typer.Exit(1)
 
 
 def show(found: "Examination") -> None:

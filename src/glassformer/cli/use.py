@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from glassformer.tasks.job import Prediction
     from glassformer.tasks.wish import Wish
 
+Placed = tuple[str, str]  # a text, and before it where it stands; nothing where that is plain
+
 AT_ONCE = 1 << 16  # bytes taken from standard input before answering
 MOST_BYTES = 1 << 24
 
@@ -51,11 +53,12 @@ def predict(
     ] = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Answers begin with it.")] = "",
     required: Annotated[
-        list[str], typer.Option("--with", metavar="WORD", help="Answers have it; may repeat.")
+        list[str],
+        typer.Option("--with", metavar="WORD", help="Answers have the word; may repeat."),
     ] = [],  # noqa: B006
     forbidden: Annotated[
         list[str],
-        typer.Option("--without", metavar="WORD", help="Answers avoid its spelling; may repeat."),
+        typer.Option("--without", metavar="WORD", help="Answers avoid the word; may repeat."),
     ] = [],  # noqa: B006
     settings: Annotated[
         list[str], typer.Option("--set", metavar="decode.key=value", help="How answers are found.")
@@ -88,6 +91,8 @@ def predict(
         required=tuple(required),
         forbidden=tuple(forbidden),
     )
+    if wish.decode.get("alternatives") and not (scores or as_json):
+        raise typer.BadParameter("decode.alternatives shows in --scores or --json; add one of them")
     writes = wish != Wish() or shown.scores or shown.align
     if writes:
         loaded.job.as_wished(wish)  # what it cannot do, and what is wrong with it,
@@ -103,14 +108,14 @@ def predict(
         answer(texts)
 
 
-def _answer(run: "Run", wish: "Wish | None", shown: "Show", texts: Iterable[str]) -> None:
+def _answer(run: "Run", wish: "Wish | None", shown: "Show", texts: Iterable[Placed]) -> None:
     """Show the answer to each text, in order."""
     for text, found in _answered(run, wish, texts):
         shown.show(run, text, found)
 
 
 def _answered(
-    run: "Run", wish: "Wish | None", texts: Iterable[str]
+    run: "Run", wish: "Wish | None", texts: Iterable[Placed]
 ) -> "Iterator[tuple[str, Prediction]]":
     """Texts and their answers; the run takes some ahead, to answer those of one length together.
 
@@ -118,22 +123,33 @@ def _answered(
     """
     asked, said = tee(texts)
     try:
-        for found in run.predict_each(asked, wish):
-            yield next(said), found
+        for found in run.predict_each((text for _, text in asked), wish):
+            yield next(said)[1], found
     except GlassformerError:
-        for text in said:
-            yield text, run.predict(text, wish)
+        for where, text in said:
+            yield text, _answer_to(run, wish, where, text)
         raise
 
 
-def _talk(answer: Callable[[Iterable[str]], None]) -> None:
+def _answer_to(run: "Run", wish: "Wish | None", where: str, text: str) -> "Prediction":
+    """The answer to one text; where there is none, it is said which text that is."""
+    try:
+        found: Prediction = run.predict(text, wish)
+    except GlassformerError as error:
+        if not where:
+            raise
+        raise GlassformerError(f"{where}: {error}") from None
+    return found
+
+
+def _talk(answer: Callable[[Iterable[Placed]], None]) -> None:
     """Answer what is typed, a line at a time; a line that cannot be answered ends nothing."""
     print("One text a line; end with Ctrl-D.", file=sys.stderr)
     prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
     while True:
         print(prompt, end="", flush=True)
         try:
-            answer([_typed()])
+            answer([("", _typed())])
         except EOFError:
             print(file=sys.stderr)
             return
@@ -180,13 +196,13 @@ def evaluate(
     show_evaluation(found, ours, other, as_json=as_json)
 
 
-def _given(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[str]]:
+def _given(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]]:
     """The texts of the command line, those of a file together."""
     for number, given in enumerate(inputs, start=1):
         if given.startswith("@") and given != "@":
             yield _from_file(Path(given[1:]), run)
         else:
-            yield [_unicode(given, f"text {number}")]
+            yield [("", _unicode(given, f"text {number}"))]
 
 
 def _typed() -> str:
@@ -207,7 +223,7 @@ def _unicode(text: str, name: str) -> str:
     raise GlassformerError(f"{name} is not UTF-8; send it as UTF-8, or as a file")
 
 
-def _from_file(path: Path, run: "Run") -> Iterator[str]:
+def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
     """The lines of a text file, blank ones too, or the texts of a table's rows."""
     from glassformer.data.sources import read_rows
     from glassformer.data.sources.decoding import LONGEST_LINE, lines
@@ -220,15 +236,16 @@ def _from_file(path: Path, run: "Run") -> Iterator[str]:
             f"standard input"
         )
     if path.is_dir() or is_table(path):
-        yield from run.texts_of(read_rows(path, encoding=encoding))
+        rows, same = tee(read_rows(path, encoding=encoding))
+        yield from zip((row.where for row in same), run.texts_of(rows), strict=False)
         return
     for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
         if len(line) > LONGEST_LINE:
             raise _too_long(str(path), number, f"{LONGEST_LINE:,} characters")
-        yield line.rstrip("\r\n")
+        yield f"{path} line {number}", line.rstrip("\r\n")
 
 
-def _from_stdin() -> Iterator[Iterable[str]]:
+def _from_stdin() -> Iterator[Iterable[Placed]]:
     """Whole lines as they arrive, so that a slow pipe is answered at once."""
     handle, name = sys.stdin.fileno(), "standard input"
     rest, number = b"", 0
@@ -243,11 +260,11 @@ def _from_stdin() -> Iterator[Iterable[str]]:
         yield [_decoded(rest, name, number + 1)]
 
 
-def _decoded(line: bytes, name: str, number: int) -> str:
-    """A line as text, without the mark that some programs put before the first."""
+def _decoded(line: bytes, name: str, number: int) -> Placed:
+    """Where a line stands, and its text without the mark that may come before the first."""
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        return text.removesuffix("\r")
+        return f"{name} line {number}", text.removesuffix("\r")
     except UnicodeDecodeError as error:
         raise GlassformerError(
             f"{name} line {number}: not UTF-8 (byte {line[error.start]:#04x}); save it as UTF-8"

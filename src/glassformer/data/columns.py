@@ -82,8 +82,8 @@ def find_columns(
         kind = "columns are" if len(columns) > 1 else "only column is"
         raise GlassformerError(
             f"{sample[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or say which is "
-            f"which with --columns {example} (predict has no such option)"
+            f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or name "
+            f"them with --columns {example} where the command has it"
         )
     return {role: found[role] for role in roles if role in found}
 

@@ -2,6 +2,7 @@
 
 asked             what a person asks for, and the settings that follow
 shorthands        one word for the settings of a stack
+idle              settings that would do nothing, refused
 gentle            a gentler start, for models that need one
 creating          from raw data to a run folder that is ready to train
 back_translation  texts of the target language, with sources that another run writes

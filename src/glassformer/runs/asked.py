@@ -21,9 +21,9 @@ from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.gentle import gentle_start
+from glassformer.runs.idle import refuse_idle_settings
 from glassformer.runs.shorthands import spelt_out
 from glassformer.tasks import JOBS
-from glassformer.tasks.wish import refuse_idle
 from glassformer.training.machine import choose_machine
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -91,8 +91,7 @@ class Asked:
             values = lay_all(below, gentle, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
-        if asked := said.get("task", {}).get("decode"):
-            refuse_idle(asked, config.task.decode.method, "task.decode")
+        refuse_idle_settings(said, config)
         return config
 
     def command(self) -> str:

@@ -18,8 +18,10 @@ from torch import Tensor
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
+from glassformer.data.doctor.pair_languages import LEARNED, like_the_sources
 from glassformer.data.intake import Seen, Skipped, Taken, open_rows
 from glassformer.data.joined import Joined
+from glassformer.data.rows import Row
 from glassformer.data.samples import PARTS, Sample, Samples
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
@@ -31,16 +33,22 @@ from glassformer.tasks.translate.settings import TranslateConfig
 from glassformer.tasks.translate.tokens import targets_named
 
 LOOKED_AT, TOGETHER = 100, 16  # pairs that tell the direction of a run, and at a time
+COMPARED = 200  # lines of a file whose language is looked at
 CLEARLY = 0.9  # times the loss of one direction is less than that of the other
 
 
 @dataclass(slots=True)
 class BackTranslated:
-    """What was added: rows written by a run, and lines left out, by reason."""
+    """What was added: rows written by a run, and lines left out, by reason.
+
+    Attributes:
+        planned: Whether it is only said what would be added.
+    """
 
     files: tuple[str, ...]
     by: str
     rows: int = 0
+    planned: bool = False
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
     def skip(self, reason: str, where: str) -> None:
@@ -50,7 +58,8 @@ class BackTranslated:
     def sentences(self) -> list[str]:
         """What was done, for a person."""
         texts = f"back-translations of {', '.join(self.files)}"
-        return [f"{self.rows:,} training rows were added, {texts} by {self.by}"] + [
+        were = "would be" if self.planned else "were"
+        return [f"{self.rows:,} training rows {were} added, {texts} by {self.by}"] + [
             f"not back-translated: {entry.count:,} lines with {reason}, first {entry.first}"
             for reason, entry in self.skipped.items()
         ]
@@ -141,17 +150,32 @@ def lines_to_write(
         for sample in samples.of(part)
         for target in right_answers(sample)
     }
-    for name in made.files:
-        settings = DataConfig(encoding=config.data.encoding)
-        rows, columns = open_rows(name, settings, ("text",), "train")
-        for row in rows:
-            text = str(row[columns["text"]]).strip()
-            if not text:
-                made.skip("no text", row.where)
-            elif content_key(text) in held_out:
-                made.skip("a target that is held out", row.where)
-            else:
-                yield row.where, text
+    step = 1 + len(samples.rows("train")) // LEARNED
+    pairs = [(one["source"], one["target"]) for one in islice(samples.of("train"), 0, None, step)]
+    opened = [open_texts(name, config, pairs) for name in made.files]
+    for row, text in chain.from_iterable(opened):
+        if not text:
+            made.skip("no text", row.where)
+        elif content_key(text) in held_out:
+            made.skip("a target that is held out", row.where)
+        else:
+            yield row.where, text
+
+
+def open_texts(
+    name: str, config: Config, pairs: Sequence[tuple[str, str]]
+) -> Iterator[tuple[Row, str]]:
+    """The rows of a file and their texts; refused where they are like the sources of some pairs."""
+    settings = DataConfig(encoding=config.data.encoding)
+    rows, columns = open_rows(name, settings, ("text",), "train")
+    texts = ((row, str(row[columns["text"]]).strip()) for row in rows)
+    head = list(islice(texts, COMPARED))
+    if like_the_sources([text for _, text in head], pairs):
+        raise GlassformerError(
+            f"{name}: its lines are more like the sources than the targets; name texts of the "
+            f"target language in task.monolingual"
+        )
+    return chain(head, texts)
 
 
 def written_back(

@@ -10,6 +10,7 @@ unlike both sides: see `strangers`.
 import re
 import unicodedata
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,8 @@ LETTERS = 4  # fewer different ones do not tell a script: OK, Tom
 LEARNED = 2_000  # lines of each side
 PIECES = 12  # three letters in a row, met before, that a line must have to be judged
 SURE = 1.0  # how much likelier, as a mean logarithm over pieces, the other side must make it
+FEWEST = 20  # lines that tell the language of a file
+MOST = 0.5  # of the pieces of a line were met before, where it is to tell that
 MANY = 0.001  # of the lines: more are no accident
 BY_CHANCE = 2  # lines that may seem of a third language and are only odd
 
@@ -145,12 +148,61 @@ class PairLanguages(Check):
         for side, some, own, other in zip(
             SIDES, pieces, self.sides, reversed(self.sides), strict=True
         ):
-            here, there = own.counts[some] - known, other.counts[some]
-            met = (here + there) > 0
-            if np.count_nonzero(met) >= PIECES:
-                likelier = other.log_chances(there[met]) - own.log_chances(here[met])
-                if likelier.mean() > SURE:
-                    self.turned[side].append(number)
+            if likelier(some, own, other, known=known) > SURE:
+                self.turned[side].append(number)
+
+
+def likelier(some: Pieces, own: Side, other: Side, *, known: int = 0, least: float = 0.0) -> float:
+    """How much likelier the other side makes a line, as a mean logarithm; 0 where few pieces tell.
+
+    Args:
+        known: How often the line was counted when its own side was learned.
+        least: The share of its pieces that must have been met before.
+    """
+    here, there = own.counts[some] - known, other.counts[some]
+    met = (here + there) > 0
+    if np.count_nonzero(met) < max(PIECES, least * len(some)):
+        return 0.0
+    return float((other.log_chances(there[met]) - own.log_chances(here[met])).mean())
+
+
+def like_the_sources(lines: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether most lines are clearly more like the sources of some pairs than like the targets.
+
+    Never so where lines are few, or where the sides are not clearly unlike each other.
+    """
+    lines = [line for line in lines if line]
+    if len(lines) < FEWEST or len(pairs) < ENOUGH:
+        return False
+    if in_their_script(lines, *zip(*pairs, strict=True)):
+        return True
+    sources, targets, asked = (
+        [pieces_of(line[:READ]) for line in some] for some in (*zip(*pairs, strict=True), lines)
+    )
+    source, target = Side.of(sources), Side.of(targets)
+    if not (own_kind(sources, source, target) and own_kind(targets, target, source)):
+        return False
+    return float(np.median([likelier(some, target, source, least=MOST) for some in asked])) > SURE
+
+
+def in_their_script(lines: Sequence[str], sources: Sequence[str], targets: Sequence[str]) -> bool:
+    """Whether lines have the script of the sources, and both lack that of the targets."""
+
+    def scripts(texts: Sequence[str], share: float) -> set[str]:
+        """Those that are in such a share of the texts."""
+        letters = ({letter for letter in text[:READ] if letter.isalpha()} for text in texts)
+        counts = Counter(script for found in letters for script in {*map(script_of, found)})
+        return {script for script, count in counts.items() if count >= share * len(texts)}
+
+    few = 1 - NEARLY_ALL
+    lacked = scripts(targets, NEARLY_ALL) - scripts(sources, few) - scripts(lines, few)
+    return bool(lacked and scripts(sources, NEARLY_ALL) & scripts(lines, NEARLY_ALL))
+
+
+def own_kind(lines: Sequence[Pieces], own: Side, other: Side) -> bool:
+    """Whether the lines of a side that tell are enough, and clearly unlike the other side."""
+    found = [value for some in lines if (value := likelier(some, own, other, known=1))]
+    return len(found) >= ENOUGH and float(np.median(found)) < -SURE
 
 
 def pieces_of(text: str) -> Pieces:

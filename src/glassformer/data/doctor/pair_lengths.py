@@ -27,6 +27,7 @@ BLOCK = 25  # pairs that are moved against each other together
 MOVES = (-3, -2, -1, 1, 2, 3)
 NEAR = 4 * BLOCK  # stretches that are one, seen through noise
 BETTER = 0.6  # a move explains a block when it leaves no more than this of its strangeness
+SURE = 4.5  # standard errors that the gain of a stretch is above none
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,14 @@ class PairLengths(Check):
         usual = np.median(target - source)
         return np.abs(np.roll(target, -move) - source - usual)
 
+    def _limit(self) -> float:
+        """How strange a pair may be before it is odd."""
+        deviation = max(1.4826 * float(np.median(self._strangeness())), SMALLEST_DEVIATION)
+        return max(FAR * deviation, LEAST)
+
     def _odd(self, moved: list[Stretch]) -> Int[np.ndarray, " odd"]:
         """Pairs whose lengths are odd, but for those that are misaligned."""
-        strange = self._strangeness()
-        deviation = max(1.4826 * float(np.median(strange)), SMALLEST_DEVIATION)
-        odd = strange > max(FAR * deviation, LEAST)
+        odd = self._strangeness() > self._limit()
         for stretch in moved:
             odd[stretch.begin : stretch.end] = False
         return np.flatnonzero(odd)
@@ -107,9 +111,10 @@ class PairLengths(Check):
 
     def _moved(self) -> list[Stretch]:
         """The stretches of pairs that a move explains."""
-        blocks = len(self.numbers) // BLOCK
-        gains = {move: self._strangeness() - self._strangeness(move) for move in MOVES}
-        now = _block_means(self._strangeness(), blocks)
+        blocks, limit = len(self.numbers) // BLOCK, self._limit()
+        strange = np.minimum(self._strangeness(), limit)  # one odd pair does not speak for a block
+        gains = {move: strange - np.minimum(self._strangeness(move), limit) for move in MOVES}
+        now = _block_means(strange, blocks)
         best = np.stack([_block_means(gains[move], blocks) for move in MOVES])
         move = np.where(best.max(axis=0) > (1 - BETTER) * now, best.argmax(axis=0), -1)
         edges = np.flatnonzero(np.diff(move, prepend=-2, append=-2)).tolist()
@@ -122,7 +127,11 @@ class PairLengths(Check):
             if found and found[-1].move == MOVES[move[first]] and begin - found[-1].end < NEAR:
                 begin = found.pop().begin
             found.append(Stretch(begin, end, MOVES[move[first]]))
-        return found
+        return [
+            stretch
+            for stretch in found
+            if _is_sure(gains[stretch.move][stretch.begin : stretch.end])
+        ]
 
 
 def _stretches(count: int) -> str:
@@ -131,6 +140,15 @@ def _stretches(count: int) -> str:
 
 def _block_means(values: Float[np.ndarray, " rows"], blocks: int) -> Float[np.ndarray, " blocks"]:
     return values[: blocks * BLOCK].reshape(blocks, BLOCK).mean(axis=1)
+
+
+def _is_sure(gain: Float[np.ndarray, " pairs"]) -> bool:
+    """Whether a stretch gains by more than chance, or a few odd pairs at its edges, would give.
+
+    The sum over the root of the summed squares is 1 where one pair has all the gain, and grows with
+    the root of the pairs that share it.
+    """
+    return len(gain) >= BLOCK and bool(gain.sum() > SURE * np.sqrt(np.square(gain).sum()))
 
 
 def _lowest(gain: Float[np.ndarray, " rows"], near: int) -> int:

@@ -39,11 +39,16 @@ class RecurrentCache(StateCache):
 class BahdanauDecoder(nn.Module):
     """Reads and goes on from left to right, a step at a time.
 
-    Of the configuration it takes kind, dim, depth and dropout (on the input and between layers).
+    Dropout acts on the input and between layers.
 
     Args:
         memory_dim: Width of the memory to look at.
+
+    Attributes:
+        takes: What it goes by of a stack's settings, besides the kind.
     """
+
+    takes = ("dim", "depth", "dropout")
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()

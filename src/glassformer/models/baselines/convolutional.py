@@ -29,10 +29,16 @@ from glassformer.models.blocks.base import residual_of
 class TCN(nn.Module):
     """Reads a whole sequence through dilated convolutions.
 
-    Of the configuration it takes all that concerns residuals (order, norm, dropout), and
-    `convolution.width`: 3 is usual here, and the 31 of a Conformer makes ten times the weights. A
+    A `convolution.width` of 3 is usual here; the 31 of a Conformer makes ten times the weights. A
     layer sees `2 dilation (width - 1)` positions around its own.
+
+    Attributes:
+        takes: What it goes by of a stack's settings, besides the kind.
     """
+
+    takes: tuple[str, ...] = (
+        *("dim", "depth", "dropout", "depth_dropout", "order", "norm", "convolution"),
+    )
 
     def __init__(self, config: StackConfig) -> None:
         super().__init__()

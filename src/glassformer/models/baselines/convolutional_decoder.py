@@ -23,6 +23,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal
 from glassformer.core.norms import NORMS
 from glassformer.core.shapes import MemoryVectors, Vectors
+from glassformer.models.baselines.convolutional import TCN
 from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask, silenced
 from glassformer.models.blocks.base import cross_attention_of, residual_of
 
@@ -32,11 +33,14 @@ Pasts = Float[Tensor, "B 2 view D"]  # the last inputs of both convolutions
 class ConvolutionalDecoder(nn.Module):
     """Reads and goes on from left to right.
 
-    Of the configuration it takes what `TCN` takes, and the heads of `attention`.
-
     Args:
         memory_dim: Width of the memory to look at; None for a language model, which has none.
+
+    Attributes:
+        takes: What it goes by of a stack's settings, besides the kind.
     """
+
+    takes = (*TCN.takes, "attention")
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()

@@ -20,9 +20,14 @@ CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM
 class RecurrentEncoder(nn.Module):
     """Reads a whole sequence forwards and backwards, half of the width each.
 
-    Of the configuration it takes kind, dim, depth and dropout (on the input and between layers).
-    Rows of different lengths make it wait for a GPU once, since PyTorch counts them on the CPU.
+    Dropout acts on the input and between layers. Rows of different lengths make it wait for a GPU
+    once, since PyTorch counts them on the CPU.
+
+    Attributes:
+        takes: What it goes by of a stack's settings, besides the kind.
     """
+
+    takes = ("dim", "depth", "dropout")
 
     def __init__(self, config: StackConfig) -> None:
         super().__init__()

@@ -30,6 +30,7 @@ class Rehearsal:
         self, run: Run, lines: Iterable[tuple[str, str]], made: BackTranslated, seen: Seen
     ) -> Iterator[Sample]:
         """In the place of `written_back`."""
+        made.planned = True
         rest, sources, spent = iter(lines), [], 0.0
         while spent < LONGEST_TRY and (some := list(islice(rest, AT_A_TIME))):
             started = time.perf_counter()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 
@@ -41,6 +42,13 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def send_nowhere(stream: Any) -> None:
+    """From here on, what is written to a stream is dropped, whoever writes it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 @contextmanager

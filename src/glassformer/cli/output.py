@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
 from glassformer.errors import GlassformerError
+from glassformer.files import send_nowhere
 
 
 class Output:
@@ -36,20 +37,14 @@ class Output:
         try:
             yield
         except BrokenPipeError:  # whoever reads has seen enough
-            self._drop()
+            send_nowhere(self.stream)  # or the end of the program would fail at what is left
             sys.exit(0)
         except OSError as error:
-            self._drop()
+            send_nowhere(self.stream)
             raise GlassformerError(
                 f"standard output cannot be written to ({error.strerror}); free some space, or "
                 f"send it elsewhere"
             ) from None
-
-    def _drop(self) -> None:
-        """Send what is still to be written nowhere, or the end of the program would fail at it."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.stream.fileno())
-        os.close(nowhere)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
 from glassformer.data.columns import find_columns
-from glassformer.data.parting import LISTS, Columns, Parting, Skipped, Taken
+from glassformer.data.parting import LISTS, Columns, Parting, Taken
 from glassformer.data.rows import Row
 from glassformer.data.samples import PARTS, Sample, Samples
 from glassformer.data.sources import read_rows
@@ -20,18 +20,6 @@ from glassformer.data.sources.files import kind_of
 from glassformer.data.sources.parallel import pair_files, paired, read_parallel
 from glassformer.data.splits import SPLIT_NAMES
 from glassformer.errors import GlassformerError
-
-__all__ = [
-    "LISTS",
-    "LOOKED_AT",
-    "Columns",
-    "Seen",
-    "Skipped",
-    "Taken",
-    "names_by_part",
-    "open_rows",
-    "take_in",
-]
 
 LOOKED_AT = 200  # rows by which columns are guessed
 PAIR = {"source", "target"}  # roles of a job that reads one text and writes another

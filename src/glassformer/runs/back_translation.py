@@ -19,8 +19,9 @@ from torch import Tensor
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
 from glassformer.data.doctor.pair_languages import LEARNED, like_the_sources
-from glassformer.data.intake import Seen, Skipped, Taken, open_rows
+from glassformer.data.intake import Seen, open_rows
 from glassformer.data.joined import Joined
+from glassformer.data.parting import Skipped, Taken
 from glassformer.data.rows import Row
 from glassformer.data.samples import PARTS, Sample, Samples
 from glassformer.data.splits import content_key

@@ -18,7 +18,8 @@ from typing import Any
 
 from glassformer.config.run import Config
 from glassformer.data.doctor import examine_samples
-from glassformer.data.intake import Taken, take_in
+from glassformer.data.intake import take_in
+from glassformer.data.parting import Taken
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text

@@ -3,7 +3,6 @@
 In a terminal a bar moves; in a log file a line appears now and then; `quiet` says nothing.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from glassformer import processes
 from glassformer.errors import printable
+from glassformer.files import send_nowhere
 from glassformer.training.plan import Event, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
@@ -24,9 +24,7 @@ class Lasting(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())  # others write there, too
-        os.close(nowhere)
+        send_nowhere(self.file)  # others write there, too
 
 
 class Display:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.data.intake import Taken
+from glassformer.data.parting import Taken
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from glassformer.data.doctor.finding import Finding, Where
-from glassformer.data.intake import LISTS
+from glassformer.data.parting import LISTS
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
 

@@ -9,6 +9,15 @@ from glassformer.data.doctor.finding import Finding, Where, counted, named
 NOT_IN_TAGS = {*"<>"}  # a tag is typed as <de> before a text
 
 
+def can_be_typed(tag: str) -> bool:
+    """Whether a target language can stand as <de> before a text.
+
+    >>> can_be_typed("pt-br"), can_be_typed("<x>")
+    (True, False)
+    """
+    return tag == tag.strip() and not {*tag} & NOT_IN_TAGS
+
+
 class EachLanguage(Check):
     """A check by itself for every target language, which the role `to` names.
 
@@ -50,7 +59,7 @@ class Tags(Check):
         self.said = self.said or bool(tag)
         if not tag:
             self.unsaid.append(row.number)
-        elif tag != tag.strip() or {*tag} & NOT_IN_TAGS:
+        elif not can_be_typed(tag):
             self.unfit.append(row.number)
 
     def findings(self, where: Where) -> Iterator[Finding]:

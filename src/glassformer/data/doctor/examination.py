@@ -14,7 +14,7 @@ from glassformer.data.doctor.expected import Expected
 from glassformer.data.doctor.finding import Finding, Where, worst_first
 from glassformer.data.doctor.headers import header_findings
 from glassformer.data.doctor.reading import Places, Reading
-from glassformer.data.intake import Columns
+from glassformer.data.parting import Columns
 from glassformer.data.samples import NO_PART, PARTS, Samples
 
 MOST_ROWS = 200_000  # before a training

@@ -9,7 +9,8 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.doctor.check import Specimen, specimen
 from glassformer.data.doctor.encoding import Encoding, encoding_of
-from glassformer.data.intake import LISTS, Columns, names_by_part, open_rows
+from glassformer.data.intake import names_by_part, open_rows
+from glassformer.data.parting import LISTS, Columns
 from glassformer.data.rows import Row, as_text
 from glassformer.data.samples import Sample
 from glassformer.data.splits import split_names

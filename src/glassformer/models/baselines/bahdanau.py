@@ -81,12 +81,7 @@ class BahdanauDecoder(nn.Module):
         mask: Mask = causal,
         caches: Sequence[RecurrentCache] | None = None,
     ) -> Vectors:
-        """A vector for each token of `x`.
-
-        Args:
-            memory: What `keep` returned.
-            caches: What `new_caches` returned; the tokens of `x` stand after those it has seen.
-        """
+        """A vector for each token of `x`; called like `Decoder`."""
         refuse_other_mask(self.name, mask, causal)
         kept = self._checked(memory, layout)
         placed = layout if caches is None else caches[0].place(layout)

@@ -60,12 +60,7 @@ class ConvolutionalDecoder(nn.Module):
         mask: Mask = causal,
         caches: Sequence[StateCache] | None = None,
     ) -> Vectors:
-        """A vector for each token of `x`.
-
-        Args:
-            memory: What `keep` returned.
-            caches: What `new_caches` returned; the tokens of `x` stand after those it has seen.
-        """
+        """A vector for each token of `x`; called like `Decoder`."""
         refuse_other_mask("a decoder of kind tcn", mask, causal)
         if not layout.longest:
             return x

@@ -16,6 +16,7 @@ from jaxtyping import Int
 
 from glassformer.config import TokenizerConfig
 from glassformer.config.values import fitting
+from glassformer.data.doctor.each_language import can_be_typed
 from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.subwords import Words
@@ -218,7 +219,7 @@ def targets_named(samples: Samples) -> set[str]:
     for row in samples.of("train"):
         found.setdefault(row.get("to", ""), row["where"])
     for tag, where in found.items():
-        if tag != tag.strip() or {*tag} & {*"<>"}:
+        if not can_be_typed(tag):
             raise GlassformerError(
                 f"{where}: the target language {tag!r} could not be typed as <{tag}> before a "
                 f"text; write it without <, > and blanks around it"

@@ -17,15 +17,15 @@ from glassformer.config import (
     stack_of_size,
 )
 from glassformer.config.data import FORM_NAMES, TOKENIZER_NAMES
-from glassformer.config.run import FORMAT, JOB_NAMES, Config, config_of, read_config_values
+from glassformer.config.run import FORMAT, Config, config_of, read_config_values
 from glassformer.config.training import OPTIMISER_NAMES, SCHEDULE_NAMES, TrainConfig
 from glassformer.config.values import MOST, laid_over, parse_setting, plain, to_toml
 from glassformer.data.text.tokenizer import TOKENIZERS
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier
 from glassformer.tasks import JOBS
-from glassformer.tasks.classify.job import LONG_NAMES, ClassifyConfig
 from glassformer.tasks.classify.long_texts import WAYS
+from glassformer.tasks.classify.settings import LONG_NAMES, ClassifyConfig
 from glassformer.training.optimisers import Optimisers
 from glassformer.training.schedules import SHAPES
 
@@ -217,7 +217,6 @@ def test_a_seed_is_a_number_that_every_generator_takes():
 @pytest.mark.parametrize(
     ("names", "there"),
     [
-        (JOB_NAMES, JOBS),
         (TOKENIZER_NAMES, ["auto", *TOKENIZERS]),
         (FORM_NAMES, ["auto", "packed", "padded"]),
         (SCHEDULE_NAMES, ["inverse-root", *SHAPES]),
@@ -241,7 +240,7 @@ def test_every_optimiser_there_is_a_name_for_is_another_one():
 
 
 def test_every_job_is_called_by_its_name():
-    assert {name: job.name for name, job in JOBS.items()} == {name: name for name in JOB_NAMES}
+    assert {name: job.name for name, job in JOBS.items()} == {name: name for name in JOBS}
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from glassformer.runs.foresight.planning import plan as plan
     from glassformer.runs.run import Run as Run
     from glassformer.runs.verbs import load as load, resume as resume, train as train
-    from glassformer.tasks.wish import Wish as Wish
+    from glassformer.tasks.shared.generation import Wish as Wish
 
 __version__ = "0.1.0"
 
@@ -97,7 +97,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "glassformer.runs.foresight.planning": ("plan",),
     "glassformer.runs.run": ("Run",),
     "glassformer.runs.verbs": ("load", "resume", "train"),
-    "glassformer.tasks.wish": ("Wish",),
+    "glassformer.tasks.shared.generation": ("Wish",),
 }
 
 

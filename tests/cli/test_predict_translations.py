@@ -13,7 +13,7 @@ from glassformer.cli import main, use
 from glassformer.errors import GlassformerError
 from glassformer.explaining import alignment_picture
 from glassformer.runs.run import Run
-from glassformer.tasks.wish import Wish
+from glassformer.tasks.shared.generation import Wish
 
 SOURCE = "wet old cat"
 

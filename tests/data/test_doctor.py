@@ -9,7 +9,7 @@ from glassformer.data.doctor import examine_samples, sampled
 from glassformer.data.intake import take_in
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
-from glassformer.tasks.classify import Classify
+from glassformer.tasks.classify.task import Classify
 
 
 @pytest.fixture

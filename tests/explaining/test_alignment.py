@@ -21,8 +21,8 @@ from glassformer.explaining.alignment import (
 )
 from glassformer.models.build import build_transformer
 from glassformer.runs.run import Run
+from glassformer.tasks.shared.generation import Wish
 from glassformer.tasks.translate.tokens import PairTokens
-from glassformer.tasks.wish import Wish
 
 V, SOURCE, TOLD = 13, (5, 7, 4, 11, 3), (2, 9, 6)
 

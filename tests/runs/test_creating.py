@@ -12,7 +12,7 @@ from glassformer.runs import creating
 from glassformer.runs.asked import Asked
 from glassformer.runs.creating import create, free_name, under_temporary_name
 from glassformer.runs.display import Display
-from glassformer.tasks.classify import Classify
+from glassformer.tasks.classify.task import Classify
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import verbs
 from glassformer.runs.reports.curve import Curve
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.translate.task import Translate
 from glassformer.training.weights import read_tensors
 
 # What is tested here is how runs hang together; shapes are checked in tests/tasks.

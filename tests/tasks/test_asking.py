@@ -8,7 +8,7 @@ from small_jobs import everything
 from small_pairs import pair_job
 
 from glassformer.errors import GlassformerError
-from glassformer.tasks.wish import Wish
+from glassformer.tasks.shared.generation import Wish
 
 PAIRS = [("the old tomcat", "der alte Kater")] * 9 + [("a car", "Autobahn Hausauto auto")] * 9
 BPE = {"kind": "bpe", "vocabulary": 290}

@@ -13,8 +13,8 @@ from glassformer.config import STACK_NAMES
 from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
 from glassformer.runs.verbs import load, train
-from glassformer.tasks.classify.job import TOGETHER, Classify
 from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.classify.task import TOGETHER, Classify
 
 COLOURS = ("red", "green", "blue")
 

@@ -14,8 +14,9 @@ from glassformer.core.layout import Layout
 from glassformer.data.joined import Joined
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.tasks.translate import Translate, writing
+from glassformer.tasks.translate import writing
 from glassformer.tasks.translate.batch import pair_batch
+from glassformer.tasks.translate.task import Translate
 from glassformer.training.schedules import rate_at
 
 PAIRS = [("ab", "ba"), ("abcde", "edcba"), ("c", "c"), ("dea", "aed"), ("bb", "bb")]

@@ -6,7 +6,7 @@ from small_pairs import shapes_unchecked
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.tasks.wish import Spelt, Wish, spell
+from glassformer.tasks.shared.generation import Spelt, Wish, spell
 
 TEXTS = ["the old cat", "an old dog", "the cat is old", "old cat and old dog", "早上好 早安"] * 9
 

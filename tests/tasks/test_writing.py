@@ -8,9 +8,9 @@ from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis
 from glassformer.errors import GlassformerError
+from glassformer.tasks.shared.generation import Wish
 from glassformer.tasks.translate.tokens import PairTokens
 from glassformer.tasks.translate.writing import Writer, Written, as_prediction
-from glassformer.tasks.wish import Wish
 
 TOKENS = Tokenizer.train("words", ["good morning", "good evening"] * 3, vocabulary=20)
 GOOD, MORNING = TOKENS.encode(["good morning"])[0].tolist()

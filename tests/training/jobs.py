@@ -29,8 +29,8 @@ from glassformer.metrics.intervals import bootstrap, ratio
 from glassformer.metrics.paired import paired_test
 from glassformer.models.build import build_classifier, build_encoder, build_transformer
 from glassformer.models.transformer import entered
-from glassformer.tasks.base import Loss, Task
 from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.task import Loss, Task
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
 from glassformer.training.plan import Plan

@@ -11,7 +11,7 @@ from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
 
 from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
-from glassformer.tasks.base import Loss
+from glassformer.tasks.task import Loss
 from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.feeding import Place, part_batches, training_batches
 from glassformer.training.loop import dice_seed, learn, train, validate

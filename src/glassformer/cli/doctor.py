@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.cli.options import Columns, Files
-from glassformer.config.run import JOB_NAMES
+from glassformer.tasks import JOBS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +22,7 @@ SHOWN = 20  # lines of a table
 def doctor(
     data: Files,
     job: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(JOB_NAMES)}; by default what fits.")
+        str | None, typer.Option(help=f"One of {', '.join(JOBS)}; by default what fits.")
     ] = None,
     valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
     test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.config.model import SIZES
-from glassformer.config.run import JOB_NAMES
 from glassformer.config.training import DEVICE_NAMES
+from glassformer.tasks import JOBS
 
 if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
@@ -26,7 +26,7 @@ Columns = Annotated[
 
 
 def asked_for(
-    job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOB_NAMES)}.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOBS)}.")],
     data: Files,
     run: Annotated[
         Path | None, typer.Option(help="Where the run goes; by default under runs/.")

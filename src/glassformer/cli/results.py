@@ -17,7 +17,7 @@ from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.translate.task import Translate
 
 Ends = Mapping[str, float | None]  # value, low, high; None is no number
 Scores = Mapping[str, Ends]

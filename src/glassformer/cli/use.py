@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
     from glassformer.tasks.job import Prediction
-    from glassformer.tasks.wish import Wish
+    from glassformer.tasks.shared.generation import Wish
 
 Placed = tuple[str, str]  # a text, and before it where it stands; nothing where that is plain
 
@@ -74,7 +74,7 @@ def predict(
         raise typer.BadParameter("--picture draws one text; give one INPUT, and no file")
     from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
-    from glassformer.tasks.wish import Wish
+    from glassformer.tasks.shared.generation import Wish
 
     loaded = Run(run, device=device)
     shown = Show(

@@ -12,7 +12,6 @@ from glassformer.config.training import MachineConfig, TrainConfig
 from glassformer.config.values import build, plain, read_values, to_toml
 from glassformer.errors import GlassformerError
 
-JOB_NAMES = ("classify", "pretrain", "translate")
 PRETRAIN_NAMES = ("no", "auto", "yes")
 FORMAT = 1  # of a run folder; raised when an older program could not read it
 

@@ -27,9 +27,9 @@ from glassformer.models.baselines.bahdanau import BahdanauDecoder
 from glassformer.models.transformer import Transformer
 from glassformer.runs.run import Run
 from glassformer.tasks.job import Prediction
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks.translate.task import Translate
 from glassformer.tasks.translate.tokens import PairTokens
-from glassformer.tasks.wish import Wish
 
 STRONG, EVENLY = 0.5, 3.0  # see `strengths`
 

@@ -28,9 +28,9 @@ from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import Display
 from glassformer.runs.run import Run
-from glassformer.tasks.translate import Translate
 from glassformer.tasks.translate.batch import pair_batch, right_answers
 from glassformer.tasks.translate.settings import TranslateConfig
+from glassformer.tasks.translate.task import Translate
 from glassformer.tasks.translate.tokens import targets_named
 
 LOOKED_AT, TOGETHER = 100, 16  # pairs that tell the direction of a run, and at a time

@@ -29,8 +29,8 @@ from glassformer.runs.display import Display
 from glassformer.runs.reports import baselines, reporting
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
-from glassformer.tasks.classify import Classify
 from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.task import Classify
 from glassformer.training.plan import Plan
 
 THEIRS = "n-grams, chosen in each fold"

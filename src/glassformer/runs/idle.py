@@ -7,7 +7,7 @@ from glassformer.config.run import Config
 from glassformer.config.values import Values
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
-from glassformer.tasks.wish import refuse_idle
+from glassformer.tasks.shared.generation import refuse_idle
 
 BASELINES: dict[str, Mapping[str, Any]] = {
     "encoder": BASELINE_ENCODERS,

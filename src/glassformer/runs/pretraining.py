@@ -26,7 +26,8 @@ from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_
 from glassformer.runs.parts import begin_from, fresh_model
 from glassformer.runs.teaching import answers_on, begin, teach
 from glassformer.tasks.job import Job
-from glassformer.tasks.pretrain.job import Pretrain, PretrainConfig
+from glassformer.tasks.pretrain.settings import PretrainConfig
+from glassformer.tasks.pretrain.task import Pretrain
 from glassformer.training.loop import train
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan

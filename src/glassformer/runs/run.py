@@ -29,7 +29,7 @@ from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import fresh_model
 from glassformer.runs.reports.reporters import reporter_of
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.wish import Wish
+from glassformer.tasks.shared.generation import Wish
 from glassformer.training.feeding import part_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.plan import Plan

@@ -1,19 +1,74 @@
 """Jobs, one folder each: what a person's data is, which model learns it, and how good it is.
 
-classify    one label, or several, for a text
-pretrain    fill gaps in raw text
-translate   sequences to sequences: sentences, dates, words to sounds
+task        what training needs to know of a job
+job         what a run needs to know of it
+about       what it tells before it is loaded
+shared/     what several jobs share
+classify/   one label, or several, for a text
+pretrain/   fill gaps in raw text
+translate/  sequences to sequences: sentences, dates, words to phonemes
+
+JOBS finds a job by name and loads it when it is used. A package of one's own adds a job through the
+entry point group `glassformer.jobs`, whose value is the job's `About`: `morse = "my_morse:ABOUT"`.
 """
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
 
-from glassformer.tasks.classify import Classify
-from glassformer.tasks.job import Job
-from glassformer.tasks.pretrain import Pretrain
-from glassformer.tasks.translate import Translate
+from glassformer.errors import GlassformerError
+from glassformer.tasks.about import About
 
-JOBS: dict[str, type[Job[Any, Any, Any]]] = {
-    "classify": Classify,
-    "pretrain": Pretrain,
-    "translate": Translate,
-}
+if TYPE_CHECKING:
+    from glassformer.tasks.job import Job
+
+GROUP = "glassformer.jobs"
+BUILT_IN = ("classify", "pretrain", "translate")
+
+
+class Jobs(Mapping[str, "type[Job[Any, Any, Any]]"]):
+    """Every job by name, those of the package first; each is imported when it is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _names()
+
+    def __len__(self) -> int:
+        return len(_names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in _names()
+
+    def __getitem__(self, name: str) -> "type[Job[Any, Any, Any]]":
+        module, _, attribute = self.about(name).job.partition(":")
+        job: type[Job[Any, Any, Any]] = getattr(import_module(module), attribute)
+        return job
+
+    def about(self, name: str) -> About:
+        """What a job tells about itself, without loading the rest of it."""
+        if name in BUILT_IN:
+            found: About = import_module(f"glassformer.tasks.{name}.about").ABOUT
+            return found
+        entry = _from_others()[name]
+        try:
+            found = entry.load()
+        except Exception as error:
+            raise GlassformerError(
+                f"the job {name!r} cannot be loaded from {entry.value} ({error}); upgrade or "
+                f"uninstall the package that provides it"
+            ) from None
+        return found
+
+
+def _names() -> dict[str, None]:
+    return dict.fromkeys((*BUILT_IN, *_from_others()))
+
+
+@cache
+def _from_others() -> dict[str, EntryPoint]:
+    """The jobs of other packages, by name."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+JOBS = Jobs()

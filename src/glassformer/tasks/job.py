@@ -5,7 +5,7 @@
     answers    what a model says about a part, to be scored, compared and calibrated
     predict    what a model says about new input
 
-To add one, write a file with a Job, and list it in `tasks.JOBS` and `config.JOB_NAMES`.
+To add one, write a folder with a Job and an `about.py`, and list it in `tasks.BUILT_IN`.
 """
 
 from abc import abstractmethod
@@ -23,8 +23,8 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
-from glassformer.tasks.base import Batch, Output, Task
-from glassformer.tasks.wish import Wish
+from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks.task import Batch, Output, Task
 
 Answers = TypeVar("Answers")
 

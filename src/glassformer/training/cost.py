@@ -21,7 +21,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import TrainConfig
-from glassformer.tasks.base import SomeBatch, Task
+from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.objective import objective
 from glassformer.training.optimisers import sorted_out
 from glassformer.training.plan import Plan

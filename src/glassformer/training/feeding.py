@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glassformer import processes
 from glassformer.data.batches import Rows, ahead, dealt, epoch_batches, ordered_batches
 from glassformer.errors import GlassformerError
-from glassformer.tasks.base import SomeBatch, Task
+from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.plan import Plan
 
 

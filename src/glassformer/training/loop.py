@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from glassformer import processes
 from glassformer.decode import NoNumbersError
 from glassformer.errors import GlassformerError
-from glassformer.tasks.base import SomeBatch, Task
+from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training import memory
 from glassformer.training.feeding import Place, part_batches, training_batches
 from glassformer.training.gradients import settle

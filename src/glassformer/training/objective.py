@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from glassformer.config import RegulariserConfig, VirtualAdversaryConfig
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
-from glassformer.tasks.base import Loss, SomeBatch, Task
+from glassformer.tasks.task import Loss, SomeBatch, Task
 
 
 def objective(

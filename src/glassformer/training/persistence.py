@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 
 from glassformer.errors import GlassformerError
-from glassformer.tasks.base import Task
+from glassformer.tasks.task import Task
 from glassformer.training.loop import train
 from glassformer.training.plan import Event, Plan, Trouble
 from glassformer.training.progress import HALVINGS

@@ -3,7 +3,7 @@
 import torch
 
 from glassformer.errors import GlassformerError
-from glassformer.tasks.base import Task
+from glassformer.tasks.task import Task
 from glassformer.training.feeding import Place
 
 NAMED = 3  # rows of a batch

@@ -41,8 +41,8 @@ from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
 from glassformer.runs.reports.reporters import reporter_of
 from glassformer.runs.teaching import begin, begin_state
-from glassformer.tasks.base import SomeBatch
 from glassformer.tasks.job import Job
+from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
 from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
 from glassformer.training.feeding import one_epoch

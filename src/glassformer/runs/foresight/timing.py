@@ -19,8 +19,8 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
-from glassformer.tasks.base import SomeBatch
 from glassformer.tasks.job import Job
+from glassformer.tasks.task import SomeBatch
 from glassformer.training.feeding import training_batches
 from glassformer.training.loop import learn, ready
 from glassformer.training.machine import Machine

@@ -16,10 +16,10 @@ from jaxtyping import Int
 from glassformer.errors import GlassformerError
 from glassformer.evaluation.baseline import NgramBaseline
 from glassformer.evaluation.translation_memory import TranslationMemory
-from glassformer.tasks.classify import Classify
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.classify.task import Classify
 from glassformer.tasks.translate.answers import Translations
+from glassformer.tasks.translate.task import Translate
 
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 LOOKED_AT = 500  # rows that tell how long the others are

@@ -15,10 +15,10 @@ from glassformer.evaluation.report import (
 )
 from glassformer.evaluation.report.translation import Rows, translation_sections
 from glassformer.runs.reports import baselines
-from glassformer.tasks.classify import Classify
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.classify.task import Classify
 from glassformer.tasks.translate.answers import Translations
+from glassformer.tasks.translate.task import Translate
 
 BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
 

@@ -8,7 +8,3 @@ writing    from scores to texts
 answers    what it wrote to many rows, with scores
 remarks    what a person should know of the pairs
 """
-
-from glassformer.tasks.translate.job import Translate
-
-__all__ = ["Translate"]

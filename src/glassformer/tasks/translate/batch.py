@@ -12,7 +12,7 @@ from glassformer.data.joined import Joined
 from glassformer.data.samples import Sample
 from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.tasks.text import text_batch
+from glassformer.tasks.shared.text import text_batch
 
 Meant = tuple[tuple[str, ...], ...]
 

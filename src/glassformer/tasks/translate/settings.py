@@ -12,7 +12,7 @@ from glassformer.config import (
 )
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.values import Values, build, plain
-from glassformer.tasks.text import reaching
+from glassformer.tasks.shared.text import reaching
 from glassformer.tasks.translate.answers import MEASURES
 
 MEASURE_NAMES = ("auto", *MEASURES)

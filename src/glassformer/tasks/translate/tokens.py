@@ -23,7 +23,7 @@ from glassformer.data.text.subwords import Words
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
-from glassformer.tasks.text import SHORT, refuse_other_tokens, trained
+from glassformer.tasks.shared.text import SHORT, refuse_other_tokens, trained
 
 TAGS = "tags.json"
 LOOKED_AT = 2000  # rows by which kinds are chosen

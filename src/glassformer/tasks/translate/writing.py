@@ -19,9 +19,9 @@ from glassformer.decode import Hypothesis, Request, all_said, before_stop, decod
 from glassformer.errors import GlassformerError
 from glassformer.models.stepping import translating
 from glassformer.tasks.job import Prediction
-from glassformer.tasks.text import text_batch
+from glassformer.tasks.shared.generation import Spelt, Tokens, Wish, spell
+from glassformer.tasks.shared.text import text_batch
 from glassformer.tasks.translate.tokens import PairTokens
-from glassformer.tasks.wish import Spelt, Tokens, Wish, spell
 
 ROOMY = 16  # ways followed a row, beyond which fewer rows are written together
 TIMES, MORE = 3, 30  # a translation has at most so many times the tokens of its source, and more

@@ -16,9 +16,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from glassformer.config import require, share, stack_of_size
 from glassformer.config.run import Config
-from glassformer.config.values import Values, plain
+from glassformer.config.values import Values
 from glassformer.data.batches import row_dice
 from glassformer.data.doctor import Check, Lengths
 from glassformer.data.joined import Joined
@@ -32,28 +31,23 @@ from glassformer.metrics.paired import Comparison, randomisation_test
 from glassformer.metrics.score import Score
 from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
-from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
 from glassformer.tasks.pretrain.masking import choose_words, hide
-from glassformer.tasks.text import SHORT, TextBatch, index_texts, reaching, take_tokens, text_batch
+from glassformer.tasks.pretrain.settings import PretrainConfig, pretrain_defaults
+from glassformer.tasks.shared.text import (
+    SHORT,
+    TextBatch,
+    index_texts,
+    reaching,
+    take_tokens,
+    text_batch,
+)
+from glassformer.tasks.task import Loss
 
 GAP = "<mask>"
 TAKE_THE_BLANK = ("bpe", "unigram")  # kinds whose words hold the blank before them
 STILL = 2**31  # the epoch whose gaps are the same every time, for evaluation
 ALTERNATIVES = 5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PretrainConfig:
-    """Settings of the job. `masked` is the share of the words that are hidden."""
-
-    max_length: int = 256
-    masked: float = 0.25
-
-    def __post_init__(self) -> None:
-        require(self.max_length > 1, "task.max_length must be at least 2: a start and a token")
-        share("task.masked", self.masked)
-        require(self.masked > 0, "task.masked must be above 0: without gaps nothing is learned")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,17 +83,7 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
 
     @staticmethod
     def defaults(accelerated: bool) -> Values:
-        size = "small" if accelerated else "tiny"
-        stack = stack_of_size(size, max_length=512, dropout=0.1)
-        return {
-            "model": {"encoder": plain(stack)},
-            "data": {
-                "batch_tokens": 32768 if accelerated else 4096,
-                "valid_share": 0.05,
-                "test_share": 0.0,
-                "tokenizer": {"kind": "bpe", "vocabulary": 16000},
-            },
-        }
+        return pretrain_defaults(accelerated)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:

@@ -5,7 +5,7 @@ the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TC
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.config import choose, positive, require, share, stack_of_size
 from glassformer.config.run import Config
-from glassformer.config.values import Values, plain
+from glassformer.config.values import Values
 from glassformer.data.batches import ordered_batches, row_dice
 from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
 from glassformer.data.joined import Joined
@@ -30,12 +29,12 @@ from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
-from glassformer.tasks.base import Loss
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.labels import MANY, Labels, names_in
 from glassformer.tasks.classify.long_texts import WAYS
+from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.text import (
+from glassformer.tasks.shared.text import (
     SHORT,
     TextBatch,
     growing,
@@ -45,38 +44,9 @@ from glassformer.tasks.text import (
     take_tokens,
     text_batch,
 )
+from glassformer.tasks.task import Loss
 
-LONG_NAMES = ("head", "tail", "both", "windows")
 TOGETHER = 256  # texts predicted at a time
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClassifyConfig:
-    """Settings of the job.
-
-    Args:
-        max_length: Tokens of a text that are read at once.
-        long: What is read of a longer text.
-        separator: What stands between several labels in one field; sets the job multi-label.
-        multi_label: Whether a text has any number of labels; lists in the data set it, too.
-        class_weights: Whether rare labels count for more, so that all labels count alike.
-        rarest: Labels with fewer rows are refused: they could be learned or checked, not both.
-    """
-
-    max_length: int = 256
-    long: str = "head"
-    separator: str | None = None
-    multi_label: bool | None = None
-    class_weights: bool = False
-    label_smoothing: float = 0.0
-    rarest: int = 2
-
-    def __post_init__(self) -> None:
-        choose("task.long", self.long, LONG_NAMES)
-        positive("task.max_length", self.max_length)
-        positive("task.rarest", self.rarest)
-        share("task.label_smoothing", self.label_smoothing)
-        require(self.max_length > 1, "task.max_length must be at least 2: a start and a token")
 
 
 class Classify(Job[TextBatch, Tensor, ClassAnswers]):
@@ -103,14 +73,7 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     @staticmethod
     def defaults(accelerated: bool) -> Values:
-        size, length = ("small", 512) if accelerated else ("tiny", 256)
-        stack = stack_of_size(size, max_length=length, dropout=0.2)
-        return {
-            "model": {"encoder": plain(stack)},
-            "data": {"batch_tokens": 16384 if accelerated else 4096},
-            "train": {"patience": 5},
-            "task": {"max_length": length},
-        }
+        return classify_defaults(accelerated)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:

@@ -31,9 +31,10 @@ from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
-from glassformer.tasks.base import Loss
 from glassformer.tasks.job import Job, Prediction
-from glassformer.tasks.text import as_settled, growing, hidden_at_random, token_rows
+from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks.shared.text import as_settled, growing, hidden_at_random, token_rows
+from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
     GOALS,
     PERFECT,
@@ -56,7 +57,6 @@ from glassformer.tasks.translate.tokens import (
     take_pair_tokens,
 )
 from glassformer.tasks.translate.writing import Writer, as_prediction
-from glassformer.tasks.wish import Wish
 
 TAG_OF_EACH = "tags.npy"  # the tag of every sample, where there are several target languages
 TOGETHER = 256  # texts translated at a time

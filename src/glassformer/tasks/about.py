@@ -1,0 +1,53 @@
+"""What a job tells about itself before it is loaded: its name, a sentence, its options.
+
+Nothing here imports torch, so that `--help` answers at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """An option of `glassformer predict` that a job declares.
+
+    Attributes:
+        name: The keyword in Python.
+        flag: As typed, such as `--with`; by default the name.
+        kind: bool for a switch, else the type of its value.
+        several: Whether it may be repeated.
+        least: The smallest number allowed.
+    """
+
+    name: str
+    help: str
+    kind: type = str
+    flag: str = ""
+    metavar: str | None = None
+    several: bool = False
+    least: int | None = None
+
+    @property
+    def typed(self) -> str:
+        """The option as it is typed."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class About:
+    """A job before it is loaded.
+
+    Attributes:
+        summary: What it does, in a sentence.
+        job: Where its `Job` stands, written `package.module:NAME`.
+        options: Those of its predictor, shown in `predict --help` under its name.
+    """
+
+    name: str
+    summary: str
+    job: str
+    options: Sequence[Option] = ()
+
+    def option(self, name: str) -> Option | None:
+        """The option of that name, if the job has it."""
+        return next((option for option in self.options if option.name == name), None)

@@ -1,0 +1,9 @@
+"""What `pretrain` tells about itself."""
+
+from glassformer.tasks.about import About
+
+ABOUT = About(
+    name="pretrain",
+    summary="Fill in masked words of raw text (a masked language model).",
+    job="glassformer.tasks.pretrain.task:Pretrain",
+)

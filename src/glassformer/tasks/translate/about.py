@@ -1,0 +1,9 @@
+"""What `translate` tells about itself."""
+
+from glassformer.tasks.about import About
+
+ABOUT = About(
+    name="translate",
+    summary="Turn one sequence into another: sentences, dates, words into phonemes.",
+    job="glassformer.tasks.translate.task:Translate",
+)

@@ -32,10 +32,15 @@ class ClassAnswers:
     """Logits of the labels of each text, and its true labels: one (N,), or 0 and 1 (N, C).
 
     A text read in pieces has the logarithm of the mean of its pieces' probabilities.
+
+    Attributes:
+        raw: Logits as the model gives them; calibration starts from these.
+        temperature: What they are divided by.
     """
 
-    logits: Float[np.ndarray, "N C"]
+    raw: Float[np.ndarray, "N C"]
     labels: Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]
+    temperature: float = 1.0
 
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
@@ -52,13 +57,18 @@ class ClassAnswers:
         return cls(said, truth[first])
 
     @property
+    def logits(self) -> Float[np.ndarray, "N C"]:
+        """At the temperature."""
+        return self.raw / np.float32(self.temperature)
+
+    @property
     def multi(self) -> bool:
         """Whether a text has any number of labels."""
         return self.labels.ndim == 2
 
     def at(self, temperature: float) -> "ClassAnswers":
         """The same answers, more or less sure."""
-        return replace(self, logits=self.logits / np.float32(temperature))
+        return replace(self, temperature=temperature)
 
     def probabilities(self) -> Float[np.ndarray, "N C"]:
         """One for each label of each text."""

@@ -216,8 +216,8 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
 
     def finish(self, answers: ClassAnswers) -> None:
         """Calibrate: find the temperature at which the model is as sure as it is right."""
-        raw = answers.at(1 / self.labels.temperature)
-        self.labels = replace(self.labels, temperature=fit_temperature(raw.logits, raw.labels))
+        temperature = fit_temperature(answers.raw, answers.labels)
+        self.labels = replace(self.labels, temperature=temperature)
         self.labels.save(self.folder / "labels.json")
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:

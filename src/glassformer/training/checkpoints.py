@@ -22,7 +22,7 @@ from torch import Tensor
 
 from glassformer import processes
 from glassformer.errors import GlassformerError
-from glassformer.files import sync, write_json, write_text
+from glassformer.files import remove, sync, write_json, write_text
 from glassformer.training.progress import Progress, read_progress
 from glassformer.training.shards import is_part, local
 from glassformer.training.weights import Weights, write_tensors
@@ -41,7 +41,7 @@ def write_checkpoint(
     temporary = folder / f".{name}.new"
     if processes.is_first():
         folder.mkdir(exist_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove(temporary)
         temporary.mkdir()
     if sharded:
         processes.wait()
@@ -70,7 +70,7 @@ def finish(folder: Path, name: str, temporary: Path, progress: Progress) -> None
     files = {path.name: checksum(path) for path in sorted(temporary.iterdir())}
     write_json(progress.as_values() | {"files": files}, temporary / "state.json")
     sync(temporary)
-    remove(folder / name)
+    forget(folder / name)
     temporary.rename(folder / name)
     sync(folder)
     write_text(name + "\n", folder / "latest")
@@ -182,10 +182,10 @@ def tidy(folder: Path, progress: Progress) -> None:
     wanted = {f"step-{n}" for n in (progress.step, before, *(step for _, step in progress.best))}
     for path in (*folder.glob("step-*"), *folder.glob(".step-*")):
         if path.name not in wanted:
-            remove(path)
+            forget(path)
 
 
-def remove(path: Path) -> None:
+def forget(path: Path) -> None:
     """Remove a checkpoint, which is whole until its name is gone."""
     if path.exists() and not path.name.startswith("."):
         hidden = path.with_name(f".{path.name}.old")

@@ -68,7 +68,7 @@ def using(model: nn.Module, weights: Mapping[str, Tensor] | None) -> Iterator[No
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """A safetensors file, on disk when this returns, which others may read as any new file."""
     with replacing(path) as half:
-        half.touch()
+        half.touch(exist_ok=False)
         mode = half.stat().st_mode
         save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, half)
         half.chmod(mode)

@@ -11,7 +11,6 @@ Values are written as they were read, which is as text.
 
 import csv
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -60,23 +59,16 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
     counts: Counter[str] = Counter()
     try:
         with replacing(out) as half:
-            if half.is_dir():
-                shutil.rmtree(half)  # what a kill left behind
-            try:
-                if not single:
-                    half.mkdir()
-                for source, numbered in groupby(reading, key=lambda item: item[1]):
-                    own = next(names)
-                    originals = _paths(source) if len(own) > 1 else (source.name,)
-                    for name, original in zip(own, originals, strict=True):
-                        files[str(out if single else out / name)] = str(original)
-                    staying = _staying(numbered, to_drop, counts)
-                    places = [half] if single else [half / name for name in own]
-                    _write(places, Path(own[0]), source, staying)
-            except BaseException:
-                if half.is_dir():
-                    shutil.rmtree(half)
-                raise
+            if not single:
+                half.mkdir()
+            for source, numbered in groupby(reading, key=lambda item: item[1]):
+                own = next(names)
+                originals = _paths(source) if len(own) > 1 else (source.name,)
+                for name, original in zip(own, originals, strict=True):
+                    files[str(out if single else out / name)] = str(original)
+                staying = _staying(numbered, to_drop, counts)
+                places = [half] if single else [half / name for name in own]
+                _write(places, Path(own[0]), source, staying)
     except OSError as error:
         raise GlassformerError(
             f"{out}: cannot be written ({reason(error)}); choose another place"

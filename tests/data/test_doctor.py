@@ -9,7 +9,7 @@ from glassformer.data.doctor import examine_samples, sampled
 from glassformer.data.intake import take_in
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
-from glassformer.tasks.classify.task import Classify
+from glassformer.tasks.classify.task import ClassifyTask
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def brief(folder, rows, **limits):
     """A look at the samples that a run would store."""
     config = Asked(job="classify", data=(str(table(folder / "x.csv", rows)),)).settle()
     samples, _ = take_in(config.data, ("text", "label"), folder / "data")
-    return examine_samples(samples, Classify.checks(config), **limits)
+    return examine_samples(samples, ClassifyTask.checks(config), **limits)
 
 
 def test_before_a_training_the_samples_are_looked_at(tmp_path, rows):

@@ -12,7 +12,7 @@ from glassformer.runs import creating
 from glassformer.runs.asked import Asked
 from glassformer.runs.creating import create, free_name, under_temporary_name
 from glassformer.runs.display import Display
-from glassformer.tasks.classify.task import Classify
+from glassformer.tasks.classify.task import ClassifyTask
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_whatever_goes_wrong_meanwhile_nothing_is_left(error, data, tmp_path, mo
         assert any(tmp_path.glob("deep/er/.run.new-*/data/samples*"))
         raise error
 
-    monkeypatch.setattr(Classify, "index", fail)
+    monkeypatch.setattr(ClassifyTask, "index", fail)
     with pytest.raises(error):
         create(asked_for(data, run=Path("deep/er/run")), Display(quiet=True))
     assert names(tmp_path) == ["reviews.csv"]

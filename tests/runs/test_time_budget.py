@@ -20,7 +20,7 @@ from glassformer.runs.foresight.timing import (
     steps_in,
     validation_seconds,
 )
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
 
@@ -85,7 +85,7 @@ def test_too_little_time_for_one_step_is_refused(seconds, reserve, settled, pace
 def test_steps_and_validations_are_measured(settled):
     config, job, machine = settled
     assert isinstance(config, Config)
-    assert isinstance(job, Job)
+    assert isinstance(job, JobTask)
     plan = Plan(config.train, config.data, machine, config.seed)
     assert 0 < step_seconds(job, plan) < 1
     assert 0 < validation_seconds(job, plan) < 1

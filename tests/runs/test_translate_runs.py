@@ -13,7 +13,7 @@ from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import verbs
 from glassformer.runs.reports.curve import Curve
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.task import TranslateTask
 from glassformer.training.weights import read_tensors
 
 # What is tested here is how runs hang together; shapes are checked in tests/tasks.
@@ -66,7 +66,7 @@ def test_going_on_gives_the_same_bits(data, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Translate, "score", interrupted)
+        patch.setattr(TranslateTask, "score", interrupted)
         with pytest.raises(KeyboardInterrupt):
             translate(data, tmp_path / "torn", *often, steps=4)
     verbs.resume(tmp_path / "torn", quiet=True)

@@ -23,10 +23,10 @@ def job_of(name, folder, rows, origin=None, **settings):
     folder.mkdir(exist_ok=True)
     source = folder / "rows.jsonl"
     source.write_text("\n".join(json.dumps({"split": "train"} | row) for row in rows))
-    kind = JOBS[name]
-    values = laid_over(kind.defaults(False), laid_over(SMALL, settings))
+    job, kind = JOBS[name], JOBS[name].task
+    values = laid_over(job.defaults(False), laid_over(SMALL, settings))
     values = laid_over(values, {"job": name, "data": {"files": [str(source)]}})
-    config = config_of(values, kind.settings)
+    config = config_of(values, job.settings)
     samples, _ = take_in(config.data, kind.roles, folder / "data", seed=config.seed)
     config = kind.learn(config, samples, folder, origin)
     kind(config, folder, None).index(samples, folder / "data")

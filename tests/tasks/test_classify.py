@@ -14,7 +14,7 @@ from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
 from glassformer.runs.verbs import load, train
 from glassformer.tasks.classify.labels import Labels
-from glassformer.tasks.classify.task import TOGETHER, Classify
+from glassformer.tasks.classify.task import TOGETHER, ClassifyTask
 
 COLOURS = ("red", "green", "blue")
 
@@ -86,7 +86,7 @@ def test_a_label_unseen_in_training_is_refused_with_its_row(run, tmp_path):
 
 def test_the_temperature_is_stored_and_makes_validation_no_worse(run):
     labels = Labels.load(run.folder.path / "labels.json")
-    job = Classify(run.config, run.folder.path, run.folder.data)
+    job = ClassifyTask(run.config, run.folder.path, run.folder.data)
     with torch.no_grad():
         found = job.answers(run.model, [everything(job, "valid")])
     before = log_loss(found.logits * labels.temperature, found.labels)

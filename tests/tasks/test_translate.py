@@ -16,7 +16,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.translate import writing
 from glassformer.tasks.translate.batch import pair_batch
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
 from glassformer.training.schedules import rate_at
 
 PAIRS = [("ab", "ba"), ("abcde", "edcba"), ("c", "c"), ("dea", "aed"), ("bb", "bb")]
@@ -336,8 +336,8 @@ def test_a_row_of_a_table_is_asked_as_it_would_be_typed(tmp_path):
 
 
 def test_settings_of_decoding_change_the_search_and_nothing_else():
-    values = laid_over(Translate.defaults(False), {"task": {"decode": {"beam": {"width": 7}}}})
-    decode = config_of(values | {"job": "translate"}, Translate.settings).task.decode
+    values = laid_over(translate_defaults(False), {"task": {"decode": {"beam": {"width": 7}}}})
+    decode = config_of(values | {"job": "translate"}, TranslateConfig).task.decode
     assert (decode.method, decode.beam.width, decode.beam.stopping) == ("beam", 7, "soon")
     assert decode.max_length >= 4096  # `task.max_length` is the limit
 
@@ -361,7 +361,7 @@ def test_widths_may_differ_where_the_embeddings_do(tmp_path):
 
 def test_the_usual_model_is_the_papers_on_a_gpu():
     base = plain(stack_of_size("base", max_length=512, dropout=0.1))
-    assert Translate.defaults(True)["model"]["encoder"] == base
+    assert translate_defaults(True)["model"]["encoder"] == base
     assert STACK["dim"] < base["dim"]
 
 
@@ -377,7 +377,7 @@ def test_the_usual_model_is_the_papers_on_a_gpu():
 )
 def test_settings_that_make_no_sense_are_refused(task, complaint):
     with pytest.raises(GlassformerError, match=complaint):
-        Translate.settings(**task)
+        TranslateConfig(**task)
 
 
 def test_a_rehearsal_writes_no_more_than_what_is_right(tmp_path, monkeypatch):

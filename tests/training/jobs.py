@@ -29,7 +29,8 @@ from glassformer.metrics.intervals import bootstrap, ratio
 from glassformer.metrics.paired import paired_test
 from glassformer.models.build import build_classifier, build_encoder, build_transformer
 from glassformer.models.transformer import entered
-from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.about import About
+from glassformer.tasks.job import Job, JobTask, Prediction
 from glassformer.tasks.task import Loss, Task
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
@@ -66,11 +67,11 @@ class CopyConfig:
     max_length: int = 11
 
 
-class Copy(Job[Pairs, Tensor, np.ndarray]):
+class Copy(JobTask[Pairs, Tensor, np.ndarray]):
     """Writes the characters that it reads."""
 
     name, goal = "copy", "exact"
-    settings, roles = CopyConfig, ("text",)
+    roles = ("text",)
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.samples = config, None
@@ -79,11 +80,6 @@ class Copy(Job[Pairs, Tensor, np.ndarray]):
         if data is not None:
             self.samples, self.tokens = Samples.open(data), Ragged.open(data / "tokens")
 
-    @staticmethod
-    def defaults(accelerated):
-        stack = plain(stack_of_size("tiny", depth=1, dropout=0.0))
-        return {"model": {"encoder": stack, "decoder": stack}, "train": {"epochs": 3.0}}
-
     @classmethod
     def learn(cls, config, samples, folder, origin):
         found = sorted({character for text in samples.texts("train") for character in text})
@@ -91,10 +87,7 @@ class Copy(Job[Pairs, Tensor, np.ndarray]):
         return config
 
     def index(self, samples, data):
-        rows = (
-            np.array(self.read(sample["text"]))
-            for sample in map(samples.__getitem__, range(len(samples)))
-        )
+        rows = (np.array(self.read(sample["text"])) for sample in samples)
         Ragged.write(data / "tokens", rows)
 
     def read(self, text):
@@ -348,11 +341,20 @@ def settings(name="first", *, dropout=0.0, share=False, seed=0, **data) -> Confi
     return Config(job=name, task=CopyConfig(), model=model, data=data, seed=seed)
 
 
+def copy_defaults(accelerated):
+    stack = plain(stack_of_size("tiny", depth=1, dropout=0.0))
+    return {"model": {"encoder": stack, "decoder": stack}, "train": {"epochs": 3.0}}
+
+
+ABOUT = About(name="copy", summary="Writes what it reads.", job="jobs:COPY")
+COPY = Job(about=ABOUT, settings=CopyConfig, defaults=copy_defaults, task=Copy)
+
+
 def make_copy(folder: Path, parts: dict[str, list[str]], **asked) -> Copy:
     """A Copy over texts, in a folder of its own."""
     data, config = folder / "data", settings("copy", **asked)
     data.mkdir(parents=True)
-    rows = [(part, {"text": text}) for part, texts in parts.items() for text in texts]
+    rows = ((part, {"text": text}) for part, texts in parts.items() for text in texts)
     samples = Samples.write(data, rows)
     config = Copy.learn(config, samples, folder, None)
     Copy(config, folder, None).index(samples, data)

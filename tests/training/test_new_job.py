@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from jobs import Copy, CopyConfig, some_rows
+from jobs import COPY, Copy, CopyConfig, some_rows
 
 from glassformer.errors import GlassformerError
 from glassformer.runs import verbs
@@ -19,7 +19,7 @@ SETTINGS = (
 
 @pytest.fixture(autouse=True)
 def _a_new_job(monkeypatch):
-    monkeypatch.setitem(JOBS, "copy", Copy)
+    monkeypatch.setitem(JOBS.loaded, "copy", COPY)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.task import TranslateTask
 
 Ends = Mapping[str, float | None]  # value, low, high; None is no number
 Scores = Mapping[str, Ends]
@@ -141,7 +141,7 @@ def _names(run: Run, other: Run | None) -> tuple[str, str]:
 def _to_type(run: Run) -> str:
     """What stands for a text; a model of several target languages is told which one to write."""
     job = run.job
-    if isinstance(job, Translate) and job.pair.tags:
+    if isinstance(job, TranslateTask) and job.pair.tags:
         return job.as_typed({"source": "...", "to": job.pair.tags[0]})
     return "..."
 

@@ -28,7 +28,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.runs.run import Run
 from glassformer.tasks.job import Prediction
 from glassformer.tasks.shared.generation import Wish
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.tokens import PairTokens
 
 STRONG, EVENLY = 0.5, 3.0  # see `strengths`
@@ -83,7 +83,7 @@ def align(run: Run, text: str, wish: Wish | None = None) -> Alignment:
 
 def refuse_unaligned(run: Run) -> None:
     """Only what writes one text from another can be aligned."""
-    if not isinstance(run.job, Translate):
+    if not isinstance(run.job, TranslateTask):
         raise GlassformerError(
             f"{run.folder.path}: does {run.config.job}, which turns no text into another; "
             f"align a run that translates"
@@ -93,7 +93,7 @@ def refuse_unaligned(run: Run) -> None:
 def alignment_of(run: Run, text: str, found: Prediction) -> Alignment:
     """The alignment of a text and what a translator said to it."""
     job, model = run.job, run.model
-    assert isinstance(job, Translate)
+    assert isinstance(job, TranslateTask)
     assert isinstance(model, Transformer)
     if not found.details["tokens"]:  # nothing was asked
         return Alignment((), (), torch.zeros(0, 0))

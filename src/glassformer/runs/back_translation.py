@@ -30,7 +30,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.run import Run
 from glassformer.tasks.translate.batch import pair_batch, right_answers
 from glassformer.tasks.translate.settings import TranslateConfig
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.tokens import targets_named
 
 LOOKED_AT, TOGETHER = 100, 16  # pairs that tell the direction of a run, and at a time
@@ -105,7 +105,7 @@ def refuse_same_direction(run: Run, samples: Samples) -> None:
     """Refuse a run that foretells the targets from the sources clearly better than the reverse."""
     some = list(islice(samples.of("train"), LOOKED_AT))
     job = run.job
-    assert isinstance(job, Translate)
+    assert isinstance(job, TranslateTask)
     if not some or job.pair.tags:  # one of several languages refuses texts without a tag
         return
     sources, targets = ([str(sample[side]) for sample in some] for side in ("source", "target"))
@@ -117,7 +117,7 @@ def refuse_same_direction(run: Run, samples: Samples) -> None:
 
 
 @torch.no_grad()
-def surprise(run: Run, job: Translate, asked: Sequence[str], meant: Sequence[str]) -> float:
+def surprise(run: Run, job: TranslateTask, asked: Sequence[str], meant: Sequence[str]) -> float:
     """The loss of a translator in nats a token of what is meant.
 
     A token that it does not know, as most of another language, costs as much as a guess.

@@ -31,7 +31,7 @@ from glassformer.runs.foresight.sizing import refuse_too_large
 from glassformer.runs.limits import within_limits
 from glassformer.runs.parts import begin_from, fresh_model, refuse_untrained
 from glassformer.tasks import JOBS
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.training.feeding import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import FEWEST_STEPS, Plan
@@ -59,7 +59,7 @@ def create(
         folder = RunFolder(path)
         with display.counting("reading rows") as seen:
             samples, taken = take_in(
-                config.data, JOBS[config.job].roles, folder.data, seed=config.seed, seen=seen
+                config.data, JOBS[config.job].task.roles, folder.data, seed=config.seed, seen=seen
             )
         told(taken, display)
         refuse_curve(config, taken)
@@ -67,7 +67,7 @@ def create(
         samples, added = add_back_translations(config, samples, taken, display, write_back)
         write_json(asdict(taken) | {"back_translated": added}, path / "intake.json")
         with display.waiting("learning tokens"):
-            config = JOBS[config.job].learn(config, samples, path, asked.origin)
+            config = JOBS[config.job].task.learn(config, samples, path, asked.origin)
             folder.job(config, None).index(samples, folder.data)
         job = folder.job(config, folder.data)
         for remark in job.remarks():
@@ -86,7 +86,7 @@ def create(
     return RunFolder(target)
 
 
-def settle_steps(config: Config, job: Job[Any, Any, Any]) -> Config:
+def settle_steps(config: Config, job: JobTask[Any, Any, Any]) -> Config:
     """How long, as a number of steps, written down; few rows are seen often when nobody says."""
     train = config.train
     if train.steps is not None or train.time is not None:
@@ -122,7 +122,7 @@ def refuse_curve(config: Config, taken: Taken) -> None:
 
 def look_at(samples: Samples, config: Config, display: Display) -> None:
     """Say what a doctor finds in the data that training would stumble over."""
-    found = examine_samples(samples, JOBS[config.job].checks(config))
+    found = examine_samples(samples, JOBS[config.job].task.checks(config))
     for finding in found.alarms:
         display.say(finding.line)
     if found.seen < found.total:

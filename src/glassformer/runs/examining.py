@@ -94,7 +94,7 @@ def end_apart(one: Path, other: Path) -> bool:
 def examine_as(asked: Asked, display: Display) -> Examination:
     """Show the data to the checks of their job."""
     config = asked.settle()
-    checks = JOBS[asked.job].checks(config)
+    checks = JOBS[asked.job].task.checks(config)
     with display.counting("reading rows") as seen:
         found = examine(reading_of(asked), checks, seed=config.seed, seen=seen)
     return replace(found, job=asked.job)
@@ -102,4 +102,4 @@ def examine_as(asked: Asked, display: Display) -> Examination:
 
 def reading_of(asked: Asked) -> Reading:
     """The data, with what the job needs of them."""
-    return Reading(asked.settle().data, JOBS[asked.job].roles)
+    return Reading(asked.settle().data, JOBS[asked.job].task.roles)

@@ -25,7 +25,7 @@ from glassformer.config.run import Config, config_of, read_config_values
 from glassformer.errors import GlassformerError
 from glassformer.files import write_text
 from glassformer.tasks import JOBS
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,10 @@ class RunFolder:
         """Replace config.toml."""
         write_text(config.to_toml(), self.config_file)
 
-    def job(self, config: Config, data: Path | None) -> Job[Any, Any, Any]:
+    def job(self, config: Config, data: Path | None) -> JobTask[Any, Any, Any]:
         """The run's job, over these data."""
         try:
-            return JOBS[config.job](config, self.path, data)
+            return JOBS[config.job].task(config, self.path, data)
         except (OSError, ValueError) as error:
             where = self.path if data is None else data
             raise GlassformerError(f"{where}: not whole ({error}); copy the run again") from None

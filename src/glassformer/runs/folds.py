@@ -30,7 +30,7 @@ from glassformer.runs.reports import baselines, reporting
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.task import Classify
+from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.training.plan import Plan
 
 THEIRS = "n-grams, chosen in each fold"
@@ -54,7 +54,7 @@ def fold_of(key: str, folds: int) -> int:
 
 def rows_with_folds(data: str, group: str | None, folds: int) -> str:
     """All rows of a set of texts and labels, with a column a fold, a line of JSON each."""
-    rows, columns = open_rows(data, DataConfig(group=group), Classify.roles, "train")
+    rows, columns = open_rows(data, DataConfig(group=group), ClassifyTask.roles, "train")
     written = []
     for row in rows:
         if "split" in columns and row[columns["split"]]:
@@ -78,7 +78,7 @@ class Fold:
         theirs: None where scikit-learn is not installed.
     """
 
-    job: Classify
+    job: ClassifyTask
     texts: list[str]
     ours: ClassAnswers
     theirs: ClassAnswers | None
@@ -89,7 +89,7 @@ def answers_of(run: Run) -> Fold:
     """Ask the model of a finished fold, and train its baseline, on the rows of the fold."""
     config, folder = run.config, run.folder
     job = folder.job(config, folder.data)
-    if not isinstance(job, Classify) or job.samples is None:
+    if not isinstance(job, ClassifyTask) or job.samples is None:
         raise GlassformerError(f"{folder.path}: does {config.job}; folds are for classify")
     plan = Plan(config.train, config.data, run.machine, config.seed)
     ours = answers_on(job, run.model, plan, "test")

@@ -8,7 +8,7 @@ from torch import nn
 
 from glassformer.errors import GlassformerError
 from glassformer.runs.folder import RunFolder
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.training.weights import put_weights, read_tensors, weights_of
 
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
@@ -41,7 +41,7 @@ def begin_from(model: nn.Module, origin: RunFolder, part: str | None) -> list[st
     return sorted({part or part_of(name) for name in chosen})
 
 
-def fresh_model(job: Job[Any, Any, Any], seed: int) -> nn.Module:
+def fresh_model(job: JobTask[Any, Any, Any], seed: int) -> nn.Module:
     """The job's model before it learned anything; settings that do not go together are refused."""
     torch.manual_seed(seed)
     try:

@@ -25,9 +25,9 @@ from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_in
 from glassformer.runs.parts import begin_from, fresh_model
 from glassformer.runs.teaching import answers_on, begin, teach
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.settings import PretrainConfig
-from glassformer.tasks.pretrain.task import Pretrain
+from glassformer.tasks.pretrain.task import PretrainTask
 from glassformer.training.loop import train
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
@@ -96,13 +96,13 @@ def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock 
 def try_both(
     folder: RunFolder,
     config: Config,
-    job: Job[Any, Any, Any],
+    job: JobTask[Any, Any, Any],
     display: Display,
     deadline: Clock | None,
 ) -> Trial:
     """Labels alone, against texts first and then labels, with the same work."""
     machine = choose_machine(config.machine)
-    texts = Pretrain(pretrain_config(config, 1), folder.path, folder.data)
+    texts = PretrainTask(pretrain_config(config, 1), folder.path, folder.data)
     steps = config.train.steps or steps_in(config, job, machine, deadline or Clock(0.0))
     steps = max(10, round(TRIAL * steps))
     plan = short_plan(config, steps)
@@ -167,14 +167,14 @@ def pretrain_config(config: Config, steps: int) -> Config:
 
 def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) -> int:
     """How many steps of filling gaps the time allows, or the work of the job."""
-    texts = Pretrain(pretrain_config(config, 1), folder.path, folder.data)
+    texts = PretrainTask(pretrain_config(config, 1), folder.path, folder.data)
     if config.train.steps is None and deadline is not None:
         step = step_seconds(texts, short_plan(texts.config, TRIED))
         return max(1, int(SHARE * deadline.left / step))
     return max(1, round(TIMES * work_ratio(texts) * (config.train.steps or 1)))
 
 
-def work_ratio(texts: Pretrain) -> float:
+def work_ratio(texts: PretrainTask) -> float:
     """The work of a step of the job, for each of a step of filling gaps.
 
     Both send as many tokens through the encoder; to fill a gap, every word is scored as well.
@@ -191,7 +191,7 @@ def short_plan(config: Config, steps: int) -> Plan:
     return Plan(brief, config.data, choose_machine(config.machine), config.seed)
 
 
-def run_through(job: Job[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
+def run_through(job: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
     """Train to the end of a plan."""
     for _ in train(State(model, plan.train), job, plan):
         pass

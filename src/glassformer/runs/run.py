@@ -28,7 +28,7 @@ from glassformer.runs.evaluation import Evaluation, Said
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.parts import fresh_model
 from glassformer.runs.reports.reporters import reporter_of
-from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.job import JobTask, Prediction
 from glassformer.tasks.shared.generation import Wish
 from glassformer.training.feeding import part_batches
 from glassformer.training.machine import Machine, choose_machine
@@ -55,7 +55,7 @@ class Run:
         self.machine: Machine = choose_machine(MachineConfig(device=device))
 
     @cached_property
-    def job(self) -> Job[Any, Any, Any]:
+    def job(self) -> JobTask[Any, Any, Any]:
         """The job it does."""
         return self.folder.job(self.config, None)
 

@@ -20,7 +20,7 @@ from glassformer.runs.foresight.timing import SHARES, Clock, steps_in
 from glassformer.runs.log import Log
 from glassformer.runs.parts import fresh_model
 from glassformer.runs.stopping import stopping
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, whole_best
 from glassformer.training.feeding import part_batches
@@ -44,7 +44,7 @@ class Taught:
     """A trained run, in memory: `steps` were done, the weights are those of step `kept`."""
 
     config: Config
-    job: Job[Any, Any, Any]
+    job: JobTask[Any, Any, Any]
     model: nn.Module
     plan: Plan
     seconds: float
@@ -92,7 +92,7 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
 def settle_time(
     folder: RunFolder,
     config: Config,
-    job: Job[Any, Any, Any],
+    job: JobTask[Any, Any, Any],
     machine: Machine,
     display: Display,
     deadline: Clock | None,
@@ -139,14 +139,14 @@ def logged(folder: RunFolder, step: int) -> Iterator[Callable[[Event], None]]:
         log.close()
 
 
-def answers_on(job: Job[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
+def answers_on(job: JobTask[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
     """What a model says about all rows of a part."""
     model.eval()
     with torch.no_grad(), plan.machine.autocast():
         return job.answers(model, part_batches(job, plan, part))
 
 
-def begin(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:
+def begin(job: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:
     """The model before its first step: fresh, or with parts of another run."""
     model = fresh_model(job, config.seed)
     if folder.initial.exists():
@@ -154,12 +154,12 @@ def begin(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Modu
     return model
 
 
-def beginning_of(job: Job[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
+def beginning_of(job: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
     """The weights before the first step."""
     return weights_of(begin(job, config, folder))
 
 
-def keep_best(state: State, job: Job[Any, Any, Any], plan: Plan, folder: RunFolder) -> str:
+def keep_best(state: State, job: JobTask[Any, Any, Any], plan: Plan, folder: RunFolder) -> str:
     """Give the model the weights it was best with, and write them down.
 
     The mean of several checkpoints is taken where it is better than the best of them: while a
@@ -189,14 +189,14 @@ def put_mean(state: State, plan: Plan, steps: list[int]) -> None:
     put_weights(state.model, mean(checkpoints), str(plan.checkpoints))
 
 
-def improves(state: State, job: Job[Any, Any, Any], plan: Plan, score: float) -> bool:
+def improves(state: State, job: JobTask[Any, Any, Any], plan: Plan, score: float) -> bool:
     """Whether the model as it is now is as good on the validation part as a score, or better."""
     found = validate(state.model, job, plan, pieces=state.progress.pieces)[job.goal]
     return found >= score if job.higher_is_better else found <= score
 
 
 def whole_model(
-    model: nn.Module, job: Job[Any, Any, Any], config: Config, folder: RunFolder
+    model: nn.Module, job: JobTask[Any, Any, Any], config: Config, folder: RunFolder
 ) -> nn.Module:
     """The trained model, in one piece where it was dealt out to several processes."""
     if not is_sharded(model):

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from glassformer.errors import GlassformerError
 from glassformer.tasks.about import About
@@ -28,25 +28,35 @@ GROUP = "glassformer.jobs"
 BUILT_IN = ("classify", "pretrain", "translate")
 
 
-class Jobs(Mapping[str, "type[Job[Any, Any, Any]]"]):
-    """Every job by name, those of the package first; each is imported when it is asked for."""
+class Jobs(Mapping[str, "Job"]):
+    """Every job by name, those of the package first; each is imported when it is first used.
+
+    Attributes:
+        loaded: Those in memory; a job may also be put there by hand.
+    """
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, Job] = {}
 
     def __iter__(self) -> Iterator[str]:
-        yield from _names()
+        yield from self._names()
 
     def __len__(self) -> int:
-        return len(_names())
+        return len(self._names())
 
     def __contains__(self, name: object) -> bool:
-        return name in _names()
+        return name in self._names()
 
-    def __getitem__(self, name: str) -> "type[Job[Any, Any, Any]]":
-        module, _, attribute = self.about(name).job.partition(":")
-        job: type[Job[Any, Any, Any]] = getattr(import_module(module), attribute)
-        return job
+    def __getitem__(self, name: str) -> "Job":
+        if name not in self.loaded:
+            module, _, attribute = self.about(name).job.partition(":")
+            self.loaded[name] = getattr(import_module(module), attribute)
+        return self.loaded[name]
 
     def about(self, name: str) -> About:
         """What a job tells about itself, without loading the rest of it."""
+        if name in self.loaded:
+            return self.loaded[name].about
         if name in BUILT_IN:
             found: About = import_module(f"glassformer.tasks.{name}.about").ABOUT
             return found
@@ -60,9 +70,8 @@ class Jobs(Mapping[str, "type[Job[Any, Any, Any]]"]):
             ) from None
         return found
 
-
-def _names() -> dict[str, None]:
-    return dict.fromkeys((*BUILT_IN, *_from_others()))
+    def _names(self) -> dict[str, None]:
+        return dict.fromkeys((*BUILT_IN, *_from_others(), *self.loaded))
 
 
 @cache

@@ -1,15 +1,16 @@
-"""A Job: a Task that begins with a person's raw data and ends with answers they can use.
+"""A job: all that a run needs to know of one kind of work, in parts that are small objects each.
 
-    learn      what must be known before training: tokens, labels; settings are settled
-    index      samples to numbers, once, in memory-mapped files
-    answers    what a model says about a part, to be scored, compared and calibrated
-    predict    what a model says about new input
+    about       its name, a sentence, its options; light
+    settings    the record of its own settings, and the defaults that suit it
+    task        what training needs, over the samples of a run folder
+    predictor   what it says about new inputs
 
-To add one, write a folder with a Job and an `about.py`, and list it in `tasks.BUILT_IN`.
+To add one, write a folder with a `JOB` and an `about.py`, and list it in `tasks.BUILT_IN`, or name
+its About in the entry point group `glassformer.jobs` of a package of your own.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -23,6 +24,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
+from glassformer.tasks.about import About
 from glassformer.tasks.shared.generation import Wish
 from glassformer.tasks.task import Batch, Output, Task
 
@@ -48,11 +50,31 @@ class Prediction:
         return {"prediction": self.text, "confidence": self.confidence, **self.details}
 
 
-class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
-    """A Task over samples in a run folder.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """One kind of work.
 
     Attributes:
         settings: The record of the job's own settings.
+        defaults: Settings that suit the job, over those of the records; told whether there is an
+            accelerator.
+    """
+
+    about: About
+    settings: type
+    defaults: Callable[[bool], Values]
+    task: "type[JobTask[Any, Any, Any]]"
+
+    @property
+    def name(self) -> str:
+        """The word for it on the command line."""
+        return self.about.name
+
+
+class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
+    """A Task over samples in a run folder.
+
+    Attributes:
         roles: What a sample must have; a `?` marks what it may lack.
         usual_epochs: How long to train when nobody says.
         calibrates: Whether `finish` learns something from the validation part.
@@ -64,7 +86,6 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
         data: Where samples and their index are; None for a job that is only used.
     """
 
-    settings: ClassVar[type]
     roles: ClassVar[tuple[str, ...]]
     usual_epochs: ClassVar[float]
     calibrates: ClassVar[bool] = False
@@ -73,11 +94,6 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
 
     @abstractmethod
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None: ...
-
-    @staticmethod
-    @abstractmethod
-    def defaults(accelerated: bool) -> Values:
-        """Settings that suit the job, over those of the records; more where there is a GPU."""
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:
@@ -113,14 +129,14 @@ class Job(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """What does it say? In order, as the inputs come."""
 
-    def as_wished(self, wish: Wish) -> "Job[Batch, Output, Answers]":
+    def as_wished(self, wish: Wish) -> "JobTask[Batch, Output, Answers]":
         """The same job, whose answers are written as is wished; for jobs that write."""
         raise GlassformerError(
             f"{self.name} does not write its answers token by token, so they have no alternatives, "
             f"scores, alignment, words or settings of decoding; ask without them"
         )
 
-    def rehearsed(self) -> "Job[Batch, Output, Answers]":
+    def rehearsed(self) -> "JobTask[Batch, Output, Answers]":
         """The same job, to be timed with a model that has learned nothing yet.
 
         One that writes would write on and on: here it stops where a good answer would.

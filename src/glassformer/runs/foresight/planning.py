@@ -41,7 +41,7 @@ from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
 from glassformer.runs.reports.reporters import reporter_of
 from glassformer.runs.teaching import begin, begin_state
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
 from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
@@ -120,7 +120,7 @@ class Trying:
         config = folder.config()
         machine = choose_machine(config.machine)
         self.folder, self.device = folder, machine.device
-        self.job: Job[Any, Any, Any] = folder.job(config, folder.data)
+        self.job: JobTask[Any, Any, Any] = folder.job(config, folder.data)
         self.reporter = reporter_of(config.job)
         self.times = 1 + sum(SHARES) if config.curve else 1.0
         steps = config.train.steps
@@ -281,7 +281,7 @@ class Trying:
         )
 
 
-def widest_of(batches: list[Rows], job: Job[Any, Any, Any]) -> Rows:
+def widest_of(batches: list[Rows], job: JobTask[Any, Any, Any]) -> Rows:
     """The rows of the batch with the most tokens, padding included where there is some."""
     lengths = job.lengths("train")
 

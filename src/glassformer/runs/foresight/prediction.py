@@ -15,7 +15,7 @@ from glassformer.files import write_json
 from glassformer.runs.display import Display, clock, in_bytes
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.foresight.timing import TRIED, Pace
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
 from glassformer.training.plan import Event, Plan, Validation
@@ -56,7 +56,7 @@ class Foreseen:
 class Watch:
     """Follows a training, foretells its end, and compares."""
 
-    def __init__(self, state: State, job: Job[Any, Any, Any], plan: Plan) -> None:
+    def __init__(self, state: State, job: JobTask[Any, Any, Any], plan: Plan) -> None:
         self.state, self.job, self.plan, self.device = state, job, plan, plan.machine.device
         self.begun, self.learned = state.progress.step, state.progress.seconds
         self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came

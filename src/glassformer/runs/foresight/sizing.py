@@ -15,7 +15,7 @@ from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import in_bytes
 from glassformer.runs.parts import fresh_model
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.training import memory
 from glassformer.training.cost import StateBytes, state_bytes
 from glassformer.training.machine import Machine
@@ -32,7 +32,9 @@ class TooLargeError(GlassformerError):
         super().__init__(said)
 
 
-def foreseen_bytes(config: Config, job_of: Callable[[Config], Job[Any, Any, Any]]) -> StateBytes:
+def foreseen_bytes(
+    config: Config, job_of: Callable[[Config], JobTask[Any, Any, Any]]
+) -> StateBytes:
     """What training this model would hold, if all of it learned."""
 
     def bytes_of(**depths: int) -> StateBytes:
@@ -56,7 +58,7 @@ def foreseen_bytes(config: Config, job_of: Callable[[Config], Job[Any, Any, Any]
 
 
 def refuse_too_large(
-    config: Config, machine: Machine, job_of: Callable[[Config], Job[Any, Any, Any]]
+    config: Config, machine: Machine, job_of: Callable[[Config], JobTask[Any, Any, Any]]
 ) -> None:
     """Refuse a model that does not fit, however small its batches are."""
     for name, depth in depths_of(config).items():

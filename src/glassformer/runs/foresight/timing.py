@@ -19,7 +19,7 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
-from glassformer.tasks.job import Job
+from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training.feeding import training_batches
 from glassformer.training.loop import learn, ready
@@ -93,7 +93,7 @@ def _divides(every: int, step: int) -> bool:
 
 
 def steps_in(
-    config: Config, job: Job[Any, Any, Any], machine: Machine, clock: Clock, times: float = 1.0
+    config: Config, job: JobTask[Any, Any, Any], machine: Machine, clock: Clock, times: float = 1.0
 ) -> int:
     """How many steps fit into the time left, with validations between and after them.
 
@@ -117,13 +117,13 @@ def steps_in(
     return int(left / (times * step))
 
 
-def fresh_state(job: Job[Any, Any, Any], plan: Plan) -> State:
+def fresh_state(job: JobTask[Any, Any, Any], plan: Plan) -> State:
     """A model to try steps on, which is thrown away."""
     torch.manual_seed(plan.seed)
     return State(job.model().to(plan.machine.device), plan.train)
 
 
-def step_seconds(job: Job[Any, Any, Any], plan: Plan, longest: float = LONGEST_TRY) -> float:
+def step_seconds(job: JobTask[Any, Any, Any], plan: Plan, longest: float = LONGEST_TRY) -> float:
     """The mean time of a step, measured on a model that is thrown away."""
     tried = tried_steps(job, plan, fresh_state(job, plan), longest=longest)
     return mean_after_first(list(tried))
@@ -136,7 +136,7 @@ def mean_after_first(seconds: list[float]) -> float:
 
 
 def tried_steps(
-    job: Job[Any, Any, Any],
+    job: JobTask[Any, Any, Any],
     plan: Plan,
     state: State,
     first: SomeBatch | None = None,
@@ -168,13 +168,15 @@ def tried_steps(
 
 
 def validation_seconds(
-    job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None = None
+    job: JobTask[Any, Any, Any], plan: Plan, model: nn.Module | None = None
 ) -> float:
     """The time of one pass over the validation part, from a few of its batches."""
     return _pass_seconds(job, plan, model, "valid", job.rehearsed().score)
 
 
-def report_seconds(job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None = None) -> float:
+def report_seconds(
+    job: JobTask[Any, Any, Any], plan: Plan, model: nn.Module | None = None
+) -> float:
     """The time of the answers that a report scores, by the search that is asked for.
 
     Scoring them is not in it, as it takes far longer for what an untrained model says.
@@ -184,7 +186,7 @@ def report_seconds(job: Job[Any, Any, Any], plan: Plan, model: nn.Module | None 
 
 
 def _pass_seconds(
-    job: Job[Any, Any, Any],
+    job: JobTask[Any, Any, Any],
     plan: Plan,
     model: nn.Module | None,
     part: str,

@@ -17,16 +17,18 @@ from glassformer.errors import GlassformerError
 from glassformer.evaluation.baseline import NgramBaseline
 from glassformer.evaluation.translation_memory import TranslationMemory
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.task import Classify
+from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.translate.answers import Translations
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.task import TranslateTask
 
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 LOOKED_AT = 500  # rows that tell how long the others are
 TER_SECONDS = 1.3e-6  # of a row, for the cube of its words; measured with answers that are good
 
 
-def ngram_baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, ClassAnswers | None]:
+def ngram_baseline(
+    job: ClassifyTask, part: str, notes: list[str]
+) -> tuple[str, ClassAnswers | None]:
     """N-grams and a linear model, trained and chosen on the same parts as ours."""
     assert job.samples is not None
     rows = {name: job.samples.rows(name) for name in ("valid", part)}
@@ -40,7 +42,7 @@ def ngram_baseline(job: Classify, part: str, notes: list[str]) -> tuple[str, Cla
     return f"n-grams ({fitted.described})", as_answers(said, job.truth[rows[part]])
 
 
-def fit_ngrams(job: Classify, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
+def fit_ngrams(job: ClassifyTask, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
     """N-grams learned from some rows of train, and chosen on some of valid."""
     samples = job.samples
     assert samples is not None
@@ -58,7 +60,9 @@ def as_answers(probabilities: np.ndarray, labels: np.ndarray) -> ClassAnswers:
     return ClassAnswers(logits.astype(np.float32), labels.astype(np.int64))
 
 
-def memory_baseline(job: Translate, part: str, notes: list[str]) -> tuple[str, Translations | None]:
+def memory_baseline(
+    job: TranslateTask, part: str, notes: list[str]
+) -> tuple[str, Translations | None]:
     """A translation memory of the training rows, one a target language."""
     assert job.samples is not None
     asked = job.samples.rows(part).tolist()
@@ -86,7 +90,7 @@ def memory_seconds(known: int, asked: int) -> float:
     return 1.0 + 5e-5 * min(known, MOST_ROWS) + 3e-8 * min(known, MOST_ROWS) * asked
 
 
-def scoring_seconds(job: Translate, rows: Int[np.ndarray, " rows"]) -> float:
+def scoring_seconds(job: TranslateTask, rows: Int[np.ndarray, " rows"]) -> float:
     """About how long the scores of translations take: TER grows with the cube of their words."""
     if job.task.measure != "text" or not len(rows):
         return 0.0
@@ -95,7 +99,7 @@ def scoring_seconds(job: Translate, rows: Int[np.ndarray, " rows"]) -> float:
     return TER_SECONDS * len(rows) * float((words**3.0).mean())
 
 
-def by_language(job: Translate, rows: list[int]) -> dict[str, list[int]]:
+def by_language(job: TranslateTask, rows: list[int]) -> dict[str, list[int]]:
     """The rows of each target language; all of them in one where rows name none."""
     assert job.samples is not None
     found: dict[str, list[int]] = defaultdict(list)
@@ -104,13 +108,15 @@ def by_language(job: Translate, rows: list[int]) -> dict[str, list[int]]:
     return found
 
 
-def sources(job: Translate, rows: list[int]) -> list[str]:
+def sources(job: TranslateTask, rows: list[int]) -> list[str]:
     """The texts of some samples as the translator reads them."""
     assert job.samples is not None
     return [job.pair.source.clean(job.samples[row]["source"]) for row in rows]
 
 
-def rows_learned_from(job: Classify | Translate, notes: list[str]) -> Int[np.ndarray, " rows"]:
+def rows_learned_from(
+    job: ClassifyTask | TranslateTask, notes: list[str]
+) -> Int[np.ndarray, " rows"]:
     """The training rows, or some of them where there are very many."""
     assert job.samples is not None
     rows = job.samples.rows("train")

@@ -16,9 +16,9 @@ from glassformer.evaluation.report import (
 from glassformer.evaluation.report.translation import Rows, translation_sections
 from glassformer.runs.reports import baselines
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.task import Classify
+from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.translate.answers import Translations
-from glassformer.tasks.translate.task import Translate
+from glassformer.tasks.translate.task import TranslateTask
 
 BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
 
@@ -61,24 +61,24 @@ class NothingMore(Reporter):
 class ClassReporter(Reporter):
     """For classifiers: scores by class, confusions, mistakes; n-grams as the baseline."""
 
-    def sections(self, job: Classify, answers: ClassAnswers, part: str) -> Sections:
+    def sections(self, job: ClassifyTask, answers: ClassAnswers, part: str) -> Sections:
         assert job.samples is not None
         names, texts = job.labels.names, job.samples.texts(part)
         return classification_sections(answers.labels, answers.probabilities(), names, texts)
 
     def baseline(
-        self, job: Classify, part: str, notes: list[str]
+        self, job: ClassifyTask, part: str, notes: list[str]
     ) -> tuple[str, ClassAnswers | None]:
         return baselines.ngram_baseline(job, part, notes)
 
     def beside(
-        self, job: Classify, ours: ClassAnswers, theirs: ClassAnswers, part: str
+        self, job: ClassifyTask, ours: ClassAnswers, theirs: ClassAnswers, part: str
     ) -> list[Table]:
         assert job.samples is not None
         said, texts = (ours.probabilities(), theirs.probabilities()), job.samples.texts(part)
         return [side_by_side(ours.labels, *said, job.labels.names, texts)]
 
-    def baseline_seconds(self, job: Classify) -> float:
+    def baseline_seconds(self, job: ClassifyTask) -> float:
         """It reads every n-gram once a label, some times."""
         if job.samples is None:
             return 0.0
@@ -86,7 +86,7 @@ class ClassReporter(Reporter):
         labels = len(job.labels.names)
         return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
-    def measured_baseline(self, job: Classify) -> float:
+    def measured_baseline(self, job: ClassifyTask) -> float:
         """From a share of its rows: it grows with them."""
         if job.samples is None:
             return 0.0
@@ -101,7 +101,7 @@ class ClassReporter(Reporter):
 class TranslationReporter(Reporter):
     """For translators: rows, the worst ones, lengths, and how the scores are to be repeated."""
 
-    def sections(self, job: Translate, answers: Translations, part: str) -> Sections:
+    def sections(self, job: TranslateTask, answers: Translations, part: str) -> Sections:
         assert job.samples is not None
         texts = job.samples.texts(part, "source")
         languages = job.samples.texts(part, "to") if job.pair.tags else []
@@ -109,11 +109,11 @@ class TranslationReporter(Reporter):
         return translation_sections(rows)
 
     def baseline(
-        self, job: Translate, part: str, notes: list[str]
+        self, job: TranslateTask, part: str, notes: list[str]
     ) -> tuple[str, Translations | None]:
         return baselines.memory_baseline(job, part, notes)
 
-    def baseline_seconds(self, job: Translate) -> float:
+    def baseline_seconds(self, job: TranslateTask) -> float:
         """Every text asked for is held against every training text; both are scored."""
         if job.samples is None:
             return 0.0
@@ -123,7 +123,7 @@ class TranslationReporter(Reporter):
         scoring = baselines.scoring_seconds(job, held_out)
         return baselines.memory_seconds(known, len(held_out)) + 2 * scoring
 
-    def measured_baseline(self, job: Translate) -> float:
+    def measured_baseline(self, job: TranslateTask) -> float:
         return self.baseline_seconds(job)
 
     def notes(self, answers: Translations) -> list[str]:

@@ -5,5 +5,5 @@ from glassformer.tasks.about import About
 ABOUT = About(
     name="classify",
     summary="Predict one label, or several, for a text.",
-    job="glassformer.tasks.classify.task:Classify",
+    job="glassformer.tasks.classify.job:JOB",
 )

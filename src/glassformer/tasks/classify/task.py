@@ -16,7 +16,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.config.values import Values
 from glassformer.data.batches import ordered_batches, row_dice
 from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
 from glassformer.data.joined import Joined
@@ -32,8 +31,7 @@ from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.labels import MANY, Labels, names_in
 from glassformer.tasks.classify.long_texts import WAYS
-from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
-from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.job import JobTask, Prediction
 from glassformer.tasks.shared.text import (
     SHORT,
     TextBatch,
@@ -49,12 +47,11 @@ from glassformer.tasks.task import Loss
 TOGETHER = 256  # texts predicted at a time
 
 
-class Classify(Job[TextBatch, Tensor, ClassAnswers]):
+class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
     """Texts and their labels."""
 
     name = "classify"
     goal = "accuracy"
-    settings = ClassifyConfig
     roles = ("text", "label")
     usual_epochs = 8.0
     calibrates = True
@@ -70,10 +67,6 @@ class Classify(Job[TextBatch, Tensor, ClassAnswers]):
             self.truth = np.load(data / "labels.npy", mmap_mode="r", allow_pickle=False)
         dropout = config.data.tokenizer.dropout
         self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
-
-    @staticmethod
-    def defaults(accelerated: bool) -> Values:
-        return classify_defaults(accelerated)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:

@@ -17,7 +17,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.config.values import Values
 from glassformer.data.batches import row_dice
 from glassformer.data.doctor import Check, Lengths
 from glassformer.data.joined import Joined
@@ -31,9 +30,8 @@ from glassformer.metrics.paired import Comparison, randomisation_test
 from glassformer.metrics.score import Score
 from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
-from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.job import JobTask, Prediction
 from glassformer.tasks.pretrain.masking import choose_words, hide
-from glassformer.tasks.pretrain.settings import PretrainConfig, pretrain_defaults
 from glassformer.tasks.shared.text import (
     SHORT,
     TextBatch,
@@ -62,13 +60,12 @@ class GapAnswers:
     gaps: Float[np.ndarray, " N"]
 
 
-class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
+class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     """Texts with gaps."""
 
     name = "pretrain"
     goal = "loss"
     higher_is_better = False
-    settings = PretrainConfig
     roles = ("text",)
     usual_epochs = 10.0
 
@@ -80,10 +77,6 @@ class Pretrain(Job[TextBatch, Tensor, GapAnswers]):
             self.samples = Samples.open(data)
             self.tokens = Ragged.open(data / "tokens")
         self.pieces = cache(self._pieces)
-
-    @staticmethod
-    def defaults(accelerated: bool) -> Values:
-        return pretrain_defaults(accelerated)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:

@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.config.values import Values
 from glassformer.data.batches import row_dice
 from glassformer.data.doctor import Check
 from glassformer.data.doctor.pairs import checks_of_pairs
@@ -31,7 +30,7 @@ from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
-from glassformer.tasks.job import Job, Prediction
+from glassformer.tasks.job import JobTask, Prediction
 from glassformer.tasks.shared.generation import Wish
 from glassformer.tasks.shared.text import as_settled, growing, hidden_at_random, token_rows
 from glassformer.tasks.task import Loss
@@ -45,9 +44,7 @@ from glassformer.tasks.translate.answers import (
 from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
 from glassformer.tasks.translate.remarks import remarks_on, remarks_on_scores
 from glassformer.tasks.translate.settings import (
-    TranslateConfig,
     reaching_both,
-    translate_defaults,
 )
 from glassformer.tasks.translate.tokens import (
     LOOKED_AT,
@@ -62,11 +59,10 @@ TAG_OF_EACH = "tags.npy"  # the tag of every sample, where there are several tar
 TOGETHER = 256  # texts translated at a time
 
 
-class Translate(Job[PairBatch, Tensor, Translations]):
+class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     """Pairs of texts."""
 
     name = "translate"
-    settings = TranslateConfig
     roles = ("source", "target", "references?", "to?")
     usual_epochs = 20.0
     rehearses = False  # whether answers are as long as the right ones, whatever the model says
@@ -89,10 +85,6 @@ class Translate(Job[PairBatch, Tensor, Translations]):
             for side, some, share in zip(("source", "target"), tokens, shares, strict=True)
             if share
         }
-
-    @staticmethod
-    def defaults(accelerated: bool) -> Values:
-        return translate_defaults(accelerated)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:
@@ -242,12 +234,12 @@ class Translate(Job[PairBatch, Tensor, Translations]):
     def compare(self, first: Translations, second: Translations) -> dict[str, Comparison]:
         return first.compared_with(second)
 
-    def as_wished(self, wish: Wish) -> "Translate":
+    def as_wished(self, wish: Wish) -> "TranslateTask":
         other = copy(self)
         other.writer = self.writer.as_wished(wish)
         return other
 
-    def rehearsed(self) -> "Translate":
+    def rehearsed(self) -> "TranslateTask":
         other = copy(self)
         other.rehearses = True
         return other

@@ -1,0 +1,8 @@
+"""The parts of `translate`, put together."""
+
+from glassformer.tasks.job import Job
+from glassformer.tasks.translate.about import ABOUT
+from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
+from glassformer.tasks.translate.task import TranslateTask
+
+JOB = Job(about=ABOUT, settings=TranslateConfig, defaults=translate_defaults, task=TranslateTask)

@@ -14,8 +14,8 @@ from glassformer.cli import main
 from glassformer.config.values import read_values
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.report import Report
 from glassformer.files import write_text
+from glassformer.reports import Report
 from glassformer.runs import recipes
 from glassformer.runs.display import Display
 from glassformer.runs.folder import read_json

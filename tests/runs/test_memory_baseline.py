@@ -6,9 +6,9 @@ import pytest
 from quick import quickly
 from small_translators import translate, write_pairs
 
-from glassformer.evaluation import ngrams
 from glassformer.runs.reports import baselines
 from glassformer.runs.reports.reporters import reporter_of
+from glassformer.tasks.shared import ngrams
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.usefixtures("without_shape_hook")

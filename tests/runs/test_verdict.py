@@ -27,9 +27,13 @@ def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
     [
         ("exact", 0.79, "by 79.0 points of exact answers (p = 0.02)."),
         ("macro_f1", -0.023, "by 2.3 points of macro-F1 (p = 0.02)."),
-        ("bleu", 30.81, "by 30.8 BLEU (p = 0.02)."),
+        ("bleu", 30.81, "better than the baseline by 30.8 BLEU (p = 0.02)."),
+        ("wer", 0.05, "worse than the baseline by 5.0 points of word error rate (p = 0.02)."),
+        ("loss", -0.125, "better than the baseline by 0.125 loss (p = 0.02)."),
     ],
 )
-def test_the_verdict_names_the_score_and_counts_to_a_hundred(goal, difference, said):
+def test_the_verdict_names_the_score_and_knows_its_scale_and_which_way_is_better(
+    goal, difference, said
+):
     found = Comparison(Score(difference, difference, difference), 0.02, 1, 0, 0)
     assert verdict(found, 10, goal).endswith(said)

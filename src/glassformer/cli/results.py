@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from glassformer import processes
-from glassformer.evaluation.report.record import SOME_ROWS
-from glassformer.evaluation.report.wording import chance, written
 from glassformer.metrics.paired import Comparison
+from glassformer.reports.record import SOME_ROWS
+from glassformer.reports.wording import chance, written
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe

@@ -18,18 +18,14 @@ from glassformer.config import DataConfig
 from glassformer.data.intake import open_rows
 from glassformer.data.splits import content_key, part_of
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.report import (
-    Report,
-    Table,
-    classification_sections,
-    comparison_table,
-    write_report,
-)
+from glassformer.reports import Report, Table, write_report
+from glassformer.reports.tables import comparison_table
 from glassformer.runs.display import Display
 from glassformer.runs.reports import baselines, reporting
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
 from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.sections import classification_sections
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.training.plan import Plan
 

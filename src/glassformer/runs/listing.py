@@ -10,7 +10,7 @@ from typing import Any
 
 from glassformer.config.run import read_config_values
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.report.wording import written
+from glassformer.reports.wording import written
 from glassformer.runs.creating import LEFT_BEHIND
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.holding import is_held

@@ -18,8 +18,8 @@ from torch import nn
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
-from glassformer.evaluation.report.wording import chance
 from glassformer.files import write_json
+from glassformer.reports.wording import chance
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_in

@@ -18,9 +18,9 @@ from typing import Any
 from glassformer.config import require
 from glassformer.config.values import Values, build, read_values
 from glassformer.errors import GlassformerError, unknown
-from glassformer.evaluation.report import Report
-from glassformer.evaluation.report.wording import written
 from glassformer.files import write_text
+from glassformer.reports import Report
+from glassformer.reports.wording import written
 from glassformer.runs.asked import Asked
 from glassformer.runs.creating import free_name, refuse_taken
 from glassformer.runs.display import Display

@@ -21,8 +21,8 @@ from glassformer.data.samples import Samples
 from glassformer.data.sources import read_rows
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.report.wording import written
 from glassformer.models.packing import swift
+from glassformer.reports.wording import written
 from glassformer.runs.asked import named_columns, path_of
 from glassformer.runs.evaluation import Evaluation, Said
 from glassformer.runs.folder import RunFolder, read_json

@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Int
 
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.baseline import NgramBaseline
-from glassformer.evaluation.translation_memory import TranslationMemory
 from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.translate.answers import Translations
 from glassformer.tasks.translate.task import TranslateTask
+from glassformer.tasks.translate.translation_memory import TranslationMemory
 
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 LOOKED_AT = 500  # rows that tell how long the others are

@@ -18,8 +18,8 @@ from jaxtyping import UInt8
 
 from glassformer.data.samples import NO_PART, Samples
 from glassformer.data.splits import part_of
-from glassformer.evaluation.report import Table
-from glassformer.evaluation.report.wording import named, written
+from glassformer.reports import Table
+from glassformer.reports.wording import named, written
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.timing import SHARES

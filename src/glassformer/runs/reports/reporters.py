@@ -7,17 +7,13 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from glassformer.errors import GlassformerError
-from glassformer.evaluation.report import (
-    Sections,
-    Table,
-    classification_sections,
-    side_by_side,
-)
-from glassformer.evaluation.report.translation import Rows, translation_sections
+from glassformer.reports import Sections, Table
 from glassformer.runs.reports import baselines
 from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.sections import classification_sections, side_by_side
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.translate.answers import Translations
+from glassformer.tasks.translate.sections import Rows, translation_sections
 from glassformer.tasks.translate.task import TranslateTask
 
 BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
@@ -55,7 +51,7 @@ class NothingMore(Reporter):
     """For a job whose scores say all."""
 
     def sections(self, job: Any, answers: Any, part: str) -> Sections:
-        return Sections([], None, [])
+        return Sections()
 
 
 class ClassReporter(Reporter):

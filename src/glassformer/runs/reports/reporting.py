@@ -1,9 +1,11 @@
 """The report at the end: how good a run is, beside an honest baseline on the same rows."""
 
-from glassformer.evaluation.report import Report, comparison_table, write_report
-from glassformer.evaluation.report.wording import chance, named, out_of_100
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
+from glassformer.metrics.styles import style_of
+from glassformer.reports import Report, write_report
+from glassformer.reports.tables import comparison_table
+from glassformer.reports.wording import chance, gap
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.prediction import prediction_fact
@@ -73,12 +75,11 @@ def report_on(
 
 def verdict(found: Comparison, rows: int, goal: str) -> str:
     """What the comparison with the baseline comes to by one score, in a sentence."""
-    luck, gap = f"({chance(found.p_value)})", abs(found.difference.value)
+    luck, difference = f"({chance(found.p_value)})", found.difference.value
     if found.p_value > CHANCE:
         return f"On {rows:,} rows it cannot be told apart from the baseline {luck}."
-    better = "better" if found.difference.value > 0 else "worse"
-    far = f"{gap:.1f}" if out_of_100(goal) else f"{100 * gap:.1f} points of"
-    return f"On {rows:,} rows it is {better} than the baseline by {far} {named(goal)} {luck}."
+    better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
+    return f"On {rows:,} rows it is {better} than the baseline by {gap(goal, difference)} {luck}."
 
 
 def facts(taught: Taught, folder: RunFolder, part: str) -> dict[str, str | int | float | None]:

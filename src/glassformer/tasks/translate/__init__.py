@@ -7,4 +7,6 @@ batch      pairs as a model reads them
 writing    from scores to texts
 answers    what it wrote to many rows, with scores
 remarks    what a person should know of the pairs
+sections   what its report shows besides scores
+translation_memory   the honest baseline
 """

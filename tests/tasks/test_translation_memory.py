@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from glassformer.evaluation import translation_memory
-from glassformer.evaluation.translation_memory import TranslationMemory
+from glassformer.tasks.translate import translation_memory
+from glassformer.tasks.translate.translation_memory import TranslationMemory
 
 pytest.importorskip("sklearn")
 PAIRS = [

@@ -2,37 +2,27 @@
 
 import math
 
-NAMES = {
-    "macro_f1": "macro-F1",
-    "micro_f1": "micro-F1",
-    "bleu": "BLEU",
-    "chrf": "chrF",
-    "ter": "TER",
-    "exact": "exact answers",
-    "wer": "word error rate",
-    "ser": "symbol error rate",
-    "cer": "character error rate",
-}
-OUT_OF_100 = ("bleu", "chrf", "ter")  # the others are shares of 1, or have no upper end
+from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
+
 SMALLEST_P = 0.001  # nobody needs to know how far below it is
 
 
-def named(score: str) -> str:
+def named(text: str) -> str:
     """A score's name as people write it, also among other words.
 
     >>> named("validation macro_f1"), named("calibration_error")
     ('validation macro-F1', 'calibration error')
     """
-    return " ".join(NAMES.get(word, word.replace("_", " ")) for word in score.split())
+    return " ".join(style_of(word).name for word in text.split())
 
 
-def out_of_100(score: str) -> bool:
-    """Whether it counts to 100, also among other words.
+def style_in(text: str) -> ScoreStyle:
+    """The style of the score that a name tells of, also among other words.
 
-    >>> out_of_100("bleu on the validation part"), out_of_100("accuracy")
-    (True, False)
+    >>> style_in("bleu on the validation part").most, style_in("accuracy").most
+    (100, 1)
     """
-    return any(word in OUT_OF_100 for word in score.split())
+    return style_of(next((word for word in text.split() if word in STYLES), text))
 
 
 def written(score: str, value: float | None, sign: str = "") -> str:
@@ -48,7 +38,21 @@ def written(score: str, value: float | None, sign: str = "") -> str:
     """
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:{sign}z.{1 if out_of_100(score) else 3}f}"  # z: no minus before a zero
+    return f"{value:{sign}z.{style_in(score).decimals}f}"  # z: no minus before a zero
+
+
+def gap(score: str, difference: float) -> str:
+    """How far two scores are apart, in a sentence; shares are told in points.
+
+    >>> gap("bleu", -1.26), gap("accuracy", 0.2), gap("loss", 0.05)
+    ('1.3 BLEU', '20.0 points of accuracy', '0.050 loss')
+    """
+    far, name = abs(difference), named(score)
+    return (
+        f"{100 * far:.1f} points of {name}"
+        if style_in(score).most == 1
+        else f"{written(score, far)} {name}"
+    )
 
 
 def p_value(value: float) -> str:

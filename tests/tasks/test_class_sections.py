@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from glassformer.evaluation.report import Report, classification_sections, comparison_table
-from glassformer.evaluation.report.page import page
-from glassformer.metrics import Comparison, Score, classification_comparison
+from glassformer.reports import Report
+from glassformer.reports.page import page
+from glassformer.tasks.classify.sections import classification_sections
 
 CLASSES = ["cat", "dog", "<script>"]
 LABELS = np.array([0, 1, 2, 0, 1])
@@ -74,15 +74,6 @@ def test_several_labels_have_mistakes_of_both_kinds_and_no_heat_map():
     assert sum(entry.count for entry in found.reliability) == 6
 
 
-def test_a_comparison_tells_difference_chance_and_rows():
-    found = classification_comparison(LABELS, CHANCES, np.eye(3)[LABELS])
-    table = comparison_table(found, "ours", "theirs")
-    assert table.title == "ours against theirs"
-    assert [row[0] for row in table.rows] == ["accuracy", "macro-F1"]
-    assert table.rows[0][1] == "-0.400"
-    assert table.rows[0][5:] == (0, 2, 3)
-
-
 def test_sections_fit_into_a_report():
     found = sections()
     report = Report(
@@ -92,13 +83,3 @@ def test_sections_fit_into_a_report():
     assert "&lt;script&gt;" in text
     assert "<script" not in text
     assert "three &lt;b&gt;" in text
-
-
-@pytest.mark.parametrize(
-    ("p", "said"), [(6.37e-58, "< 0.001"), (0.000999, "< 0.001"), (0.2, "0.2")]
-)
-def test_a_comparison_has_the_decimals_of_its_score_and_no_tiny_p(p, said):
-    found = Comparison(Score(0.746, -1.267, 30.85), p, 3, 2, 1)
-    rows = comparison_table({"ter": found, "cer": found}, "a", "b").rows
-    assert rows[0] == ("TER", "+0.7", "-1.3", "+30.9", said, 3, 2, 1)
-    assert rows[1][:5] == ("character error rate", "+0.746", "-1.267", "+30.850", said)

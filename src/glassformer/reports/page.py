@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from glassformer.evaluation.report import charts
-from glassformer.evaluation.report.markup import cell, escaped
-from glassformer.evaluation.report.record import Cell, HeatMap, Report, Table
-from glassformer.evaluation.report.style import STYLE
-from glassformer.evaluation.report.wording import named, out_of_100, written
 from glassformer.metrics import Score
+from glassformer.reports import charts
+from glassformer.reports.markup import cell, escaped
+from glassformer.reports.record import Cell, HeatMap, Report, Table
+from glassformer.reports.style import STYLE
+from glassformer.reports.wording import named, style_in, written
 
 MOST_NAMES = 30  # of a heat map; of more, only the most confused are told
 MOST_PAIRS = 20
@@ -212,7 +212,9 @@ def table_section(table: Table) -> str:
 
 def score_cell(name: str, value: Cell) -> str:
     """The content of a table's cell, in a column that may hold a score."""
-    return written(name, value) if out_of_100(name) and isinstance(value, float) else cell(value)
+    if isinstance(value, float) and style_in(name).most == 100:
+        return written(name, value)
+    return cell(value)
 
 
 def is_number(value: Cell) -> bool:

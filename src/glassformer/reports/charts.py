@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glassformer.evaluation.report.markup import escaped
 from glassformer.metrics import Bin, Score
+from glassformer.reports.markup import escaped
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 12, 34

@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from glassformer.evaluation.report import HeatMap, Report, Table, write_report
-from glassformer.evaluation.report.charts import line_chart, ticks
-from glassformer.evaluation.report.page import page
 from glassformer.metrics import Bin, Score
 from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
+from glassformer.reports import HeatMap, Report, Table, write_report
+from glassformer.reports.charts import line_chart, ticks
+from glassformer.reports.page import page
 
 VOID = {"meta", "br", "hr", "link", "img", "input"}
 SCRIPT = "<script>alert('x')</script>"

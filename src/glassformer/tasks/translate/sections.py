@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.evaluation.report.classification import SHOWN, Sections, excerpt
-from glassformer.evaluation.report.record import SOME_ROWS, Table
 from glassformer.metrics.measured import Measured
+from glassformer.reports.record import SOME_ROWS, Sections, Table
+from glassformer.reports.tables import evenly, excerpt
 
 WORST = 10
 BANDS = 4  # of sources by their length
@@ -48,15 +48,16 @@ def translation_sections(rows: Rows) -> Sections:
     tables = [some_rows(rows), worst_rows(rows), by_length(rows)]
     if rows.languages:
         tables.append(by_language(rows))
-    return Sections(tables, None, [])
+    return Sections(tables=tables)
 
 
 def some_rows(rows: Rows) -> Table:
     """Some rows, drawn evenly."""
-    count = len(rows.said)
-    chosen = np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int).tolist()
-    header = ("source", "reference", "answer")
-    return Table(title=SOME_ROWS, header=header, rows=[rows.shown(n) for n in chosen])
+    return Table(
+        title=SOME_ROWS,
+        header=("source", "reference", "answer"),
+        rows=[rows.shown(n) for n in evenly(len(rows.said))],
+    )
 
 
 def worst_rows(rows: Rows) -> Table:

@@ -1,16 +1,11 @@
 """What a report on a classifier shows besides its scores."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from glassformer.evaluation.report.record import SOME_ROWS, HeatMap, Table
-from glassformer.evaluation.report.wording import named, p_value, written
 from glassformer.metrics import (
-    Bin,
-    Comparison,
     class_scores,
     confusion_intervals,
     confusion_matrix,
@@ -19,19 +14,10 @@ from glassformer.metrics import (
 from glassformer.metrics.classification import THRESHOLD, micro_f1
 from glassformer.metrics.intervals import bootstrap
 from glassformer.metrics.score import Score
+from glassformer.reports.record import SOME_ROWS, HeatMap, Sections, Table
+from glassformer.reports.tables import evenly, excerpt
 
 MISTAKES = 10
-SHOWN = 12
-EXCERPT = 240  # characters of a text shown
-
-
-@dataclass(frozen=True, slots=True)
-class Sections:
-    """Parts of a report, named as its fields are. Several labels a row make no heat map."""
-
-    tables: list[Table]
-    heat_map: HeatMap | None
-    reliability: list[Bin]
 
 
 def classification_sections(
@@ -63,7 +49,9 @@ def classification_sections(
         high=high.tolist(),
     )
     tables = [class_table(labels, answers, classes), mistake_table(mistakes, int(wrong.sum()))]
-    return Sections(tables, heat_map, reliability(sure, answers == labels))
+    return Sections(
+        tables=tables, heat_map=heat_map, reliability=reliability(sure, answers == labels)
+    )
 
 
 def multi_label_sections(
@@ -88,7 +76,7 @@ def multi_label_sections(
         for n, c in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
     tables = [class_table(labels, given, classes), mistake_table(mistakes, int(wrong.sum()))]
-    return Sections(tables, None, reliability(probabilities.ravel(), true.ravel()))
+    return Sections(tables=tables, reliability=reliability(probabilities.ravel(), true.ravel()))
 
 
 def class_table(
@@ -143,7 +131,6 @@ def side_by_side(
     texts: Sequence[str],
 ) -> Table:
     """Some rows, drawn evenly, with what both systems say about them."""
-    chosen = np.linspace(0, len(texts) - 1, min(SHOWN, len(texts))).round().astype(int).tolist()
     return Table(
         title=SOME_ROWS,
         header=("text", "truth", "this model", "sure", "baseline", "sure "),
@@ -154,7 +141,7 @@ def side_by_side(
                 *said(ours[n], labels.ndim == 2, classes),
                 *said(theirs[n], labels.ndim == 2, classes),
             )
-            for n in chosen
+            for n in evenly(len(texts))
         ],
     )
 
@@ -174,31 +161,3 @@ def said(
         return classes[int(chances.argmax())], float(chances.max())
     sure = np.where(chances >= THRESHOLD, chances, 1 - chances).min()
     return class_names(chances >= THRESHOLD, classes), float(sure)
-
-
-def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: str) -> Table:
-    """Whether one system is really above another, score by score."""
-    return Table(
-        title=f"{first} against {second}",
-        header=("score", "difference", "from", "to", "p", "better", "worse", "same"),
-        rows=[
-            (
-                named(name),
-                written(name, found.difference.value, "+"),
-                written(name, found.difference.low, "+"),
-                written(name, found.difference.high, "+"),
-                p_value(found.p_value),
-                found.wins,
-                found.losses,
-                found.ties,
-            )
-            for name, found in comparisons.items()
-        ],
-        note="p: how often chance alone would make a difference this large.",
-    )
-
-
-def excerpt(text: str) -> str:
-    """The beginning of a text."""
-    text = " ".join(text[: 4 * EXCERPT].split())
-    return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rstrip() + "…"

@@ -3,7 +3,7 @@
 import html
 import math
 
-from glassformer.evaluation.report.record import Cell
+from glassformer.reports.record import Cell
 
 # XML knows no control characters but tab and line ends, and a page shows none of the others.
 CONTROL = dict.fromkeys({*range(32), 127} - {9, 10, 13}, "\N{REPLACEMENT CHARACTER}")

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from glassformer.evaluation.ngrams import (
+from glassformer.metrics.calibration import fit_temperature, log_loss, probabilities_of
+from glassformer.metrics.classification import THRESHOLD, multi_label_f1_parts, share
+from glassformer.tasks.shared.ngrams import (
     MOST_COLUMNS,
     Analyser,
     Matrix,
@@ -26,8 +28,6 @@ from glassformer.evaluation.ngrams import (
     scaled_columns,
     weighted,
 )
-from glassformer.metrics.calibration import fit_temperature, log_loss, probabilities_of
-from glassformer.metrics.classification import THRESHOLD, multi_label_f1_parts, share
 
 LADDER = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
 START = 1.0

@@ -33,6 +33,15 @@ class HeatMap:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Sections:
+    """What a job adds to its report; each field goes into that of the same name."""
+
+    tables: Sequence[Table] = ()
+    heat_map: HeatMap | None = None
+    reliability: Sequence[Bin] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
     """All that one run found. Everything but the title may be left out.
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from glassformer.evaluation.report.page import page
-from glassformer.evaluation.report.record import Report
 from glassformer.files import write_text
+from glassformer.reports.page import page
+from glassformer.reports.record import Report
 
 
 def write_report(report: Report, folder: Path) -> None:

@@ -9,8 +9,10 @@ import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from glassformer.errors import GlassformerError
-from glassformer.evaluation import NgramBaseline, baseline, ngrams
-from glassformer.evaluation.ngrams import Analyser, NgramCounts, analysers_for, weighted
+from glassformer.tasks.classify import ngram_baseline
+from glassformer.tasks.classify.ngram_baseline import NgramBaseline
+from glassformer.tasks.shared import ngrams
+from glassformer.tasks.shared.ngrams import Analyser, NgramCounts, analysers_for, weighted
 
 GOOD, BAD = ("lovely", "great", "fine", "moving"), ("dull", "poor", "weak", "boring")
 FILLER = ("the", "film", "was", "with", "an", "actor", "and", "scene", "music", "end")
@@ -142,26 +144,28 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
 
 
 def test_importing_it_does_not_import_scikit_learn():
-    code = "import sys, glassformer.evaluation; sys.exit('sklearn' in sys.modules)"
+    code = (
+        "import sys, glassformer.tasks.classify.ngram_baseline; sys.exit('sklearn' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_only_the_validation_rows_choose(monkeypatch):
     seen = []
-    plain = baseline.quality_of
+    plain = ngram_baseline.quality_of
 
     def quality(logits, labels):
         seen.append(len(labels))
         return plain(logits, labels)
 
-    monkeypatch.setattr(baseline, "quality_of", quality)
+    monkeypatch.setattr(ngram_baseline, "quality_of", quality)
     fitted(101, valid=53)
     assert set(seen) == {53}
     assert len(seen) >= 4
 
 
 def test_when_the_work_is_spent_the_search_stops(monkeypatch):
-    monkeypatch.setattr(baseline, "WORK", 1)
+    monkeypatch.setattr(ngram_baseline, "WORK", 1)
     assert fitted(101).described == "word 1-2-grams, C = 1"
 
 
@@ -181,7 +185,7 @@ def test_tf_idf_is_that_of_scikit_learn():
 
 def test_ratios_are_those_of_the_paper():
     counts = NgramCounts(Analyser("word", 1), ["x x y", "x", "y"]).training
-    ratios = baseline.log_count_ratios(counts, np.array([True, True, False]))
+    ratios = ngram_baseline.log_count_ratios(counts, np.array([True, True, False]))
     expected = {np.log((3 / 5) / (1 / 3)), np.log((2 / 5) / (2 / 3))}
     assert sorted(ratios) == pytest.approx(sorted(expected))
 

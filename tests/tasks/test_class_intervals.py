@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from glassformer.evaluation.report.classification import class_table, f1_interval
+from glassformer.tasks.classify.sections import class_table, f1_interval
 
 CLASSES = ("ant", "bee", "cow")
 

@@ -1,0 +1,22 @@
+"""How scores are written: declared once, beside what measures them."""
+
+import pytest
+
+from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
+from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
+from glassformer.reports.wording import gap, named, written
+
+
+@pytest.mark.parametrize("name", sorted({*TEXT_MEASURES, *SYMBOL_MEASURES}))
+def test_a_style_and_its_measure_agree_on_which_way_is_better(name):
+    measure = {**TEXT_MEASURES, **SYMBOL_MEASURES}[name]
+    found = measure(["a b", "c d"], [["a b"], ["c e"]])
+    assert style_of(name).higher_is_better == found.higher_is_better
+
+
+def test_a_job_can_add_a_score_of_its_own(monkeypatch):
+    style = ScoreStyle("bits per byte", most=None, higher_is_better=False)
+    monkeypatch.setitem(STYLES, "bpb", style)
+    assert named("validation bpb") == "validation bits per byte"
+    assert written("bpb", 1.25) == "1.250"
+    assert gap("bpb", -0.5) == "0.500 bits per byte"

@@ -8,15 +8,6 @@ class GlassformerError(Exception):
     """Says what was wrong, what was found, and what to do."""
 
 
-def printable(text: str) -> str:
-    r"""Without line breaks and what a terminal would obey, whatever a file or column is called.
-
-    >>> printable("a\tb")
-    'a\\x09b'
-    """
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-
-
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     """The sentence for a name that is not one of the choices.
 

@@ -1,6 +1,6 @@
-"""Tables of scores in the terminal: a column has the same decimals all the way down."""
+"""Tables in the terminal: a column has the same decimals all the way down, a row is one line."""
 
-from glassformer.cli.results import print_table, score_table
+from glassformer.cli.results import print_table, row_table, score_table
 
 
 def score(value, low, high):
@@ -27,3 +27,13 @@ def test_scores_out_of_a_hundred_have_one_decimal_and_others_three(capsys):
 def test_what_was_not_measured_is_left_blank_and_what_is_no_number_is_a_dash(capsys):
     systems = {"a": {"bleu": score(3.14, 3.0, 4.0)}, "b": {"loss": score(None, None, None)}}
     assert shown(systems, capsys) == {"a": ["3.1 [3.0, 4.0]", ""], "b": ["", "– [–, –]"]}
+
+
+def test_rows_of_the_data_are_one_line_each_and_command_nothing(capsys):
+    rows = [["\x1b[2Jeins\n[b]", 0.25, "\x9b31m"], ["zwei", 1.0, "長い"]]
+    table = {"title": "Some \x07 rows", "header": ["source\r", "f", "g"], "rows": rows}
+    print_table(row_table(table))
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.isprintable() for line in lines)
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
+    assert cells == [["\\x1b[2Jeins\\x0a[b]", "0.25", "\\x9b31m"], ["zwei", "1.00", "長い"]]

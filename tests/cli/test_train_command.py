@@ -93,14 +93,15 @@ def test_a_log_file_has_plain_readable_lines(data, capsys):
     assert re.search(r"step +3  validation  accuracy \d\.\d{4} .*best so far", err)
 
 
-def test_a_name_cannot_command_the_terminal(tmp_path, capsys):
-    rows = [row | {"text": "" if n == 7 else row["text"]} for n, row in enumerate(reviews())]
+def test_data_cannot_command_the_terminal(tmp_path, capsys):
+    rows = [{name: f"\x1b[2J{value}" for name, value in row.items()} for row in reviews()]
+    rows[7]["text"] = ""
     data = write_csv(tmp_path / "bell\x07\x1b[31m.csv", rows)
-    words = [word for word in SHORT if word != "--quiet"]
+    words = [word for word in SHORT if word not in ("--quiet", "--json")]
     assert main(["train", "classify", str(data), "--run", "run", *words]) == 0
-    err = capsys.readouterr().err
+    out, err = capsys.readouterr()
     assert "\\x1b[31m" in err
-    assert all(line.isprintable() for line in err.splitlines())
+    assert all(line.isprintable() for line in (out + err).splitlines())
 
 
 # Data

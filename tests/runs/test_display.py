@@ -6,10 +6,10 @@ import re
 import sys
 
 import pytest
-from rich.console import Console
 
 from glassformer.runs import display
 from glassformer.runs.display import Display, clock
+from glassformer.terminal import Terminal
 from glassformer.training.plan import Step, Validation
 
 EVENTS = [
@@ -26,7 +26,7 @@ def paper():
 
 
 def show(paper, *, terminal, quiet=False):
-    console = Console(file=paper, force_terminal=terminal, width=100, highlight=False)
+    console = Terminal(file=paper, force_terminal=terminal, width=100)
     return Display(quiet=quiet, console=console)
 
 

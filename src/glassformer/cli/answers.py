@@ -1,15 +1,11 @@
 """Answers on standard output: a line each for people and programs, or a JSON object a line."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
-from glassformer.errors import printable
+from glassformer.terminal import Terminal, print_json, print_line
 
 if TYPE_CHECKING:
     from glassformer.explaining.alignment import Alignment
@@ -51,13 +47,13 @@ class Show:
         """Print one answer, and draw it."""
         if unread := found.details.get("unread"):
             told = f"{text[:SHOWN]!r} is too long: its last {unread:,} tokens were not read"
-            print(f"glassformer: {told}", file=sys.stderr)
+            print_line(f"glassformer: {told}", stderr=True)
         alignment = self._aligned(run, text, found)
         if self.as_json:
-            print(json.dumps(self._values(text, found, alignment), ensure_ascii=False), flush=True)
+            print_json(self._values(text, found, alignment), indent=None)
         else:
-            for line in self._lines(found):
-                print(line, flush=True)
+            for cells in self._lines(found):
+                print_line(*cells)
             if alignment is not None:
                 show_alignment(alignment)
         if alignment is not None and self.picture is not None:
@@ -84,15 +80,15 @@ class Show:
             values |= {"abstained": unsure} | ({"prediction": None} if unsure else {})
         return values if alignment is None else values | {"alignment": alignment.as_values()}
 
-    def _lines(self, found: "Prediction") -> list[str]:
+    def _lines(self, found: "Prediction") -> list[tuple[str, ...]]:
         """The answer and its confidence; indented below it, what else is asked for."""
-        said = "?" if self._unsure(found) else printable(found.text)
+        said = "?" if self._unsure(found) else found.text
         others = [
-            f"  or {printable(other['text'])}\t{other['confidence']:.3f}"
+            (f"  or {other['text']}", f"{other['confidence']:.3f}")
             for other in found.details.get("alternatives", ())
         ]
         below = _scored(found.details.get("tokens", ())) if self.scores else []
-        return [f"{said}\t{found.confidence:.3f}", *others, *below]
+        return [(said, f"{found.confidence:.3f}"), *others, *((line,) for line in below)]
 
 
 def _scored(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -109,15 +105,16 @@ def _others(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _said(token: Mapping[str, Any]) -> str:
     """A token and its log-probability; its blanks can be seen."""
-    return f"{printable(token['piece']).replace(' ', '␣')} {token['log_probability']:.3f}"
+    return f"{token['piece'].replace(' ', '␣')} {token['log_probability']:.3f}"
 
 
 def show_alignment(alignment: "Alignment") -> None:
     """The picture for a terminal; where nobody watches, as wide as it needs to be."""
     from glassformer.explaining.alignment_terminal import alignment_text
 
-    console = Console(highlight=False)
+    console = Terminal()
     if console.is_terminal:
         console.print(alignment_text(alignment, console.width), soft_wrap=True)
     else:
-        print(alignment_text(alignment, WIDEST).plain, flush=True)
+        for line in alignment_text(alignment, WIDEST).plain.split("\n"):
+            print_line(line)

@@ -10,14 +10,12 @@ Import torch, and whatever imports it, inside the function: `--help` must answer
 """
 
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from glassformer import __version__, processes
@@ -28,7 +26,8 @@ from glassformer.cli.plan import plan
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
 from glassformer.cli.use import evaluate, predict
-from glassformer.errors import GlassformerError, printable
+from glassformer.errors import GlassformerError
+from glassformer.terminal import Terminal, print_line
 
 app = typer.Typer(
     add_completion=False,
@@ -53,11 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             typer.main.get_command(app)(args=argv, prog_name="glassformer")
     except GlassformerError as error:
         if processes.is_first():
-            print(f"glassformer: {printable(str(error))}", file=sys.stderr)
+            print_line(f"glassformer: {error}", stderr=True)
         return 1
     except Interrupted as stop:
         if processes.is_first():
-            print("glassformer: interrupted", file=sys.stderr)
+            print_line("glassformer: interrupted", stderr=True)
         return 128 + stop.args[0]
     except SystemExit as stop:
         return int(stop.code or 0)
@@ -84,7 +83,7 @@ def interruptible() -> Iterator[None]:
 
 def _print_version(asked: bool) -> bool:
     if asked:
-        print(f"glassformer {__version__}")
+        print_line(f"glassformer {__version__}")
         raise typer.Exit
     return asked
 
@@ -121,9 +120,10 @@ def mask(
 
     rule, square = parse(expression), Layout.full(1, size)
     cells = rule.table(square, square)[0, 0].tolist()
-    console = Console(highlight=False)
+    console = Terminal()
     if not console.is_terminal or not console.encoding.startswith("utf"):
-        print("\n".join("".join("#" if seen else "." for seen in line) for line in cells))
+        for line in cells:
+            print_line("".join("#" if seen else "." for seen in line))
         return
     console.print(_blocks(cells, console.width))
     console.print(Text(f"{rule}: a line a query, a column a key", style="dim"))

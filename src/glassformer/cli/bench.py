@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from glassformer.errors import GlassformerError, unknown
+from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
     import torch
@@ -234,7 +234,7 @@ def attempt(label: str, job: Callable[[], object], advice: str) -> object:
 
 def progress_bar() -> Progress:
     """On standard error, and only where someone watches."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -258,17 +258,15 @@ def caption(report: "Report") -> str:
 def show(report: "Report", as_json: bool) -> None:
     """Print what was found on standard output."""
     if as_json:
-        from json import dumps
-
-        print(dumps(report.as_values(), indent=2, ensure_ascii=False))
+        print_json(report.as_values())
         return
-    tables, console = report.tables(), Console(highlight=False)
+    tables, console = report.tables(), Terminal()
     # A terminal that is too narrow folds the lines, rather than rich losing numbers.
-    widest = max(Console(width=1000).measure(table).maximum for table in tables)
+    widest = max(Terminal(width=1000).measure(table).maximum for table in tables)
     console.width = max(console.width, widest)
-    console.print(caption(report), markup=False)
+    console.say(caption(report))
     console.print("A ratio below 1: ours is faster. Low to high is its 95 % interval.\n")
     for table in tables:
         console.print(table)
     for note in report.notes:
-        console.print(f"Note: {note}", markup=False, soft_wrap=True)
+        console.say(f"Note: {note}")

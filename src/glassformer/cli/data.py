@@ -7,7 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+
+from glassformer.terminal import Terminal, print_json, print_line
 
 if TYPE_CHECKING:
     from glassformer.data.catalog import Entry
@@ -27,10 +28,9 @@ def list_sets(as_json: AsJson = False) -> None:
 
     Example: glassformer data list
     """
-    from rich.markup import escape
     from rich.table import Table
 
-    from glassformer.cli.results import print_json, print_table
+    from glassformer.cli.results import print_table
     from glassformer.data.catalog import CATALOG
 
     if as_json:
@@ -38,7 +38,7 @@ def list_sets(as_json: AsJson = False) -> None:
         return
     table = Table("set", "what", "licence", "here")
     for entry in CATALOG.values():
-        table.add_row(*map(escape, (entry.name, entry.what, entry.licence, place(entry) or "no")))
+        table.add_row(entry.name, entry.what, entry.licence, place(entry) or "no")
     print_table(table)
 
 
@@ -48,10 +48,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
 
     Example: glassformer data show trec
     """
-    from glassformer.cli.results import print_json
     from glassformer.data.catalog import family, open_entry
     from glassformer.data.catalog.checking import count, verdict
-    from glassformer.errors import printable
 
     entry = open_entry(name)
     values = described(entry)
@@ -63,17 +61,17 @@ def show(name: Name, as_json: AsJson = False) -> None:
         print_json(values)
         return
     for key in ("name", "what", "licence", "source", "group", "here"):
-        print(f"{key:8}  {values[key] or 'no'}")
+        print_line(f"{key:8}  {values[key] or 'no'}")
     if others := family(name):
-        print(f"sets      {', '.join(others)}")
-    print(f"recorded  {by_split(values['recorded'])}")
+        print_line(f"sets      {', '.join(others)}")
+    print_line(f"recorded  {by_split(values['recorded'])}")
     for file in values["files"]:
-        print(f"file      {file['url']}: {checked(file)}")
+        print_line(f"file      {file['url']}: {checked(file)}")
     if "rows" in values:
-        print(f"rows      {by_split(values['rows'])}: {values['verdict']}")
+        print_line(f"rows      {by_split(values['rows'])}: {values['verdict']}")
     for row in values.get("first", ()):
         shown = ", ".join(f"{column} = {str(said)[:WIDTH]!r}" for column, said in row.items())
-        print(f"row       {printable(shown)}")
+        print_line(f"row       {shown}")
 
 
 @app.command("fetch")
@@ -82,26 +80,25 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
 
     Example: glassformer data fetch trec
     """
-    from glassformer.cli.results import print_json
     from glassformer.data.catalog import open_entry
     from glassformer.data.catalog.checking import count, verdict
     from glassformer.data.catalog.fetching import fetch as fetch_set
 
     entry = open_entry(name)
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     with progress(console) as seen:
         done = fetch_set(entry, seen)
     if done.unchecked:
         more = f" and {len(done.unchecked) - 1} more" if len(done.unchecked) > 1 else ""
         line = f"{done.unchecked[0]}{more}: downloaded unchecked, no checksum is known"
-        console.print(line, markup=False, soft_wrap=True)
+        console.say(line)
     found = count(entry.rows())
-    console.print(f"{name}: {verdict(entry.name, found)}", markup=False, soft_wrap=True)
+    console.say(f"{name}: {verdict(entry.name, found)}")
     folder = None if done.folder is None else str(done.folder)
     if as_json:
         print_json({"name": name, "folder": folder, "rows": dict(found.counts)})
     else:
-        print(folder or "on board")
+        print_line(folder or "on board")
 
 
 def described(entry: "Entry") -> dict[str, Any]:
@@ -142,7 +139,7 @@ def checked(file: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def progress(console: Console) -> Iterator[Callable[[str, int, int | None], None]]:
+def progress(console: Terminal) -> Iterator[Callable[[str, int, int | None], None]]:
     """A bar for each file, where someone watches."""
     if not console.is_terminal:
         yield lambda name, have, total: None

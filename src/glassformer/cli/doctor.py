@@ -8,6 +8,7 @@ import typer
 
 from glassformer.cli.options import Columns, Files
 from glassformer.tasks import JOBS
+from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,7 +45,6 @@ def doctor(
 
     Example: glassformer doctor reviews.csv --fix clean.csv
     """
-    from glassformer.cli.results import print_json
     from glassformer.runs.examining import doctor as examine
 
     roles = {"columns": columns} if columns else {}
@@ -118,10 +118,7 @@ def show_copy(cleaned: "Cleaned") -> None:
 def bars(title: str, table: Mapping[str, int]) -> "Table":
     """Numbers with a bar each, the first of many."""
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
-
-    from glassformer.errors import printable
 
     shown = Table(title=title, title_justify="left", box=box.SIMPLE, show_header=False)
     shown.add_column()
@@ -130,7 +127,7 @@ def bars(title: str, table: Mapping[str, int]) -> "Table":
     largest = max(table.values()) or 1
     for name, value in list(table.items())[:SHOWN]:
         bar = "█" * max(1, round(WIDEST * value / largest)) if value else ""
-        shown.add_row(escape(printable(name[:40])), f"{value:,}", bar)
+        shown.add_row(name[:40], f"{value:,}", bar)
     if len(table) > SHOWN:
         shown.add_row(f"and {len(table) - SHOWN:,} more", "", "")
     return shown
@@ -138,8 +135,4 @@ def bars(title: str, table: Mapping[str, int]) -> "Table":
 
 def say(line: str, *, style: str = "") -> None:
     """One line on standard output, whatever stands in it."""
-    from rich.console import Console
-
-    from glassformer.errors import printable
-
-    Console(highlight=False).print(printable(line), style=style, markup=False, soft_wrap=True)
+    Terminal().say(line, style=style)

@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from glassformer.cli.options import asking
+from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
     from glassformer.runs.asked import Asked
@@ -25,7 +24,7 @@ def plan(
 
     Example: glassformer plan classify reviews.csv --size base
     """
-    from glassformer.cli.results import print_json, print_table
+    from glassformer.cli.results import print_table
     from glassformer.runs.display import Display
     from glassformer.runs.foresight.planning import plan_as
 
@@ -35,7 +34,7 @@ def plan(
         return
     print_table(estimate_table(estimate))
     for note in estimate.notes:
-        Console(highlight=False).print(note, markup=False, soft_wrap=True)
+        Terminal().say(note)
 
 
 def estimate_table(estimate: "Estimate") -> Table:
@@ -70,7 +69,7 @@ def estimate_table(estimate: "Estimate") -> Table:
         ),
     }
     for name, cells in lines.items():
-        table.add_row(name, *map(escape, cells))
+        table.add_row(name, *cells)
     return table
 
 

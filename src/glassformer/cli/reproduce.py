@@ -10,6 +10,7 @@ import typer
 
 from glassformer import processes
 from glassformer.errors import GlassformerError, unknown
+from glassformer.terminal import print_json, print_line
 
 
 def reproduce(
@@ -58,7 +59,7 @@ def reproduce(
         told = unknown("score", claimed.score, scores)
         raise GlassformerError(f"{recipe.asked}: result.score: {told}")
     if not as_json:
-        print(claimed.verdict(found))
+        print_line(claimed.verdict(found))
     if not agrees:
         raise typer.Exit(1)
 
@@ -67,7 +68,7 @@ def show_folds(
     folder: Path, report: Mapping[str, Any], *, as_json: bool, more: Mapping[str, Any]
 ) -> None:
     """How good all folds are together, beside the baseline; `more` is for machines."""
-    from glassformer.cli.results import print_json, print_table, score_table
+    from glassformer.cli.results import print_table, score_table
 
     if as_json:
         keys = ("facts", "scores", "notes")
@@ -75,5 +76,5 @@ def show_folds(
         return
     print_table(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
     for note in report["notes"]:
-        print(note)
-    print(f"Report: {folder / 'report.html'}")
+        print_line(note)
+    print_line(f"Report: {folder / 'report.html'}")

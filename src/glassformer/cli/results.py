@@ -1,12 +1,9 @@
 """Results on standard output: tables for people, one JSON object for machines."""
 
-import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from glassformer import processes
@@ -18,6 +15,7 @@ from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
 from glassformer.tasks.translate.task import TranslateTask
+from glassformer.terminal import Terminal, print_json, printable
 
 Ends = Mapping[str, float | None]  # value, low, high; None is no number
 Scores = Mapping[str, Ends]
@@ -47,17 +45,17 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
             }
         )
         return
-    console = Console(highlight=False)
+    console = Terminal()
     if report["scores"]:
         print_table(score_table(report["scores"], f"On the {report['facts']['scored on']}"))
     for table in report["tables"]:
         if table["title"] == SOME_ROWS:
             print_table(row_table(table))
     for note in report["notes"]:
-        console.print(note, markup=False, soft_wrap=True)
-    console.print(f"Report: {path / 'report.html'}", markup=False, soft_wrap=True)
+        console.say(note)
+    console.say(f"Report: {path / 'report.html'}")
     use = f'glassformer predict {shlex.quote(str(path))} "{_to_type(run)}"'
-    console.print(f"Use it: {use}", markup=False, soft_wrap=True)
+    console.say(f"Use it: {use}")
 
 
 def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:
@@ -66,20 +64,20 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     if as_json:
         print_json(values)
         return
-    console, (name, rival) = Console(highlight=False), _names(run, other)
+    console, (name, rival) = Terminal(), _names(run, other)
     systems = {name: values["scores"]}
     if found.comparison is not None:
         systems.setdefault(rival, values["against_scores"])
     print_table(score_table(systems, f"On {values['rows']:,} rows"))
     for reason, count in values["skipped"].items():
-        console.print(f"left out: {count:,} rows with {reason}", markup=False)
+        console.say(f"left out: {count:,} rows with {reason}")
     if found.trained_on:
-        console.print(f"{found.trained_on:,} of the texts it was trained on: the scores flatter it")
+        console.say(f"{found.trained_on:,} of the texts it was trained on: the scores flatter it")
     for note in found.notes:
-        console.print(note, markup=False, soft_wrap=True)
+        console.say(note)
     for score, comparison in (found.comparison or {}).items():
         line = f"{score}, {name} minus {rival}: {_compared(score, comparison)}"
-        console.print(line, markup=False, soft_wrap=True)
+        console.say(line)
 
 
 def score_table(scores: Mapping[str, Scores], title: str) -> Table:
@@ -87,15 +85,15 @@ def score_table(scores: Mapping[str, Scores], title: str) -> Table:
     names = list(dict.fromkeys(name for found in scores.values() for name in found))
     table = Table("", *names, title=title)
     for system, found in scores.items():
-        table.add_row(escape(system), *(_cell(name, found.get(name)) for name in names))
+        table.add_row(system, *(_cell(name, found.get(name)) for name in names))
     return table
 
 
 def print_table(table: Table) -> None:
     """A table on standard output; where nobody watches, as wide as it needs to be."""
-    console = Console(highlight=False)
+    console = Terminal()
     if not console.is_terminal:
-        console.width = max(console.width, Console(width=10_000).measure(table).maximum)
+        console.width = max(console.width, Terminal(width=10_000).measure(table).maximum)
     console.print(table)
 
 
@@ -104,13 +102,8 @@ def row_table(table: Mapping[str, Any]) -> Table:
     shown = Table(*(name.strip() for name in table["header"]), title=table["title"])
     for cells in table["rows"]:
         said = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
-        shown.add_row(*(escape(text[:60] + ("…" if len(text) > 60 else "")) for text in said))
+        shown.add_row(*(printable(text[:60] + ("…" if len(text) > 60 else "")) for text in said))
     return shown
-
-
-def print_json(values: Mapping[str, Any]) -> None:
-    """One object on standard output."""
-    print(json.dumps(values, indent=2, ensure_ascii=False))
 
 
 def _cell(name: str, score: Ends | None) -> str:
@@ -118,7 +111,7 @@ def _cell(name: str, score: Ends | None) -> str:
     if score is None:
         return ""
     said = {end: written(name, value) for end, value in score.items()}
-    return "{value} \\[{low}, {high}]".format(**said)
+    return "{value} [{low}, {high}]".format(**said)
 
 
 def _compared(name: str, found: Comparison) -> str:
@@ -155,5 +148,5 @@ def list_recipes(recipes: list[Recipe]) -> None:
             f"{found.score} {written(found.score, found.value)}" if found else "not measured yet"
         )
         cells = recipe.name, recipe.what, score, found.machine if found else ""
-        table.add_row(*map(escape, cells))
+        table.add_row(*cells)
     print_table(table)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from glassformer.terminal import print_json, print_line
+
 app = typer.Typer(no_args_is_help=True, help="List runs, and free the space they need no more.")
 
 Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where runs are.")]
@@ -19,9 +21,6 @@ def list_runs(
 
     Example: glassformer runs list
     """
-    from json import dumps
-
-    from rich.markup import escape
     from rich.table import Table
 
     from glassformer.cli.results import print_table
@@ -30,16 +29,15 @@ def list_runs(
 
     runs = found_in(home)
     if as_json:
-        print(dumps([run.as_values() for run in runs], indent=2, ensure_ascii=False))
+        print_json([run.as_values() for run in runs])
         return
-    table = Table("run", "job", "state", "score", "size", title=escape(str(home)))
+    table = Table("run", "job", "state", "score", "size", title=str(home))
     for run in runs:
-        cells = str(run.path), run.job, run.state, run.score, in_bytes(run.size)
-        table.add_row(*map(escape, cells))
+        table.add_row(str(run.path), run.job, run.state, run.score, in_bytes(run.size))
     if runs:
         print_table(table)
     else:
-        print(f"No runs in {home}.")
+        print_line(f"No runs in {home}.")
 
 
 @app.command("prune")
@@ -57,7 +55,7 @@ def prune(
     total = 0
     for path, size in prunable(home):
         total += size
-        print(f"{'would remove' if dry else 'removed'} {path} ({in_bytes(size)})")
+        print_line(f"{'would remove' if dry else 'removed'} {path} ({in_bytes(size)})")
         if not dry:
             remove(path)
-    print(f"{in_bytes(total)} {'would be ' if dry else ''}freed")
+    print_line(f"{in_bytes(total)} {'would be ' if dry else ''}freed")

@@ -13,7 +13,8 @@ import typer
 from glassformer.cli.options import Columns
 from glassformer.config.training import DEVICE_NAMES
 from glassformer.config.values import Values, laid_over, parse_setting
-from glassformer.errors import GlassformerError, printable
+from glassformer.errors import GlassformerError
+from glassformer.terminal import Terminal, print_line
 
 if TYPE_CHECKING:
     from glassformer.cli.answers import Show
@@ -144,17 +145,17 @@ def _answer_to(run: "Run", wish: "Wish | None", where: str, text: str) -> "Predi
 
 def _talk(answer: Callable[[Iterable[Placed]], None]) -> None:
     """Answer what is typed, a line at a time; a line that cannot be answered ends nothing."""
-    print("One text a line; end with Ctrl-D.", file=sys.stderr)
+    print_line("One text a line; end with Ctrl-D.", stderr=True)
     prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
     while True:
-        print(prompt, end="", flush=True)
+        Terminal().print(prompt, end="")
         try:
             answer([("", _typed())])
         except EOFError:
-            print(file=sys.stderr)
+            print_line(stderr=True)
             return
         except GlassformerError as error:
-            print(f"glassformer: {printable(str(error))}", file=sys.stderr)
+            print_line(f"glassformer: {error}", stderr=True)
 
 
 def _of_decoding(settings: Iterable[str]) -> Values:

@@ -12,10 +12,11 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from glassformer.errors import GlassformerError, printable
+from glassformer.errors import GlassformerError
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.fonts import families_for
 from glassformer.files import replacing
+from glassformer.terminal import printable
 
 FORMATS = (".png", ".svg", ".pdf")
 FAINTEST = 0.08  # looks below it draw no line

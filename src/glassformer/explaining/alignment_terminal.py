@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from glassformer.errors import printable
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.terminal import HEAT, SHADES
+from glassformer.terminal import printable
 
 GAP = 1  # between two columns
 LONGEST = 16  # columns of the screen that a word may take

@@ -7,19 +7,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from glassformer import processes
-from glassformer.errors import printable
 from glassformer.files import send_nowhere
+from glassformer.terminal import Terminal
 from glassformer.training.plan import Event, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
 BYTE_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
-class Lasting(Console):
+class Lasting(Terminal):
     """Says nothing more once nobody reads; what it speaks of goes on."""
 
     def on_broken_pipe(self) -> None:
@@ -34,9 +33,9 @@ class Display:
         quiet: Say nothing.
     """
 
-    def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
+    def __init__(self, *, quiet: bool = False, console: Terminal | None = None) -> None:
         self.quiet = quiet or not processes.is_first()
-        self.console = console or Lasting(stderr=True, highlight=False)
+        self.console = console or Lasting(stderr=True)
 
     @property
     def moves(self) -> bool:
@@ -46,7 +45,7 @@ class Display:
     def say(self, sentence: str) -> None:
         """One line."""
         if not self.quiet:
-            self.console.print(printable(sentence), markup=False, soft_wrap=True)
+            self.console.say(sentence)
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int], None]]:

@@ -1,0 +1,74 @@
+"""The only way to a terminal. Text from files is shown there, and never obeyed.
+
+`print_line` and `print_json` write plain lines, `Terminal` draws tables and bars; all go through
+`printable`. Nothing else in the package prints, and a test holds that.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+
+def printable(text: str) -> str:
+    r"""Without line breaks and what a terminal would obey, whatever a file or column is called.
+
+    >>> printable("a\tb")
+    'a\\x09b'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same with its line breaks."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def print_line(*cells: str, stderr: bool = False) -> None:
+    """One line, at once; a tab stands between its cells."""
+    print(*map(printable, cells), sep="\t", file=sys.stderr if stderr else None, flush=True)
+
+
+def print_json(values: Mapping[str, Any] | Sequence[Any], *, indent: int | None = 2) -> None:
+    """One JSON value on standard output, where what a terminal would obey is escaped as in JSON."""
+    lines = json.dumps(values, indent=indent, ensure_ascii=False).split("\n")
+    print("\n".join(map(_escaped, lines)), flush=True)
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+
+
+class Terminal(Console):
+    """A console of rich that takes text as it is: no markup, no emoji codes, no control codes.
+
+    Args:
+        options: What else `rich.console.Console` is given.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"highlight": False, "markup": False, "emoji": False, **options})
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable_lines(text), **options)  # as wide as it will be shown
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control:  # rich's own, which moves the cursor of a bar
+                yield segment
+            else:
+                yield Segment(printable_lines(segment.text), segment.style)
+
+    def say(self, line: str, *, style: str = "") -> None:
+        """One line, however long, whatever stands in it."""
+        self.print(printable(line), style=style, soft_wrap=True)

@@ -30,8 +30,8 @@ KEPT: dict[str, Path] = {}
 
 def sentences(count, seed=1):
     """Sources, all different from word to word."""
-    dice = random.Random(seed)
-    return [" ".join(dice.sample(list(WORDS), dice.randint(3, 4))) for _ in range(count)]
+    rng = random.Random(seed)
+    return [" ".join(rng.sample(list(WORDS), rng.randint(3, 4))) for _ in range(count)]
 
 
 def translation(source):

@@ -23,10 +23,10 @@ SHORT = (*TINY, "--steps", "3", "--no-pretrain", "--quiet", "--json")
 
 def reviews(count=113, seed=1):
     """Rows of text and label, all different; the label follows from two of the words."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for number in range(count):
         label, words = (("good", GOOD), ("bad", BAD))[number % 2]
-        text = [*dice.choices(OTHER, k=17), *dice.choices(words, k=2), str(number)]
+        text = [*rng.choices(OTHER, k=17), *rng.choices(words, k=2), str(number)]
         yield {"text": " ".join(text), "label": label, "film": f"film {number // 5}"}
 
 

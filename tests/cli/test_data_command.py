@@ -13,7 +13,7 @@ import pytest
 from glassformer.cli import main
 from glassformer.data import catalog
 from glassformer.data.catalog import CATALOG, Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.sources import read_rows
 
 TABLE = b"text,label,split\nfine [film],pos,train\ndull,neg,train\nwarm,pos,test\n"
@@ -39,14 +39,14 @@ def reviews(tmp_path, monkeypatch):
         def offer(checksum=None, name="reviews.csv"):
             url = f"http://127.0.0.1:{server.server_port}/{name}"
             remote = Remote(name="reviews.csv", url=url, checksum=checksum)
-            shelf = Shelf("reviews", (("reviews.csv",),), (remote,))
+            storage = Storage("reviews", (("reviews.csv",),), (remote,))
             entry = Entry(
                 name="reviews",
                 what="three reviews",
                 licence="CC0",
                 source="https://example.org",
-                rows=lambda: read_rows(shelf.files("reviews")["reviews.csv"]),
-                shelf=shelf,
+                rows=lambda: read_rows(storage.files("reviews")["reviews.csv"]),
+                storage=storage,
             )
             monkeypatch.setitem(catalog.CATALOG, "reviews", entry)
 

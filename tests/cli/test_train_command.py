@@ -143,7 +143,7 @@ def test_rows_of_one_group_stay_in_one_part(data, tmp_path):
     assert train(data, "run", "--group", "film") == 0
     samples = Samples.open(tmp_path / "run" / "data")
     parts = {}
-    for sample, part in zip(samples, samples.parts.tolist(), strict=True):
+    for sample, part in zip(samples, samples.splits.tolist(), strict=True):
         parts.setdefault(sample["group"], set()).add(part)
     assert len(parts) == 23
     assert all(len(found) == 1 for found in parts.values())

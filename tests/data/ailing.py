@@ -12,11 +12,11 @@ OTHER = ("the", "film", "was", "a", "story", "with", "some", "people", "dog", "t
 
 def reviews(count=60, seed=1):
     """Texts and labels, all different; the label follows from two of the words."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for number in range(count):
         label, words = (("good", GOOD), ("bad", BAD))[number % 2]
-        text = [*dice.choices(OTHER, k=11), *dice.choices(words, k=2), str(seed), str(number)]
-        dice.shuffle(text)
+        text = [*rng.choices(OTHER, k=11), *rng.choices(words, k=2), str(seed), str(number)]
+        rng.shuffle(text)
         yield {"text": " ".join(text), "label": label}
 
 

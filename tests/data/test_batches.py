@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from glassformer.data.batches import ahead, dealt, epoch_batches, ordered_batches, row_dice
+from glassformer.data.batches import ahead, dealt, epoch_batches, ordered_batches, row_rng
 
 BUDGET = 97
 
@@ -103,10 +103,10 @@ def test_no_rows_make_no_batches():
 
 def test_dice_of_a_row_are_its_own_in_every_epoch():
     places = [(seed, epoch, row) for seed in (0, 1) for epoch in range(3) for row in range(5)]
-    throws = {place: tuple(row_dice(*place).random(3)) for place in places}
+    throws = {place: tuple(row_rng(*place).random(3)) for place in places}
     assert len(set(throws.values())) == len(places)
-    assert throws[1, 2, 3] == tuple(row_dice(1, 2, 3).random(3))
-    many = np.array([row_dice(0, 0, row).random() for row in range(500)])
+    assert throws[1, 2, 3] == tuple(row_rng(1, 2, 3).random(3))
+    many = np.array([row_rng(0, 0, row).random() for row in range(500)])
     assert abs(np.corrcoef(many[:-1], many[1:])[0, 1]) < 0.15
     assert abs(many.mean() - 0.5) < 0.05
 

@@ -16,20 +16,20 @@ import pytest
 from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG, open_entry
 from glassformer.data.catalog.checking import RECORDED, Counted, count, verdict
+from glassformer.data.catalog.corpora import POETS
 from glassformer.data.catalog.hub import read_hub
-from glassformer.data.catalog.writings import POETS
-from glassformer.data.intake import open_rows, take_in
+from glassformer.data.ingest import ingest, open_rows
 from glassformer.data.rows import Row
 from glassformer.data.splits import SPLIT_NAMES
 from glassformer.errors import GlassformerError
 
 COPIES = Path(os.environ.get("GLASSFORMER_DATA", ""))
 QUICK = {"trec", "mr", "multi30k-en-de", "tatoeba-zh-en", "an4", "tinyshakespeare"}
-PUBLIC = [name for name, entry in CATALOG.items() if entry.shelf is not None]
+PUBLIC = [name for name, entry in CATALOG.items() if entry.storage is not None]
 
 
 @pytest.fixture
-def shelf(tmp_path, monkeypatch):
+def storage(tmp_path, monkeypatch):
     """A place for files, where a set finds them."""
     monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -78,12 +78,12 @@ def test_the_sets_that_people_ask_for_are_there():
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_set_says_what_to_download_and_how_sure_it_is(name):
-    shelf = CATALOG[name].shelf
+    storage = CATALOG[name].storage
     assert name in RECORDED
-    names = {remote.name.removesuffix(".gz") for remote in shelf.remotes}
-    layouts = [{file.removesuffix(".gz") for file in layout} for layout in shelf.layouts]
+    names = {remote.name.removesuffix(".gz") for remote in storage.remotes}
+    layouts = [{file.removesuffix(".gz") for file in layout} for layout in storage.layouts]
     assert names in layouts, "what is downloaded is one of the layouts"
-    for remote in shelf.remotes:
+    for remote in storage.remotes:
         assert remote.url.startswith("https://")
         if remote.checksum is None:
             assert not remote.verified
@@ -97,7 +97,7 @@ def test_every_public_set_says_what_to_download_and_how_sure_it_is(name):
 )
 def test_the_copies_have_the_rows_on_record(name, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    if not (COPIES / CATALOG[name].shelf.folder).is_dir():
+    if not (COPIES / CATALOG[name].storage.folder).is_dir():
         pytest.skip("needs the copies of the public sets under $GLASSFORMER_DATA")
     found = count(CATALOG[name].rows())
     assert found == RECORDED[name]
@@ -115,70 +115,70 @@ def test_a_fingerprint_tells_rows_apart_but_not_their_order():
     assert verdict("languages", found).startswith("3 rows; none are on record")
 
 
-def test_trec_as_published_has_fine_labels_too(shelf):
-    shelf("sentence_classification/train_5500.label", "NUM:dist How far ?\n".encode("cp1252"))
-    shelf("sentence_classification/TREC_10.label", "HUM:ind Who \xf0 ?\n".encode("cp1252"))
+def test_trec_as_published_has_fine_labels_too(storage):
+    storage("sentence_classification/train_5500.label", "NUM:dist How far ?\n".encode("cp1252"))
+    storage("sentence_classification/TREC_10.label", "HUM:ind Who \xf0 ?\n".encode("cp1252"))
     assert rows_of("trec") == [
         {"text": "How far ?", "label": "NUM", "fine": "NUM:dist", "split": "train"},
         {"text": "Who ð ?", "label": "HUM", "fine": "HUM:ind", "split": "test"},
     ]
-    shelf("sentence_classification/TREC_10.label", "who knows\n")
+    storage("sentence_classification/TREC_10.label", "who knows\n")
     with pytest.raises(GlassformerError, match=r"TREC_10\.label line 1: begins with 'who' where"):
         rows_of("trec")
 
 
-def test_trec_with_numbers_names_the_same_labels(shelf):
-    shelf(
+def test_trec_with_numbers_names_the_same_labels(storage):
+    storage(
         "sentence_classification/TREC.train.all.gz", gzip.compress(b"5 How far ?\n2 What is a b ?")
     )
-    shelf("sentence_classification/TREC.test.all", "0 Why ?\n")
+    storage("sentence_classification/TREC.test.all", "0 Why ?\n")
     assert [(row["label"], row["split"]) for row in rows_of("trec")] == [
         ("NUM", "train"),
         ("ABBR", "train"),
         ("DESC", "test"),
     ]
-    shelf("sentence_classification/TREC.test.all", "6 Why ?\n")
+    storage("sentence_classification/TREC.test.all", "6 Why ?\n")
     with pytest.raises(
         GlassformerError, match="line 1: begins with '6' where a number from 0 to 5"
     ):
         rows_of("trec")
 
 
-def test_mr_reads_alike_from_both_layouts(shelf, tmp_path):
-    shelf("sentence_classification/rt-polarity.all", b"0 dull . \n0 clich\xe9 . \n1 warm . \n")
+def test_mr_reads_alike_from_both_layouts(storage, tmp_path):
+    storage("sentence_classification/rt-polarity.all", b"0 dull . \n0 clich\xe9 . \n1 warm . \n")
     numbered = rows_of("mr")
     (tmp_path / "data/sentence_classification/rt-polarity.all").unlink()
     files = {"rt/rt-polarity.pos": b"warm . \n", "rt/rt-polarity.neg": b"dull . \nclich\xe9 . \n"}
-    shelf("sentence_classification/rt-polaritydata.tar.gz", tar_of(**files))
+    storage("sentence_classification/rt-polaritydata.tar.gz", tar_of(**files))
     assert rows_of("mr") == numbered
     assert numbered[1] == {"text": "cliché .", "label": "neg", "split": ""}
 
 
-def test_multi30k_pairs_lines_in_the_direction_asked_for(shelf):
+def test_multi30k_pairs_lines_in_the_direction_asked_for(storage):
     for part in ("train", "val", "test_2016_flickr"):
-        shelf(f"multi30k/{part}.en.gz", gzip.compress(f"A dog {part} .\n".encode()))
-        shelf(f"multi30k/{part}.de.gz", gzip.compress(f"Ein Hund {part} .\n".encode()))
+        storage(f"multi30k/{part}.en.gz", gzip.compress(f"A dog {part} .\n".encode()))
+        storage(f"multi30k/{part}.de.gz", gzip.compress(f"Ein Hund {part} .\n".encode()))
     assert rows_of("multi30k-de-en")[1] == {
         "source": "Ein Hund val .",
         "target": "A dog val .",
         "split": "valid",
     }
     assert [row["split"] for row in rows_of("multi30k-en-de")] == ["train", "valid", "test"]
-    shelf("multi30k/val.en.gz", gzip.compress(b"A dog .\nA cat .\n"))
+    storage("multi30k/val.en.gz", gzip.compress(b"A dog .\nA cat .\n"))
     with pytest.raises(GlassformerError, match=r"val\.en\.gz: 2 lines, but .*val\.de\.gz has 1"):
         rows_of("multi30k-en-de")
 
 
-def test_tatoeba_keeps_translations_of_one_sentence_together(shelf, tmp_path):
+def test_tatoeba_keeps_translations_of_one_sentence_together(storage, tmp_path):
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as packed:
         packed.writestr("__MACOSX/._cmn.txt", b"\0junk")
         packed.writestr("cmn-eng/cmn.txt", "Hi.\t嗨。\tCC-BY\nHi.\t你好。\tCC-BY\nRun!\t跑！\n")
-    shelf("tatoeba/cmn-eng.zip", made.getvalue())
+    storage("tatoeba/cmn-eng.zip", made.getvalue())
     there, back = rows_of("tatoeba-en-zh"), rows_of("tatoeba-zh-en")
     assert there[1] == {"source": "Hi.", "target": "你好。", "split": "", "english": "hi."}
     assert (back[1]["source"], back[1]["english"]) == ("你好。", "hi.")
-    _, taken = take_in(
+    _, taken = ingest(
         DataConfig(files=("tatoeba-zh-en",), valid_share=0.0, group="english"),
         ("source", "target"),
         tmp_path / "run",
@@ -186,11 +186,11 @@ def test_tatoeba_keeps_translations_of_one_sentence_together(shelf, tmp_path):
     assert taken.columns["group"] == "english"
 
 
-def test_cmudict_tests_a_word_once_with_all_its_pronunciations(shelf):
+def test_cmudict_tests_a_word_once_with_all_its_pronunciations(storage):
     name = "cmudict_g2p/cmudict-0.7b"
-    shelf(f"{name}.train-dev-20-21", "READ  R EH D\nREAD  R IY D\n")
-    shelf(f"{name}.train-dev-1-21", "TOP  T AA P\n")
-    shelf(f"{name}.test", "LEAD  L EH D\nLEAD  L IY D\nBIT  B IH T\n")
+    storage(f"{name}.train-dev-20-21", "READ  R EH D\nREAD  R IY D\n")
+    storage(f"{name}.train-dev-1-21", "TOP  T AA P\n")
+    storage(f"{name}.test", "LEAD  L EH D\nLEAD  L IY D\nBIT  B IH T\n")
     found = [(row["source"], row["target"], row["split"]) for row in rows_of("cmudict")]
     assert found == [
         ("READ", "R EH D", "train"),
@@ -200,18 +200,18 @@ def test_cmudict_tests_a_word_once_with_all_its_pronunciations(shelf):
         ("BIT", "B IH T", "test"),
     ]
     assert rows_of("cmudict")[3]["references"] == ["L EH D", "L IY D"]
-    shelf(f"{name}.test", "LEAD L EH D\n")
+    storage(f"{name}.test", "LEAD L EH D\n")
     with pytest.raises(GlassformerError, match="line 1: no two spaces between a word"):
         rows_of("cmudict")
 
 
-def test_an4_reads_alike_from_both_layouts(shelf, tmp_path):
+def test_an4_reads_alike_from_both_layouts(storage, tmp_path):
     manifest = "path\tsplit\tspeaker\tseconds\ttext\n"
     manifest += "an4_clstk/fash/an1-fash-b.flac\ttrain\tfash\t1.0\tYES\n"
     manifest += "an4test_clstk/mmxg/an2-mmxg-b.flac\ttest\tmmxg\t1.0\tA B C\n"
-    shelf("an4/manifest.tsv", manifest)
+    storage("an4/manifest.tsv", manifest)
     audio = ("an4_clstk/fash/an1-fash-b", "an4test_clstk/mmxg/an2-mmxg-b")
-    shelf("an4/an4_flac.tar", tar_of(**{f"{path}.flac": b"fLaC" for path in audio}))
+    storage("an4/an4_flac.tar", tar_of(**{f"{path}.flac": b"fLaC" for path in audio}))
     flac = rows_of("an4")
     (tmp_path / "data/an4/manifest.tsv").unlink()
     published = {f"an4/wav/{path}.sph": b"NIST" for path in audio}
@@ -219,30 +219,30 @@ def test_an4_reads_alike_from_both_layouts(shelf, tmp_path):
         line = f"<s> {said} </s> ({path.split('/')[-1]})\n"
         published[f"an4/etc/an4_{part}.transcription"] = line.encode()
         published[f"an4/etc/an4_{part}.fileids"] = f"{path}\n".encode()
-    shelf("an4/an4_sphere.tar.gz", tar_of(**published))
+    storage("an4/an4_sphere.tar.gz", tar_of(**published))
     sphere = rows_of("an4")
     for rows in (flac, sphere):
         assert [row["text"] for row in rows] == ["YES", "A B C"]
         assert [row["speaker"] for row in rows] == ["fash", "mmxg"]
         assert all(Path(row.pop("audio")).is_file() for row in rows)
     assert flac == sphere
-    shelf("an4/manifest.tsv", manifest.replace("an1", "an9"))
+    storage("an4/manifest.tsv", manifest.replace("an1", "an9"))
     with pytest.raises(GlassformerError, match=r"manifest\.tsv row 1: .*an9.* is not in the arch"):
         rows_of("an4")
 
 
-def test_fsdd_tests_on_the_first_five_takes(shelf):
+def test_fsdd_tests_on_the_first_five_takes(storage):
     names = ("recordings/3_ann_4.wav", "recordings/3_ann_5.wav", "README.md", "tools/other.wav")
-    shelf("fsdd/fsdd_recordings_wav.tar.xz", tar_of(**dict.fromkeys(names, b"RIFF")))
+    storage("fsdd/fsdd_recordings_wav.tar.xz", tar_of(**dict.fromkeys(names, b"RIFF")))
     rows = rows_of("fsdd")
     assert all(Path(row.pop("audio")).read_bytes() == b"RIFF" for row in rows)
     shared = {"text": "three", "label": "3", "speaker": "ann"}
     assert rows == [{**shared, "split": "test"}, {**shared, "split": "train"}]
 
 
-def test_the_speeches_make_the_whole_of_shakespeare(shelf):
+def test_the_speeches_make_the_whole_of_shakespeare(storage):
     text = "\n\n".join(f"One:\nspeech {n}" for n in range(41)) + "\n"
-    shelf("tinyshakespeare/input.txt.gz", gzip.compress(text.encode()))
+    storage("tinyshakespeare/input.txt.gz", gzip.compress(text.encode()))
     rows = rows_of("tinyshakespeare")
     assert "\n\n".join(row["text"] for row in rows) == text
     splits = [row["split"] for row in rows]
@@ -251,10 +251,10 @@ def test_the_speeches_make_the_whole_of_shakespeare(shelf):
     assert len(learned) == pytest.approx(0.9 * len(text), abs=20)
 
 
-def test_tang_poems_read_alike_packed_and_as_published(shelf, tmp_path):
+def test_tang_poems_read_alike_packed_and_as_published(storage, tmp_path):
     poem = {"author": "李白", "title": "靜夜思", "paragraphs": ["牀前", "舉頭"], "id": "1"}
     for name in POETS:
-        shelf(f"chinese_poetry/{name}", json.dumps([poem | {"title": name}]))
+        storage(f"chinese_poetry/{name}", json.dumps([poem | {"title": name}]))
     published = rows_of("tang-poetry")
     assert published[7] == {
         "text": "牀前\n舉頭",
@@ -263,10 +263,10 @@ def test_tang_poems_read_alike_packed_and_as_published(shelf, tmp_path):
         "split": "",
     }
     files = {f"全唐诗/{name}": json.dumps([poem | {"title": name}]).encode() for name in POETS}
-    shelf("chinese_poetry/quantangshi_json.tar.xz", tar_of(**files))
+    storage("chinese_poetry/quantangshi_json.tar.xz", tar_of(**files))
     assert rows_of("tang-poetry") == published
     (tmp_path / "data/chinese_poetry/quantangshi_json.tar.xz").unlink()
-    shelf("chinese_poetry/poet.tang.0.json", "[{}]")
+    storage("chinese_poetry/poet.tang.0.json", "[{}]")
     with pytest.raises(GlassformerError, match=r"poet\.tang\.0\.json: not a list of poems"):
         rows_of("tang-poetry")
 

@@ -11,8 +11,8 @@ from glassformer.config import DataConfig
 from glassformer.data.catalog import dates, open_entry
 from glassformer.data.catalog.date_forms import ZEROS, forms_of
 from glassformer.data.catalog.dates import DAYS, LANGUAGES, WAYS, written
-from glassformer.data.intake import take_in
-from glassformer.data.samples import PARTS
+from glassformer.data.ingest import ingest
+from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
 
 FEWER = 1511  # dates than there are, for speed
@@ -61,8 +61,8 @@ def test_it_is_the_same_at_every_call(monkeypatch):
 
 def test_a_date_that_is_held_out_is_never_seen(monkeypatch, tmp_path):
     monkeypatch.setattr(dates, "DAYS", 499)
-    samples, taken = take_in(DataConfig(files=("dates",)), ("source", "target"), tmp_path)
-    days = [{*samples.texts(part, "target")} for part in PARTS]
+    samples, taken = ingest(DataConfig(files=("dates",)), ("source", "target"), tmp_path)
+    days = [{*samples.texts(part, "target")} for part in SPLITS]
     assert len(days[0] | days[1] | days[2]) == sum(map(len, days))
     assert min(taken.counts.values()) > 100
     assert sum(taken.counts.values()) == len(written(499)[0])

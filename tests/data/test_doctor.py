@@ -6,7 +6,7 @@ import pytest
 from ailing import examined, found_in, reviews, table
 
 from glassformer.data.doctor import examine_samples, sampled
-from glassformer.data.intake import take_in
+from glassformer.data.ingest import ingest
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked
 from glassformer.tasks.classify.task import ClassifyTask
@@ -226,7 +226,7 @@ def test_a_leak_is_found_in_a_sample_of_the_rows(tmp_path, monkeypatch):
 def brief(folder, rows, **limits):
     """A look at the samples that a run would store."""
     config = Asked(job="classify", data=(str(table(folder / "x.csv", rows)),)).settle()
-    samples, _ = take_in(config.data, ("text", "label"), folder / "data")
+    samples, _ = ingest(config.data, ("text", "label"), folder / "data")
     return examine_samples(samples, ClassifyTask.checks(config), **limits)
 
 

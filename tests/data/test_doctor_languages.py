@@ -29,8 +29,8 @@ CHINESE = "一只狗在草地上跑来跑去很高兴"
 
 
 def sentences(kinds, count, seed):
-    dice = random.Random(seed)
-    return [" ".join(dice.choice(some.split("|")) for some in kinds.values()) for _ in range(count)]
+    rng = random.Random(seed)
+    return [" ".join(rng.choice(some.split("|")) for some in kinds.values()) for _ in range(count)]
 
 
 def examined(folder, rows, columns="source\ttarget"):
@@ -79,10 +79,10 @@ def test_sound_lines_and_short_ones_are_no_third_language(tmp_path, pairs):
 
 
 def test_a_side_without_common_words_or_without_blanks_is_left_alone(tmp_path, pairs):
-    dice = random.Random(4)
+    rng = random.Random(4)
     for row, pair in enumerate(pairs):
-        pair[0] = " ".join("".join(dice.choices("abdeiknorstu", k=6)) for _ in range(7))
-        pair[1] = "".join(dice.sample(CHINESE, len(CHINESE))) + str(row)
+        pair[0] = " ".join("".join(rng.choices("abdeiknorstu", k=6)) for _ in range(7))
+        pair[1] = "".join(rng.sample(CHINESE, len(CHINESE))) + str(row)
     pairs[40][0] = FRENCH[0]
     pairs[41][1] = "龘靐齉爩鱻麤龖灪籲鸞"
     assert wrong_lines(examined(tmp_path, pairs)) == {}

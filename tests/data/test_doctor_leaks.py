@@ -45,11 +45,11 @@ def test_a_phrase_at_the_end_leaks_however_long_it_is(tmp_path, rows):
 
 
 def test_the_name_of_the_label_in_the_text_leaks_even_with_many_labels(tmp_path):
-    dice = random.Random(3)
+    rng = random.Random(3)
     colours = ("red", "blue", "green", "pink", "grey", "brown", "black", "white")
     names = [f"class {colour}" for colour in colours]
     rows = [
-        {"text": f"{label}: {dice.random():.9f} and {dice.random():.9f} came by", "label": label}
+        {"text": f"{label}: {rng.random():.9f} and {rng.random():.9f} came by", "label": label}
         for label in 5 * names
     ]
     finding, numbers = found_in(table(tmp_path / "x.csv", rows), "label in the text")
@@ -66,11 +66,11 @@ def test_one_label_of_many_with_its_own_word_is_a_note(tmp_path, rows):
 
 @pytest.mark.parametrize("columns", ["stars", "id", "number"])
 def test_a_column_that_tells_the_label_is_a_note(tmp_path, rows, columns):
-    dice = random.Random(5)
+    rng = random.Random(5)
     for number, row in enumerate(rows):
         bad = row["label"] == "bad"
-        row["stars"] = dice.choice("12" if bad else "45")
-        row["id"] = f"{'b' if bad else 'g'}_{dice.random():.6f}"
+        row["stars"] = rng.choice("12" if bad else "45")
+        row["id"] = f"{'b' if bad else 'g'}_{rng.random():.6f}"
         row["number"] = str(1000 * bad + number)
         for other in {"stars", "id", "number"} - {columns}:
             del row[other]
@@ -104,9 +104,9 @@ CLEAN = {
 
 def sentences(language, words, count=60):
     """Long texts of one language: its small words are in nearly all of them."""
-    dice = random.Random(language)
+    rng = random.Random(language)
     for number in range(count):
-        text = [str(number), *dice.choices(words.split(), k=60)]
+        text = [str(number), *rng.choices(words.split(), k=60)]
         yield {"text": " ".join(text), "label": language}
 
 

@@ -34,10 +34,10 @@ RUSSIAN = "Собака бежит домой через старый мост"
 @pytest.fixture
 def pairs():
     """Made-up German and English, all different."""
-    dice, said = random.Random(3), list(PAIRS.items())
+    rng, said = random.Random(3), list(PAIRS.items())
     found = []
     for number in range(300):
-        parts = dice.choices(said, k=dice.randint(1, 9))
+        parts = rng.choices(said, k=rng.randint(1, 9))
         sides = (" ".join(words) for words in zip(*parts, strict=True))
         found.append([f"{side} {number}." for side in sides])
     return found
@@ -124,9 +124,9 @@ def test_lines_on_the_wrong_side_are_told(tmp_path, pairs):
 
 def test_a_line_does_not_vouch_for_itself(tmp_path):
     common, rare = list(PAIRS.items())[:6], list(PAIRS.items())[8:]
-    dice = random.Random(5)
+    rng = random.Random(5)
     pairs = [
-        [f"{' '.join(side)} {n}" for side in zip(*dice.choices(common, k=5), strict=True)]
+        [f"{' '.join(side)} {n}" for side in zip(*rng.choices(common, k=5), strict=True)]
         for n in range(60)
     ]
     pairs[10] = [" ".join(side) for side in zip(*rare, strict=True)]
@@ -194,9 +194,9 @@ def test_a_stretch_that_is_moved_ends_where_lines_match_again(tmp_path, pairs):
 @pytest.fixture
 def alike():
     """Lengths of the sides of 500 aligned pairs that are all about as long."""
-    dice = random.Random(7)
-    sources = [dice.randint(38, 45) for _ in range(500)]
-    return [[source, source + dice.randint(-2, 2)] for source in sources]
+    rng = random.Random(7)
+    sources = [rng.randint(38, 45) for _ in range(500)]
+    return [[source, source + rng.randint(-2, 2)] for source in sources]
 
 
 def found_by_length(lengths):
@@ -230,8 +230,8 @@ def test_two_odd_pairs_that_would_fit_each_other_are_no_moved_stretch(alike, apa
 
 def test_lengths_that_say_nothing_of_each_other_are_no_moved_stretch():
     for seed in range(20):
-        dice = random.Random(seed)
-        lengths = [[dice.randint(30, 59), dice.randint(30, 59)] for _ in range(500)]
+        rng = random.Random(seed)
+        lengths = [[rng.randint(30, 59), rng.randint(30, 59)] for _ in range(500)]
         assert "misaligned pairs" not in found_by_length(lengths)
 
 

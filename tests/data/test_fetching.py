@@ -19,7 +19,7 @@ from glassformer.data.catalog import archives, fetching, transfer
 from glassformer.data.catalog.archives import members, unpack, unpacked
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.fetching import fetch, fetch_file
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.errors import GlassformerError
 
 CONTENT = bytes(range(251)) * 4001  # about a megabyte, of no round size
@@ -268,15 +268,15 @@ def test_a_set_is_found_before_it_is_downloaded(server, tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     remote = Remote(name="file.bin", url=server.address())
-    shelf = Shelf("shelf", (("file.bin",),), (remote,))
-    entry = Entry(name="x", what="", licence="", source="", rows=lambda: iter(()), shelf=shelf)
+    storage = Storage("storage", (("file.bin",),), (remote,))
+    entry = Entry(name="x", what="", licence="", source="", rows=lambda: iter(()), storage=storage)
     done = fetch(entry, lambda *_: None)
-    assert done.folder == tmp_path / "cache" / "glassformer" / "data" / "shelf"
+    assert done.folder == tmp_path / "cache" / "glassformer" / "data" / "storage"
     assert done.unchecked == ["file.bin"]
     assert fetch(entry, lambda *_: None) == fetching.Fetched(done.folder, ())
-    (tmp_path / "data" / "shelf").mkdir(parents=True)
-    (tmp_path / "data" / "shelf" / "file.bin.gz").write_bytes(b"")
-    assert fetch(entry, lambda *_: None).folder == tmp_path / "data" / "shelf"
+    (tmp_path / "data" / "storage").mkdir(parents=True)
+    (tmp_path / "data" / "storage" / "file.bin.gz").write_bytes(b"")
+    assert fetch(entry, lambda *_: None).folder == tmp_path / "data" / "storage"
     assert len(server.asked) == 1
 
 

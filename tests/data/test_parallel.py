@@ -7,9 +7,9 @@ import pytest
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import find_columns
-from glassformer.data.intake import take_in
+from glassformer.data.ingest import ingest
 from glassformer.data.rows import Row
-from glassformer.data.samples import PARTS
+from glassformer.data.samples import SPLITS
 from glassformer.data.sources.parallel import has_nearly_as_many_lines, read_parallel
 from glassformer.errors import GlassformerError
 
@@ -25,7 +25,7 @@ def write(path, lines):
 
 
 def take(folder, *files, roles=PAIR, **settings):
-    return take_in(DataConfig(files=files, **settings), roles, folder / "out")
+    return ingest(DataConfig(files=files, **settings), roles, folder / "out")
 
 
 def refusal(folder, *files, **settings):
@@ -37,9 +37,9 @@ def refusal(folder, *files, **settings):
 
 def sentences(count=97, seed=0):
     """German and a target that is a little longer, all different."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for number in range(count):
-        words = [*dice.choices(WORDS, k=dice.randint(1, 20)), str(number)]
+        words = [*rng.choices(WORDS, k=rng.randint(1, 20)), str(number)]
         yield " ".join(words), " ".join(f"{word}x" for word in words)
 
 
@@ -74,7 +74,7 @@ def test_each_part_has_its_own_pairs(tmp_path, sides):
 
     train = files("a", 0, 40) + files("b", 40, 80)
     samples, _ = take(tmp_path, *train, valid=files("v", 80, 90), test=files("t", 90, 97))
-    assert [len(samples.rows(part)) for part in PARTS] == [80, 10, 7]
+    assert [len(samples.rows(part)) for part in SPLITS] == [80, 10, 7]
     assert samples[80]["where"].endswith("v.de + v.en row 1")
     assert [sample["source"] for sample in samples] == sides[0]
 
@@ -83,7 +83,7 @@ def test_files_of_other_folders_are_named_in_full(tmp_path):
     (tmp_path / "other").mkdir()
     one, two = write(tmp_path / "a.txt", ["x"]), write(tmp_path / "other/a.txt", ["y"])
     config = DataConfig(test=(one, two))
-    samples, _ = take_in(config, PAIR, tmp_path / "out")
+    samples, _ = ingest(config, PAIR, tmp_path / "out")
     assert samples[0]["where"] == f"{one} + {two} row 1"
 
 
@@ -199,7 +199,7 @@ def test_one_source_never_straddles_whatever_its_targets(tmp_path):
         for n in range(970)
     ]
     samples, _ = take(tmp_path, write(tmp_path / "x.tsv", rows), valid_share=0.3)
-    said = [{text.strip().casefold() for text in samples.texts(part, "source")} for part in PARTS]
+    said = [{text.strip().casefold() for text in samples.texts(part, "source")} for part in SPLITS]
     assert all(len(part) > 3 for part in said)
     assert len(said[0] | said[1] | said[2]) == sum(map(len, said)) == 97
     assert len(samples) == 970
@@ -215,7 +215,7 @@ def test_references_stay_a_list_and_decide_nothing(tmp_path):
     )
     samples, _ = take(tmp_path, str(path), roles=(*PAIR, "references?"))
     assert samples[3]["references"] == ["W 3", "V"]
-    parts = [{*samples.texts(part, "source")} for part in PARTS]
+    parts = [{*samples.texts(part, "source")} for part in SPLITS]
     assert len(parts[0] | parts[1] | parts[2]) == sum(map(len, parts)) == 50
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from glassformer.data.samples import NO_PART, PARTS, Samples
+from glassformer.data.samples import NO_SPLIT, SPLITS, Samples
 from glassformer.errors import GlassformerError
 
 ROWS = [
@@ -24,7 +24,7 @@ def test_samples_come_back_as_they_were_in_their_parts(tmp_path):
     samples = Samples.write(tmp_path, ROWS)
     assert list(samples) == [sample for _, sample in ROWS]
     assert len(samples) == len(ROWS)
-    for part in PARTS:
+    for part in SPLITS:
         assert list(samples.of(part)) == [sample for own, sample in ROWS if own == part]
     assert samples.rows("train").tolist() == [0, 2, 4]
     assert samples.texts("test") == ['a "quoted"\n\\ line']
@@ -51,11 +51,11 @@ def test_samples_are_stored_as_they_come_and_never_held(tmp_path):
 
 def test_a_part_can_be_changed_and_a_sample_can_be_in_none(tmp_path):
     samples = Samples.write(tmp_path, ROWS)
-    parts = samples.parts.copy()
-    parts[0], parts[2] = PARTS.index("valid"), NO_PART
+    parts = samples.splits.copy()
+    parts[0], parts[2] = SPLITS.index("valid"), NO_SPLIT
     Samples.assign(tmp_path, parts)
     changed = Samples.open(tmp_path)
-    assert [changed.rows(part).tolist() for part in PARTS] == [[4], [0, 3], [1]]
+    assert [changed.rows(part).tolist() for part in SPLITS] == [[4], [0, 3], [1]]
     assert len(changed) == len(ROWS)
 
 

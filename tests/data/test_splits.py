@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from glassformer.data.splits import SPLIT_NAMES, content_key, part_of, split_names
+from glassformer.data.splits import SPLIT_NAMES, content_key, named_split, split_of
 from glassformer.errors import GlassformerError
 
 SHARES = {"valid": 0.1, "test": 0.2}
@@ -14,7 +14,7 @@ TEXTS = [f"review {n}" for n in range(5003)]
 
 
 def part_of_text(text, seed=0):
-    return part_of(content_key(text), SHARES, seed)
+    return split_of(content_key(text), SHARES, seed)
 
 
 @given(st.text(), st.integers())
@@ -48,7 +48,7 @@ def test_different_texts_are_different():
 def test_a_group_falls_together_and_groups_fall_apart():
     parts = {}
     for n in range(len(TEXTS)):
-        parts.setdefault(f"film {n % 97}", set()).add(part_of(f"film {n % 97}", SHARES, 3))
+        parts.setdefault(f"film {n % 97}", set()).add(split_of(f"film {n % 97}", SHARES, 3))
     assert all(len(found) == 1 for found in parts.values())
     assert set.union(*parts.values()) == {"train", "valid", "test"}
 
@@ -70,7 +70,7 @@ def test_adding_rows_never_moves_the_others():
 def test_holding_more_out_for_test_keeps_what_was_held_out_for_validation():
     for text in TEXTS[:997]:
         if part_of_text(text) == "valid":
-            assert part_of(content_key(text), {"valid": 0.1, "test": 0.5}, 0) == "valid"
+            assert split_of(content_key(text), {"valid": 0.1, "test": 0.5}, 0) == "valid"
 
 
 def test_another_seed_is_another_split():
@@ -83,15 +83,15 @@ def test_a_split_is_the_same_tomorrow_and_on_every_machine():
 
 
 def test_without_shares_all_is_training_and_a_whole_share_takes_all():
-    assert {part_of(text, {}, 0) for text in TEXTS} == {"train"}
-    assert {part_of(text, {"test": 1.0}, 0) for text in TEXTS} == {"test"}
-    assert {part_of(text, {"valid": 0.0}, 0) for text in TEXTS} == {"train"}
+    assert {split_of(text, {}, 0) for text in TEXTS} == {"train"}
+    assert {split_of(text, {"test": 1.0}, 0) for text in TEXTS} == {"test"}
+    assert {split_of(text, {"valid": 0.0}, 0) for text in TEXTS} == {"train"}
 
 
 @pytest.mark.parametrize("shares", [{"valid": 0.6, "test": 0.6}, {"valid": -0.1, "test": 0.5}])
 def test_shares_that_cannot_be_are_refused(shares):
     with pytest.raises(ValueError, match=r"1 at most in all; got \{'valid'"):
-        part_of("text", shares, 0)
+        split_of("text", shares, 0)
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,21 @@ def test_shares_that_cannot_be_are_refused(shares):
     [("train", "train"), (" Training ", "train"), ("DEV", "valid"), ("eval", "test")],
 )
 def test_a_split_column_speaks_in_many_words(value, part):
-    assert split_names(value) == part
+    assert named_split(value) == part
 
 
 def test_every_split_name_leads_to_one_of_three_parts():
     assert set(SPLIT_NAMES.values()) == {"train", "valid", "test"}
-    assert all(split_names(name) == part for name, part in SPLIT_NAMES.items())
+    assert all(named_split(name) == part for name, part in SPLIT_NAMES.items())
 
 
 def test_an_unknown_split_names_its_row_and_the_nearest():
     with pytest.raises(GlassformerError) as error:
-        split_names("tset", "reviews.csv row 17")
+        named_split("tset", "reviews.csv row 17")
     assert str(error.value).startswith("reviews.csv row 17: unknown split 'tset'; did you mean")
     assert "The choices are train, training" in str(error.value)
 
 
 def test_a_list_names_no_split():
     with pytest.raises(GlassformerError, match="row 2: unknown split \"\\['test'\\]\""):
-        split_names(["test"], "row 2")
+        named_split(["test"], "row 2")

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from glassformer.config import DataConfig
-from glassformer.data.intake import open_rows, take_in
+from glassformer.data.ingest import ingest, open_rows
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
 
@@ -79,14 +79,14 @@ def test_of_more_languages_a_person_names_two(tmp_path):
     with pytest.raises(GlassformerError, match=r"the columns are en, de, fr; .*--columns sour"):
         open_rows(str(path), DataConfig(), PAIR, "train")
     config = DataConfig(files=(str(path),), columns={"source": "fr", "target": "de"})
-    samples, _ = take_in(config, PAIR, tmp_path / "out")
+    samples, _ = ingest(config, PAIR, tmp_path / "out")
     assert (samples[3]["source"], samples[3]["target"]) == ("un 3", "eins 3")
 
 
 def test_a_unit_that_lacks_a_language_is_left_out_and_counted(tmp_path):
     units = [unit(en=f"one {n}", de=f"eins {n}") for n in range(40)] + [unit(en="alone")]
     config = DataConfig(files=(str(memory(tmp_path / "x.tmx", *units)),))
-    _, taken = take_in(config, PAIR, tmp_path / "out")
+    _, taken = ingest(config, PAIR, tmp_path / "out")
     assert taken.skipped["empty target"].first.endswith("x.tmx row 41")
 
 

@@ -19,13 +19,13 @@ SETTINGS = (
 
 def write_reviews(path, count=97, length=17, seed=1):
     """A table of texts and labels, all different."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         for number in range(count):
             label = ("good", "bad")[number % 2]
-            text = [*dice.choices(OTHER, k=length), dice.choice(WORDS[label]), str(number)]
+            text = [*rng.choices(OTHER, k=length), rng.choice(WORDS[label]), str(number)]
             writer.writerow([" ".join(text), label])
     return path
 

@@ -25,7 +25,7 @@ def test_the_rows_of_a_smaller_part_are_among_those_of_the_larger(tmp_path):
     assert kept[0] < kept[1] < kept[2] < set(samples.rows("train").tolist())
     for (share, parts), rows in zip(shares_of(samples), kept, strict=True):
         assert len(rows) == pytest.approx(share * len(samples.rows("train")), rel=0.5)
-        assert ((parts == 1) == (samples.parts == 1)).all()
+        assert ((parts == 1) == (samples.splits == 1)).all()
 
 
 def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it_is(

@@ -21,10 +21,10 @@ COLOURS = ("red", "green", "blue")
 
 def sentences(count, seed=0):
     """Texts whose label is the colour in them, wherever it stands."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for n in range(count):
-        words = dice.choices(("stone", "river", "cloud", "lamp", "seven"), k=dice.randrange(2, 7))
-        words.insert(dice.randrange(len(words) + 1), COLOURS[n % 3])
+        words = rng.choices(("stone", "river", "cloud", "lamp", "seven"), k=rng.randrange(2, 7))
+        words.insert(rng.randrange(len(words) + 1), COLOURS[n % 3])
         yield " ".join(words), COLOURS[n % 3]
 
 

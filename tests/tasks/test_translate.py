@@ -11,7 +11,7 @@ from glassformer.config import OptimiserConfig, stack_of_size
 from glassformer.config.run import config_of
 from glassformer.config.values import laid_over, plain
 from glassformer.core.layout import Layout
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.translate import writing
@@ -137,7 +137,7 @@ def test_scores_of_an_answer_are_those_of_teacher_forcing(reader):
         [found] = job.predict(model, [text])
         [source] = job.pair.source.encode([text])
         [target] = job.pair.target.encode([found.text])
-        sides = job.pair.read(Joined.of([source]), None), Joined.of([target])
+        sides = job.pair.read(Jagged.of([source]), None), Jagged.of([target])
         batch = pair_batch(*sides, np.zeros(1, dtype=np.int64), packed=True)
         with torch.no_grad():
             meant = job.forward(model, batch).log_softmax(-1)

@@ -21,9 +21,9 @@ from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig
 from glassformer.config.run import Config
 from glassformer.config.values import plain
 from glassformer.core.layout import Layout
-from glassformer.data.batches import row_dice
+from glassformer.data.batches import row_rng
 from glassformer.data.ragged import Ragged
-from glassformer.data.samples import PARTS, Samples
+from glassformer.data.samples import SPLITS, Samples
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import bootstrap, ratio
 from glassformer.metrics.paired import paired_test
@@ -106,7 +106,7 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
         texts = [self.tokens[number] for number in self.samples.rows(part)[rows].tolist()]
         share, seen = self.config.data.token_dropout, texts
         if epoch is not None and share:
-            dice = [row_dice(self.config.seed, epoch, row) for row in rows.tolist()]
+            dice = [row_rng(self.config.seed, epoch, row) for row in rows.tolist()]
             seen = [
                 hide(text, share, self.hidden, own) for text, own in zip(texts, dice, strict=True)
             ]
@@ -178,7 +178,7 @@ class InMemory(Task[Pairs, Tensor]):
     """What the two jobs below share: rows of symbols by part, and settings."""
 
     def __init__(self, parts: dict[str, list[list[int]]], config: Config) -> None:
-        self.parts, self.config = {part: parts.get(part, []) for part in PARTS}, config
+        self.parts, self.config = {part: parts.get(part, []) for part in SPLITS}, config
 
     def lengths(self, part):
         return np.array([self.length(row) for row in self.parts[part]], dtype=np.int64)
@@ -204,7 +204,7 @@ class Ctc(InMemory):
         frames = [self.frames(text) for text in texts]
         if epoch is not None:
             for row, sound in zip(rows.tolist(), frames, strict=True):
-                sound += 0.1 * row_dice(self.config.seed, epoch, row).standard_normal(sound.shape)
+                sound += 0.1 * row_rng(self.config.seed, epoch, row).standard_normal(sound.shape)
         for text, sound in zip(texts, frames, strict=True):
             self.check(text, len(sound))
         source = np.zeros((len(frames), max(map(len, frames)), self.symbols + 1), np.float32)
@@ -285,7 +285,7 @@ class First(InMemory):
         texts = [np.array(self.parts[part][row]) for row in rows.tolist()]
         share, target = self.config.data.token_dropout, torch.tensor([[text[0]] for text in texts])
         if epoch is not None and share:
-            dice = [row_dice(self.config.seed, epoch, row) for row in rows.tolist()]
+            dice = [row_rng(self.config.seed, epoch, row) for row in rows.tolist()]
             texts = [
                 hide(text, share, self.symbols, own) for text, own in zip(texts, dice, strict=True)
             ]

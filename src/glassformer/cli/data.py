@@ -114,15 +114,15 @@ def described(entry: "Entry") -> dict[str, Any]:
         "group": entry.group,
         "here": place(entry),
         "recorded": dict(known.counts) if known else {},
-        "files": [asdict(remote) for remote in entry.shelf.remotes] if entry.shelf else [],
+        "files": [asdict(remote) for remote in entry.storage.remotes] if entry.storage else [],
     }
 
 
 def place(entry: "Entry") -> str | None:
     """Where a set is: its folder, or on board; None where it is not."""
-    if entry.shelf is None:
+    if entry.storage is None:
         return "on board"
-    found = entry.shelf.search()
+    found = entry.storage.search()
     return None if found is None else str(next(iter(found.values())).parent)
 
 

@@ -1,4 +1,4 @@
-"""Batches: which rows go together, and the dice for what is random in them.
+"""Batches: which rows go together, and the random generator of each row.
 
 Rows of about one length go together, as many as a budget of tokens holds. What is in batch n, and
 all that is random in it, follows from (seed, epoch, row) alone: any number of workers and processes
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 Lengths = Int[np.ndarray, " rows"]
-Rows = Int[np.ndarray, " _"]  # no name: a list of them has rows of different numbers
+RowNumbers = Int[np.ndarray, " _"]  # no name: a list of them has rows of different numbers
 Job = TypeVar("Job")
 Made = TypeVar("Made")
 
@@ -24,32 +24,32 @@ SALTS = {"order": 1, "row": 2}
 
 def epoch_batches(
     lengths: Lengths, budget: int, *, padded: bool, seed: int, epoch: int
-) -> list[Rows]:
+) -> list[RowNumbers]:
     """The rows of each batch of an epoch, in a random order of rows of about one length."""
     if not len(lengths):
         return []
-    dice = np.random.default_rng([SALTS["order"], seed, epoch])
-    order = dice.permutation(len(lengths))
+    rng = np.random.default_rng([SALTS["order"], seed, epoch])
+    order = rng.permutation(len(lengths))
     pool = max(1, round(POOL * budget / max(1.0, float(lengths.mean()))))
     batches = [
         batch
         for start in range(0, len(order), pool)
         for batch in _cut(_sorted(order[start : start + pool], lengths), lengths, budget, padded)
     ]
-    return [batches[n] for n in dice.permutation(len(batches))]
+    return [batches[n] for n in rng.permutation(len(batches))]
 
 
-def ordered_batches(lengths: Lengths, budget: int, *, padded: bool) -> list[Rows]:
+def ordered_batches(lengths: Lengths, budget: int, *, padded: bool) -> list[RowNumbers]:
     """Every row once, from short to long: for evaluation, where order does not matter."""
     return _cut(_sorted(np.arange(len(lengths)), lengths), lengths, budget, padded)
 
 
-def row_dice(seed: int, epoch: int, row: int) -> np.random.Generator:
-    """The dice for everything random about one row in one epoch."""
+def row_rng(seed: int, epoch: int, row: int) -> np.random.Generator:
+    """The generator of everything random about one row in one epoch."""
     return np.random.default_rng([SALTS["row"], seed, epoch, row])
 
 
-def dealt(rows: Rows, processes: int) -> list[Rows]:
+def dealt(rows: RowNumbers, processes: int) -> list[RowNumbers]:
     """The rows of a batch, dealt out like cards: as each batch is sorted by length, evenly."""
     return [rows[process::processes] for process in range(processes)]
 
@@ -74,11 +74,11 @@ def ahead(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _sorted(rows: Rows, lengths: Lengths) -> Rows:
+def _sorted(rows: RowNumbers, lengths: Lengths) -> RowNumbers:
     return rows[np.argsort(lengths[rows], kind="stable")]
 
 
-def _cut(rows: Rows, lengths: Lengths, budget: int, padded: bool) -> list[Rows]:
+def _cut(rows: RowNumbers, lengths: Lengths, budget: int, padded: bool) -> list[RowNumbers]:
     """Consecutive rows, as many as the budget holds; a row longer than it stands alone."""
     batches, start, tokens = [], 0, 0
     for at, length in enumerate(lengths[rows].tolist()):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.errors import GlassformerError
 
 
@@ -82,12 +82,12 @@ class Ragged:
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (self[row] for row in range(len(self)))
 
-    def take(self, rows: NDArray[np.int64], longest: int) -> Joined:
+    def take(self, rows: NDArray[np.int64], longest: int) -> Jagged:
         """A copy of some rows, each up to its first `longest` values."""
         lengths = np.minimum(self.lengths[rows], longest)
         shift = self.ends[rows] - self.lengths[rows] - (np.cumsum(lengths) - lengths)
         places = np.repeat(shift, lengths) + np.arange(lengths.sum())
-        return Joined(self.values[places], lengths)
+        return Jagged(self.values[places], lengths)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process maps the same files instead of being sent what is in them."""

@@ -1,7 +1,7 @@
-"""Which part of the data a row belongs to: a function of what it says, or of its group, alone.
+"""Which split of the data a row belongs to: a function of what it says, or of its group, alone.
 
 A row is never drawn. Its key is hashed to a point between 0 and 1, and the shares cut that line, so
-the same text falls into the same part in every file, in every order, whatever stands beside it.
+the same text falls into the same split in every file, in every order, whatever stands beside it.
 """
 
 import unicodedata
@@ -25,14 +25,14 @@ SPLIT_NAMES: dict[str, str] = {
 }
 
 
-def part_of(key: str, shares: Mapping[str, float], seed: int) -> str:
-    """The part this key falls into; what the shares leave over is `train`.
+def split_of(key: str, shares: Mapping[str, float], seed: int) -> str:
+    """The split this key falls into; what the shares leave over is `train`.
 
     Args:
         key: `content_key` of the text, or the group.
         shares: Part to share, in this order along the line.
 
-    >>> part_of("film 7", {"valid": 0.1, "test": 0.1}, seed=0)
+    >>> split_of("film 7", {"valid": 0.1, "test": 0.1}, seed=0)
     'train'
     """
     if min(shares.values(), default=0.0) < 0 or sum(shares.values()) > 1 + 1e-9:
@@ -40,10 +40,10 @@ def part_of(key: str, shares: Mapping[str, float], seed: int) -> str:
     digest = blake2b(f"{seed}\n{key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     point = int.from_bytes(digest) / 2**64
     end = 0.0
-    for part, share in shares.items():
+    for split, share in shares.items():
         end += share
         if point < end:
-            return part
+            return split
     return "train"
 
 
@@ -57,10 +57,10 @@ def content_key(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def split_names(value: str | list[str], where: str = "the split column") -> str:
-    """The part that a value of a `split` column names; `where` is the row's, for the message."""
+def named_split(value: str | list[str], where: str = "the split column") -> str:
+    """The split that a value of a `split` column names; `where` is the row's, for the message."""
     name = str(value).strip()
-    part = SPLIT_NAMES.get(name.casefold())
-    if part is None:
+    split = SPLIT_NAMES.get(name.casefold())
+    if split is None:
         raise GlassformerError(f"{where}: " + unknown("split", name, SPLIT_NAMES))
-    return part
+    return split

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.core.layout import Layout
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.explaining.watching import watching
@@ -99,7 +99,7 @@ def alignment_of(run: Run, text: str, found: Prediction) -> Alignment:
         return Alignment((), (), torch.zeros(0, 0))
     bare, tag = job.pair.tagged(text)
     [ids] = job.pair.source.encode([bare])
-    source = job.pair.read(Joined.of([ids[: job.task.max_length]]), tag).values.tolist()
+    source = job.pair.read(Jagged.of([ids[: job.task.max_length]]), tag).values.tolist()
     target = [token["id"] for token in found.details["tokens"]]
     told = [Tokenizer.start, *target[:-1]]
     with torch.no_grad(), run.machine.autocast():

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int, Shaped
 
 from glassformer.metrics.score import Score
 
-Rows = Shaped[np.ndarray, "N ..."]  # what each row adds to a sum: a number, or several
+PerRow = Shaped[np.ndarray, "N ..."]  # what each row adds to a sum: a number, or several
 Statistic = Callable[..., np.ndarray]  # from sums, each (R, ...), to R scores
 Interval = Callable[[np.ndarray, float, float], tuple[float, float]]
 
@@ -24,7 +24,7 @@ CELLS = 2**21  # weights held at once, so that memory does not grow with the row
 
 def bootstrap(
     statistic: Statistic,
-    *arrays: Rows,
+    *arrays: PerRow,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -105,7 +105,7 @@ def portions(resamples: int, rows: int) -> Iterator[int]:
         yield min(most, resamples - start)
 
 
-def table_of(arrays: Sequence[Rows]) -> tuple[Float[np.ndarray, "N K"], list[tuple[int, ...]]]:
+def table_of(arrays: Sequence[PerRow]) -> tuple[Float[np.ndarray, "N K"], list[tuple[int, ...]]]:
     """The arrays side by side, and the shape that each adds to a sum."""
     lengths = [len(array) for array in arrays]
     if len(set(lengths)) != 1 or lengths[0] == 0:

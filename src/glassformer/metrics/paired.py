@@ -23,7 +23,7 @@ from glassformer.metrics.classification import (
 )
 from glassformer.metrics.intervals import (
     RESAMPLES,
-    Rows,
+    PerRow,
     Statistic,
     bootstrap,
     group_sums,
@@ -112,8 +112,8 @@ def paired_test(
 
 def randomisation_test(
     statistic: Statistic,
-    first: Sequence[Rows],
-    second: Sequence[Rows],
+    first: Sequence[PerRow],
+    second: Sequence[PerRow],
     *,
     better: Shaped[np.ndarray, " N"],
     groups: Groups | None = None,

@@ -19,12 +19,12 @@ from torch import Tensor
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
 from glassformer.data.doctor.pair_languages import LEARNED, like_the_sources
-from glassformer.data.intake import Seen, open_rows
-from glassformer.data.joined import Joined
-from glassformer.data.parting import Skipped, Taken
+from glassformer.data.ingest import Seen, open_rows
+from glassformer.data.jagged import Jagged
 from glassformer.data.rows import Row
-from glassformer.data.samples import PARTS, Sample, Samples
+from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.data.splits import content_key
+from glassformer.data.splitter import IngestReport, Skipped
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import Display
 from glassformer.runs.run import Run
@@ -70,7 +70,7 @@ WriteBack = Callable[[Run, Iterable[tuple[str, str]], BackTranslated, Seen], Ite
 
 
 def add_back_translations(
-    config: Config, samples: Samples, taken: Taken, display: Display, write_back: WriteBack
+    config: Config, samples: Samples, taken: IngestReport, display: Display, write_back: WriteBack
 ) -> tuple[Samples, list[str]]:
     """The samples, with back-translations in the training part where they are asked for.
 
@@ -125,7 +125,7 @@ def surprise(run: Run, job: TranslateTask, asked: Sequence[str], meant: Sequence
     found: list[Tensor] = []
     for start in range(0, len(asked), TOGETHER):
         reads, writes = (
-            Joined.of(
+            Jagged.of(
                 [ids[: job.task.max_length] for ids in tokens.encode(texts[start:][:TOGETHER])]
             )
             for tokens, texts in ((job.pair.source, asked), (job.pair.target, meant))
@@ -205,8 +205,8 @@ def extended(samples: Samples, more: Iterable[Sample]) -> Samples:
     place, new = samples.folder, samples.folder.with_name(f"{samples.folder.name}.new")
     new.mkdir()
     grown = Samples.write(new, (("train", sample) for sample in chain(samples, more)))
-    parts = np.full(len(grown), PARTS.index("train"), dtype=np.uint8)
-    parts[: len(samples)] = samples.parts
+    parts = np.full(len(grown), SPLITS.index("train"), dtype=np.uint8)
+    parts[: len(samples)] = samples.splits
     Samples.assign(new, parts)
     shutil.rmtree(place)
     new.rename(place)

@@ -18,9 +18,9 @@ from typing import Any
 
 from glassformer.config.run import Config
 from glassformer.data.doctor import examine_samples
-from glassformer.data.intake import take_in
-from glassformer.data.parting import Taken
+from glassformer.data.ingest import ingest
 from glassformer.data.samples import Samples
+from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
@@ -58,7 +58,7 @@ def create(
     with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path)
         with display.counting("reading rows") as seen:
-            samples, taken = take_in(
+            samples, taken = ingest(
                 config.data, JOBS[config.job].task.roles, folder.data, seed=config.seed, seen=seen
             )
         told(taken, display)
@@ -98,7 +98,7 @@ def settle_steps(config: Config, job: JobTask[Any, Any, Any]) -> Config:
     return replace(config, train=replace(train, steps=steps))
 
 
-def told(taken: Taken, display: Display) -> None:
+def told(taken: IngestReport, display: Display) -> None:
     """Say what came in, and what was left out."""
     columns = ", ".join(f"{role} = {column!r}" for role, column in taken.columns.items())
     parts = ", ".join(f"{count:,} {part}" for part, count in taken.counts.items())
@@ -111,7 +111,7 @@ def told(taken: Taken, display: Display) -> None:
         display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
 
 
-def refuse_curve(config: Config, taken: Taken) -> None:
+def refuse_curve(config: Config, taken: IngestReport) -> None:
     """A learning curve needs rows to score on, which shows before anything is learned."""
     if config.curve and not taken.counts.get("valid"):
         raise GlassformerError(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.data.parting import Taken
+from glassformer.data.splitter import IngestReport
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 
@@ -14,7 +14,7 @@ class Said:
     """What a run says about some data, what came in of them, and which rows those are."""
 
     said: Any
-    taken: Taken
+    taken: IngestReport
     rows: list[str]
     trained_on: int | None
     remarks: list[str]
@@ -37,7 +37,7 @@ class Evaluation:
     def __init__(
         self,
         scores: dict[str, Score],
-        taken: Taken,
+        taken: IngestReport,
         comparison: dict[str, Comparison] | None,
         trained_on: int | None,
         notes: Sequence[str] = (),

@@ -8,7 +8,7 @@ from typing import Any
 
 from glassformer.data.columns import find_columns
 from glassformer.data.doctor import Examination, Reading, examine
-from glassformer.data.intake import LOOKED_AT
+from glassformer.data.ingest import LOOKED_AT
 from glassformer.data.sources.files import packing_of, suffix_of
 from glassformer.data.sources.parallel import has_nearly_as_many_lines, paired
 from glassformer.errors import GlassformerError

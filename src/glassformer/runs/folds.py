@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.config import DataConfig
-from glassformer.data.intake import open_rows
-from glassformer.data.splits import content_key, part_of
+from glassformer.data.ingest import open_rows
+from glassformer.data.splits import content_key, split_of
 from glassformer.errors import GlassformerError
 from glassformer.reports import Report, Table, write_report
 from glassformer.reports.tables import comparison_table
@@ -44,7 +44,7 @@ def fold_of(key: str, folds: int) -> int:
     [2, 2, 2, 3, 3, 2]
     """
     shares = {str(fold): 1 / folds for fold in range(1, folds)}  # what they leave is the last
-    part = part_of(f"fold of {key}", shares, seed=0)
+    part = split_of(f"fold of {key}", shares, seed=0)
     return folds if part == "train" else int(part)
 
 

@@ -15,7 +15,7 @@ from torch import nn
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
 from glassformer.data.columns import find_columns
-from glassformer.data.intake import LOOKED_AT, take_in
+from glassformer.data.ingest import LOOKED_AT, ingest
 from glassformer.data.rows import Row
 from glassformer.data.samples import Samples
 from glassformer.data.sources import read_rows
@@ -159,7 +159,7 @@ class Run:
             encoding = self.config.data.encoding
             named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)
-            samples, taken = take_in(config, self.job.roles, place)
+            samples, taken = ingest(config, self.job.roles, place)
             self.job.index(samples, place)
             job = self.folder.job(self.config, place)
             plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)

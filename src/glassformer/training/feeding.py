@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from glassformer import processes
-from glassformer.data.batches import Rows, ahead, dealt, epoch_batches, ordered_batches
+from glassformer.data.batches import RowNumbers, ahead, dealt, epoch_batches, ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.plan import Plan
@@ -28,8 +28,8 @@ class Place:
 
     epoch: int
     batch: int
-    rows: Rows
-    batch_rows: Rows
+    rows: RowNumbers
+    batch_rows: RowNumbers
     idle: bool
     ends: bool
     next_epoch: int
@@ -83,7 +83,7 @@ def places(task: Task, plan: Plan, epoch: int, batch: int, pieces: int = 1) -> I
         epoch, batch = epoch + 1, 0
 
 
-def cut(rows: Rows, count: int, pieces: int, place: int) -> list[Rows]:
+def cut(rows: RowNumbers, count: int, pieces: int, place: int) -> list[RowNumbers]:
     """The pieces of a batch for one of several processes; all processes get equally many.
 
     >>> import numpy as np
@@ -94,7 +94,7 @@ def cut(rows: Rows, count: int, pieces: int, place: int) -> list[Rows]:
     return [hands[start + place] for start in range(0, len(hands), count) if len(hands[start])]
 
 
-def one_epoch(task: Task, plan: Plan, epoch: int) -> list[Rows]:
+def one_epoch(task: Task, plan: Plan, epoch: int) -> list[RowNumbers]:
     """The rows of each batch of an epoch."""
     return epoch_batches(
         task.lengths("train"),

@@ -7,6 +7,7 @@ file with an `Entry` and list it in `CATALOG`.
 """
 
 from glassformer.data.catalog.cmudict import CMUDICT
+from glassformer.data.catalog.corpora import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.data.catalog.dates import DATES
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
@@ -15,7 +16,6 @@ from glassformer.data.catalog.multi30k import MULTI30K
 from glassformer.data.catalog.sentences import MR, TREC
 from glassformer.data.catalog.speech import AN4, FSDD
 from glassformer.data.catalog.tatoeba import TATOEBA
-from glassformer.data.catalog.writings import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.errors import GlassformerError, unknown
 
 __all__ = ["CATALOG", "Entry", "family", "open_entry"]

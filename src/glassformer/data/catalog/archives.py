@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import IO
 
-from glassformer.data.catalog.shelves import cache_folder
+from glassformer.data.catalog.storage import cache_folder
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import lines
 from glassformer.errors import GlassformerError
@@ -28,7 +28,7 @@ FILES = {
     "valid": (136_085, "c8bbfb8d57d8e0c1d2ce6fbc8891325fc4570ac2b9ae068088bc59e804a9c295"),
     "test": (321_219, "ece787fd3d88c7b130d43e7c2307ac11e6dfb4c052d661c37808ec7ed1df8574"),
 }  # bytes and SHA-256
-SHELF = Shelf(
+STORAGE = Storage(
     "cmudict_g2p",
     (tuple(PARTS.values()),),
     tuple(
@@ -46,7 +46,7 @@ SHELF = Shelf(
 
 def pronunciations() -> Iterator[Row]:
     """Words and phonemes, part by part."""
-    files = SHELF.files("cmudict")
+    files = STORAGE.files("cmudict")
     for split, name in PARTS.items():
         known: defaultdict[str, list[str]] = defaultdict(list)
         first: dict[str, int] = {}
@@ -71,5 +71,5 @@ CMUDICT = Entry(
     licence="BSD 2-clause style, Carnegie Mellon University",
     source="http://www.speech.cs.cmu.edu/cgi-bin/cmudict",
     rows=pronunciations,
-    shelf=SHELF,
+    storage=STORAGE,
 )

@@ -77,15 +77,15 @@ def rows() -> Iterator[Row]:
 
 def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
     """So many dates: the columns of all rows, and what was left out, by reason."""
-    dice = random.Random(0)
+    rng = random.Random(0)
     forms = {code: forms_of(code) for code in LANGUAGES}
-    drawn = dice.sample(range((LAST - FIRST).days + 1), days)
+    drawn = rng.sample(range((LAST - FIRST).days + 1), days)
     left_out: Counter[str] = Counter()
     drafts: list[tuple[str, str, str]] = []
     for day in (FIRST + timedelta(days=number) for number in drawn):
-        for code in dice.sample(sorted(LANGUAGES), WAYS):
-            form = dice.choice(forms[code])
-            text = said(day, form, code, dice)
+        for code in rng.sample(sorted(LANGUAGES), WAYS):
+            form = rng.choice(forms[code])
+            text = said(day, form, code, rng)
             if form.is_clear(day):
                 drafts.append((text, day.isoformat(), LANGUAGES[code]))
             else:
@@ -111,9 +111,9 @@ def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
     return list(found.values()), left_out
 
 
-def said(day: date, form: Form, code: str, dice: random.Random) -> str:
+def said(day: date, form: Form, code: str, rng: random.Random) -> str:
     """A date in a form, at times in capitals or without them."""
-    text, chance = form.write(day), dice.random()
+    text, chance = form.write(day), rng.random()
     if code == DOTTED or chance >= SHOUTED + WHISPERED:
         return text
     return text.upper() if chance < SHOUTED else text.lower()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from glassformer.data.catalog.shelves import Shelf
+from glassformer.data.catalog.storage import Storage
 from glassformer.data.rows import Row
 
 
@@ -18,7 +18,7 @@ class Entry:
         source: The page of those who made it.
         rows: Reads or makes the rows, anew at every call.
         group: The column of what must stay in one split, or None.
-        shelf: Where its files lie and come from; None for a set that is on board.
+        storage: Where its files lie and come from; None for a set that is on board.
     """
 
     name: str
@@ -27,4 +27,4 @@ class Entry:
     source: str
     rows: Callable[[], Iterator[Row]]
     group: str | None = None
-    shelf: Shelf | None = None
+    storage: Storage | None = None

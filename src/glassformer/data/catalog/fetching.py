@@ -12,7 +12,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote
+from glassformer.data.catalog.storage import Remote
 from glassformer.data.catalog.transfer import BrokenTransferError, Seen, discard, receive
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
@@ -43,14 +43,14 @@ class Fetched:
 
 def fetch(entry: Entry, seen: Seen, *, pause: Pause = time.sleep) -> Fetched:
     """Find the files of a set, or download them."""
-    if entry.shelf is None:
+    if entry.storage is None:
         return Fetched(None, ())
-    if (found := entry.shelf.search()) is not None:
+    if (found := entry.storage.search()) is not None:
         return Fetched(next(iter(found.values())).parent, ())
-    home = entry.shelf.home
-    for remote in entry.shelf.remotes:
+    home = entry.storage.home
+    for remote in entry.storage.remotes:
         fetch_file(remote, home / remote.name, seen, pause=pause)
-    return Fetched(home, entry.shelf.remotes)
+    return Fetched(home, entry.storage.remotes)
 
 
 def fetch_file(remote: Remote, target: Path, seen: Seen, *, pause: Pause = time.sleep) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glassformer.data.catalog.archives import members
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
@@ -27,13 +27,13 @@ _REMOTE = Remote(
     size=84_125_825,
     checksum="sha256:c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
 )
-LABELLED_SHELF = Shelf("imdb", (("train.jsonl", "test.jsonl", FILMS), (ARCHIVE,)), (_REMOTE,))
-UNLABELLED_SHELF = Shelf("imdb", ((f"{WITHOUT_LABEL}.jsonl", FILMS), (ARCHIVE,)), (_REMOTE,))
+LABELLED_STORAGE = Storage("imdb", (("train.jsonl", "test.jsonl", FILMS), (ARCHIVE,)), (_REMOTE,))
+UNLABELLED_STORAGE = Storage("imdb", ((f"{WITHOUT_LABEL}.jsonl", FILMS), (ARCHIVE,)), (_REMOTE,))
 
 
 def labelled() -> Iterator[Row]:
     """25,000 reviews to learn from and 25,000 to be tested on, half of each positive."""
-    files = LABELLED_SHELF.files("imdb")
+    files = LABELLED_STORAGE.files("imdb")
     for split in ("train", "test"):
         for row, film in _reviews(files, split):
             columns = {"text": row["text"], "label": row["label"], "split": split, "film": film}
@@ -42,7 +42,7 @@ def labelled() -> Iterator[Row]:
 
 def unlabelled() -> Iterator[Row]:
     """50,000 reviews more, to read only."""
-    for row, film in _reviews(UNLABELLED_SHELF.files("imdb-unlabelled"), WITHOUT_LABEL):
+    for row, film in _reviews(UNLABELLED_STORAGE.files("imdb-unlabelled"), WITHOUT_LABEL):
         yield Row({"text": row["text"], "film": film}, row.file, row.number)
 
 
@@ -103,7 +103,7 @@ IMDB = Entry(
     source=_SOURCE,
     rows=labelled,
     group="film",
-    shelf=LABELLED_SHELF,
+    storage=LABELLED_STORAGE,
 )
 UNLABELLED = Entry(
     name="imdb-unlabelled",
@@ -112,5 +112,5 @@ UNLABELLED = Entry(
     source=_SOURCE,
     rows=unlabelled,
     group="film",
-    shelf=UNLABELLED_SHELF,
+    storage=UNLABELLED_STORAGE,
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources.parallel import read_parallel
 
@@ -60,10 +60,10 @@ FILES = {
 
 
 def captions(
-    name: str, shelf: Shelf, direction: tuple[str, str], parts: dict[str, str]
+    name: str, storage: Storage, direction: tuple[str, str], parts: dict[str, str]
 ) -> Iterator[Row]:
     """Captions in one language and in another, part by part."""
-    files = shelf.files(name)
+    files = storage.files(name)
     for part, split in parts.items():
         source, target = (files[f"{part}.{language}"] for language in direction)
         for row in read_parallel(source, target, None):
@@ -84,7 +84,7 @@ def entry(source: str, target: str, *, later: bool = False) -> Entry:
         )
         for name in names
     )
-    shelf = Shelf("multi30k", (names,), remotes)
+    storage = Storage("multi30k", (names,), remotes)
     said = {"en": "English", **LANGUAGES}
     name = f"multi30k-{'2017-' if later else ''}{source}-{target}"
     return Entry(
@@ -93,8 +93,8 @@ def entry(source: str, target: str, *, later: bool = False) -> Entry:
         + ("; the test of 2017, to evaluate on" if later else ""),
         licence="none stated; the authors ask to be cited (Elliott et al., 2016)",
         source="https://github.com/multi30k/dataset",
-        rows=partial(captions, name, shelf, (source, target), parts),
-        shelf=shelf,
+        rows=partial(captions, name, storage, (source, target), parts),
+        storage=storage,
     )
 
 

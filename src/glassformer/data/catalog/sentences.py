@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glassformer.data.catalog.archives import members
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import lines
 from glassformer.errors import GlassformerError
@@ -21,7 +21,7 @@ POLARITY = ("neg", "pos")
 QUESTIONS = {"train": "train_5500.label", "test": "TREC_10.label"}
 NUMBERED = {"train": "TREC.train.all", "test": "TREC.test.all"}
 
-TREC_SHELF = Shelf(
+TREC_STORAGE = Storage(
     "sentence_classification",
     (tuple(QUESTIONS.values()), tuple(NUMBERED.values())),
     (
@@ -39,7 +39,7 @@ TREC_SHELF = Shelf(
         ),
     ),
 )
-MR_SHELF = Shelf(
+MR_STORAGE = Storage(
     "sentence_classification",
     (("rt-polaritydata.tar.gz",), ("rt-polarity.all",)),
     (
@@ -55,7 +55,7 @@ MR_SHELF = Shelf(
 
 def questions() -> Iterator[Row]:
     """Questions and what kind of thing they ask for; the fine kind where the files tell it."""
-    files = TREC_SHELF.files("trec")
+    files = TREC_STORAGE.files("trec")
     for split, name in QUESTIONS.items():
         if name in files:
             yield from _labelled(files[name], split)
@@ -66,7 +66,7 @@ def questions() -> Iterator[Row]:
 
 def film_lines() -> Iterator[Row]:
     """Lines of reviews, negative ones first; nobody has split them."""
-    files = MR_SHELF.files("mr")
+    files = MR_STORAGE.files("mr")
     if "rt-polarity.all" in files:
         rows = _numbered(files["rt-polarity.all"], POLARITY)
     else:
@@ -117,7 +117,7 @@ TREC = Entry(
     licence="none stated; a research corpus",
     source="https://cogcomp.seas.upenn.edu/Data/QA/QC/",
     rows=questions,
-    shelf=TREC_SHELF,
+    storage=TREC_STORAGE,
 )
 MR = Entry(
     name="mr",
@@ -125,5 +125,5 @@ MR = Entry(
     licence="none stated; the authors ask to be cited",
     source="https://www.cs.cornell.edu/people/pabo/movie-review-data/",
     rows=film_lines,
-    shelf=MR_SHELF,
+    storage=MR_STORAGE,
 )

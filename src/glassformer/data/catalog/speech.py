@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glassformer.data.catalog.archives import unpacked
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.data.sources.decoding import lines
@@ -24,7 +24,7 @@ COMMIT = "26eb9aaf76e81b692f806f9140c2d2777410d7a1"
 RECORDINGS = f"free-spoken-digit-dataset-{COMMIT}.tar.gz"
 UTTERANCE = r"<s>(?P<text>.*)</s> \((?P<name>[\w-]+)\)"
 
-AN4_SHELF = Shelf(
+AN4_STORAGE = Storage(
     "an4",
     ((FLAC, "manifest.tsv"), (SPHERE,)),
     (
@@ -35,7 +35,7 @@ AN4_SHELF = Shelf(
         ),
     ),
 )
-FSDD_SHELF = Shelf(
+FSDD_STORAGE = Storage(
     "fsdd",
     (("fsdd_recordings_wav.tar.xz",), (RECORDINGS,)),
     (
@@ -49,7 +49,7 @@ FSDD_SHELF = Shelf(
 
 def utterances() -> Iterator[Row]:
     """What 84 speakers said; those of the test part are in no other."""
-    files = AN4_SHELF.files("an4")
+    files = AN4_STORAGE.files("an4")
     if FLAC not in files:
         yield from _as_published(unpacked(files[SPHERE], ""))
         return
@@ -86,7 +86,7 @@ def _as_published(folder: Path) -> Iterator[Row]:
 
 def digits() -> Iterator[Row]:
     """Six speakers, ten digits, fifty times each; the first five times are the test part."""
-    archive = next(iter(FSDD_SHELF.files("fsdd").values()))
+    archive = next(iter(FSDD_STORAGE.files("fsdd").values()))
     recordings = [
         (re.fullmatch(r"(?P<digit>\d)_(?P<speaker>[^_]+)_(?P<take>\d+)", path.stem), path)
         for path in sorted(unpacked(archive, ".wav").rglob("*.wav"))
@@ -120,7 +120,7 @@ AN4 = Entry(
     source="http://www.speech.cs.cmu.edu/databases/an4/",
     rows=utterances,
     group="speaker",
-    shelf=AN4_SHELF,
+    storage=AN4_STORAGE,
 )
 FSDD = Entry(
     name="fsdd",
@@ -128,5 +128,5 @@ FSDD = Entry(
     licence="CC BY-SA 4.0",
     source="https://github.com/Jakobovski/free-spoken-digit-dataset",
     rows=digits,
-    shelf=FSDD_SHELF,
+    storage=FSDD_STORAGE,
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from glassformer.data.catalog.archives import members
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
@@ -20,9 +20,9 @@ from glassformer.errors import GlassformerError
 CODES = {"zh": ("cmn", "Chinese"), "de": ("deu", "German"), "fr": ("fra", "French")}
 
 
-def sentences(name: str, shelf: Shelf, language: str, *, from_english: bool) -> Iterator[Row]:
+def sentences(name: str, storage: Storage, language: str, *, from_english: bool) -> Iterator[Row]:
     """A row a pair; a pair may come twice."""
-    archive = next(iter(shelf.files(name).values()))
+    archive = next(iter(storage.files(name).values()))
     for number, (english, other) in enumerate(_pairs(archive, CODES[language][0]), start=1):
         source, target = (english, other) if from_english else (other, english)
         values = {"source": source, "target": target, "split": "", "english": content_key(english)}
@@ -49,7 +49,7 @@ def _pairs(archive: Path, code: str) -> Iterator[tuple[str, str]]:
 def entry(language: str, *, from_english: bool) -> Entry:
     """The set for one direction."""
     code, said = CODES[language]
-    shelf = Shelf(
+    storage = Storage(
         "tatoeba",
         ((f"{code}-eng.zip",),),
         (Remote(name=f"{code}-eng.zip", url=f"https://www.manythings.org/anki/{code}-eng.zip"),),
@@ -61,9 +61,9 @@ def entry(language: str, *, from_english: bool) -> Entry:
         what=f"short sentences, {direction}",
         licence="CC BY 2.0 (France), attribution to tatoeba.org and manythings.org/anki",
         source="https://www.manythings.org/anki/",
-        rows=partial(sentences, name, shelf, language, from_english=from_english),
+        rows=partial(sentences, name, storage, language, from_english=from_english),
         group="english",
-        shelf=shelf,
+        storage=storage,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from glassformer import __version__
-from glassformer.data.catalog.shelves import Remote
+from glassformer.data.catalog.storage import Remote
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 

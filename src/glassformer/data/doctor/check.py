@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from glassformer.data.doctor.finding import Finding, Where
-from glassformer.data.parting import LISTS
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
+from glassformer.data.splitter import LISTS
 
 ABOUT = {"where", "group", *LISTS}  # roles that say something about a text
 

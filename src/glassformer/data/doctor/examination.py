@@ -14,8 +14,8 @@ from glassformer.data.doctor.expected import Expected
 from glassformer.data.doctor.finding import Finding, Where, worst_first
 from glassformer.data.doctor.headers import header_findings
 from glassformer.data.doctor.reading import Places, Reading
-from glassformer.data.parting import Columns
-from glassformer.data.samples import NO_PART, PARTS, Samples
+from glassformer.data.samples import NO_SPLIT, SPLITS, Samples
+from glassformer.data.splitter import Columns
 
 MOST_ROWS = 200_000  # before a training
 MOST_BYTES = 32_000_000
@@ -99,7 +99,7 @@ def examine(
         if seen is not None and number % 1000 == 999:
             seen(number + 1)
         places.add(row)
-        part = source.part_of(row)
+        part = source.split_of(row)
         if part is None:
             continue
         shown, lacking = source.specimen(number, part, row)
@@ -142,8 +142,8 @@ def examine_samples(
     asked = [check for check in checks if step == 1 or not check.needs_all]
     rows = Counter[str]()
     looked_at = np.arange(0, len(samples), step)
-    for number in looked_at[samples.parts[looked_at] != NO_PART].tolist():
-        sample, part = samples[number], PARTS[samples.parts[number]]
+    for number in looked_at[samples.splits[looked_at] != NO_SPLIT].tolist():
+        sample, part = samples[number], SPLITS[samples.splits[number]]
         rows[part] += 1
         shown = specimen(number, part, sample, group=str(sample.get("group") or ""))
         for check in asked:
@@ -163,4 +163,4 @@ def _findings(checks: Sequence[Check], where: Where) -> Iterator[Finding]:
 
 
 def _in_order(rows: Mapping[str, int]) -> dict[str, int]:
-    return {part: rows[part] for part in PARTS if rows.get(part)}
+    return {part: rows[part] for part in SPLITS if rows.get(part)}

@@ -6,9 +6,9 @@ import numpy as np
 
 from glassformer.data.doctor.finding import Finding
 from glassformer.data.doctor.reading import Reading, Source
-from glassformer.data.parting import Parting, Taken
 from glassformer.data.rows import Row
-from glassformer.data.samples import PARTS, Sample
+from glassformer.data.samples import SPLITS, Sample
+from glassformer.data.splitter import IngestReport, Splitter
 
 
 class Expected:
@@ -20,7 +20,7 @@ class Expected:
 
     def __init__(self, reading: Reading, seed: int) -> None:
         self.names = ", ".join(dict.fromkeys(source.name for source in reading.sources))
-        self.parting, self.taken = Parting(reading.config, seed), Taken()
+        self.parting, self.taken = Splitter(reading.config, seed), IngestReport()
         self.parts = bytearray()
 
     def see(self, source: Source, row: Row, sample: Sample, lacking: str) -> None:
@@ -33,7 +33,7 @@ class Expected:
             source.part, row, source.columns, sample | {"group": group}, self.taken
         )
         if part is not None:
-            self.parts.append(PARTS.index(part))
+            self.parts.append(SPLITS.index(part))
 
     def findings(self) -> Iterator[Finding]:
         """The words of the training, if it would not begin."""

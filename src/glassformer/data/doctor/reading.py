@@ -9,11 +9,11 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.doctor.check import Specimen, specimen
 from glassformer.data.doctor.encoding import Encoding, encoding_of
-from glassformer.data.intake import names_by_part, open_rows
-from glassformer.data.parting import LISTS, Columns
+from glassformer.data.ingest import names_by_part, open_rows
 from glassformer.data.rows import Row, as_text
 from glassformer.data.samples import Sample
-from glassformer.data.splits import split_names
+from glassformer.data.splits import named_split
+from glassformer.data.splitter import LISTS, Columns
 
 
 class Source:
@@ -46,10 +46,10 @@ class Source:
         """The column of what belongs together."""
         return self.columns.get("group") or self.config.group
 
-    def part_of(self, row: Row) -> str | None:
+    def split_of(self, row: Row) -> str | None:
         """The part of a row; None if it belongs to another one than the file was given for."""
         said = row[self.columns["split"]] if "split" in self.columns else ""
-        part = split_names(said, row.where) if said else self.part
+        part = named_split(said, row.where) if said else self.part
         return part if self.part in ("train", part) else None
 
     def sample(self, row: Row) -> tuple[Sample, str]:

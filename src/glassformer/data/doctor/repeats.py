@@ -14,7 +14,7 @@ import numpy as np
 
 from glassformer.data.doctor.check import Check, Names, Specimen, hashed
 from glassformer.data.doctor.finding import Finding, Where, counted, named
-from glassformer.data.samples import PARTS
+from glassformer.data.samples import SPLITS
 
 MANY = 0.01  # of the rows: more duplicates than that are no accident
 CLEAR = 2 / 3  # of the rows of a text agree, and they are two or more
@@ -36,7 +36,7 @@ class RepeatedTexts(Check):
         labels = sorted(set(self.names(row.sample))) if self.names else []
         self.contents.append(row.content)
         self.answers.append(hashed("\n".join(labels)) if labels else 0)
-        self.parts.append(PARTS.index(row.part))
+        self.parts.append(SPLITS.index(row.part))
         self.numbers.append(row.number)
 
     def findings(self, where: Where) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ class RepeatedTexts(Check):
     def _shared(self, where: Where) -> Iterator[Finding]:
         """Rows that were to be held out, and are also there to learn from."""
         for part, other in (("test", "train"), ("valid", "train"), ("test", "valid")):
-            own, others = PARTS.index(part), PARTS.index(other)
+            own, others = SPLITS.index(part), SPLITS.index(other)
             rows = [
                 place
                 for places in self.texts
@@ -127,7 +127,7 @@ class RepeatedTexts(Check):
                 if kept is None or self.answers[place] != answer:
                     why = "conflicting label"
                 elif self.parts[place] != self.parts[kept]:
-                    why = f"also in {PARTS[self.parts[kept]]}"
+                    why = f"also in {SPLITS[self.parts[kept]]}"
                 else:
                     why = "duplicate"
                 if place != kept:

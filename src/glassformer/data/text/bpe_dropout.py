@@ -2,8 +2,8 @@
 
 Before every merge, each merge that is possible is left out with probability `share`, and the best
 of those that remain is made; when none remains, the word is done. The library can do it too, but
-its dice cannot be seeded; ours are handed in, so a row's tokens can be a function of (seed, epoch,
-row).
+its generator cannot be seeded; ours is handed in, so a row's tokens can be a function of (seed,
+epoch, row).
 """
 
 from collections.abc import Iterator
@@ -38,11 +38,11 @@ class BpeDropout:
         self._symbols, self._merges = tokenizer.coder.symbols(), tokenizer.coder.merges()
         self._plan = lru_cache(WORDS_REMEMBERED)(self._plan_of)
 
-    def encode(self, text: str, share: float, dice: np.random.Generator) -> NDArray[np.int32]:
-        """The tokens of a text; the same dice give the same tokens."""
+    def encode(self, text: str, share: float, rng: np.random.Generator) -> NDArray[np.int32]:
+        """The tokens of a text; the same generator gives the same tokens."""
         if not 0 <= share <= 1:
             raise ValueError(f"share must lie in [0, 1], got {share}")
-        draws = _draws(dice)
+        draws = _draws(rng)
         tokens: list[int] = []
         for word in self._cut(self._clean(text)):
             plan = self._plan if len(word) <= LONGEST_REMEMBERED else self._plan_of
@@ -104,6 +104,6 @@ class BpeDropout:
         return [token for token in ids if token != NEVER], steps
 
 
-def _draws(dice: np.random.Generator) -> Iterator[float]:
+def _draws(rng: np.random.Generator) -> Iterator[float]:
     while True:
-        yield from dice.random(256).tolist()
+        yield from rng.random(256).tolist()

@@ -17,7 +17,7 @@ import torch
 
 from glassformer import processes
 from glassformer.config.run import Config
-from glassformer.data.batches import Rows
+from glassformer.data.batches import RowNumbers
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked, ask
 from glassformer.runs.creating import create, free_name, refuse_taken
@@ -164,12 +164,12 @@ class Trying:
             notes=(*told, *self.left_out(seconds)),
         )
 
-    def batch(self, rows: Rows) -> SomeBatch:
+    def batch(self, rows: RowNumbers) -> SomeBatch:
         """These rows of the training part, as the first epoch reads them."""
         made: SomeBatch = self.job.batch("train", rows, 0)
         return made.to(self.device)
 
-    def cost(self, rows: Rows) -> BatchCost:
+    def cost(self, rows: RowNumbers) -> BatchCost:
         """What a batch of these rows costs."""
         return batch_cost(self.state.model, self.job, self.batch(rows), self.plan)
 
@@ -281,11 +281,11 @@ class Trying:
         )
 
 
-def widest_of(batches: list[Rows], job: JobTask[Any, Any, Any]) -> Rows:
+def widest_of(batches: list[RowNumbers], job: JobTask[Any, Any, Any]) -> RowNumbers:
     """The rows of the batch with the most tokens, padding included where there is some."""
     lengths = job.lengths("train")
 
-    def tokens(rows: Rows) -> int:
+    def tokens(rows: RowNumbers) -> int:
         return int(len(rows) * lengths[rows].max() if job.padded else lengths[rows].sum())
 
     return batches[int(np.argmax([tokens(rows) for rows in batches]))]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import cycle, islice
 
-from glassformer.data.intake import Seen
+from glassformer.data.ingest import Seen
 from glassformer.data.samples import Sample
 from glassformer.runs.back_translation import BackTranslated, written_back
 from glassformer.runs.foresight.timing import LONGEST_TRY

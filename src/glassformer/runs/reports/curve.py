@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from glassformer.data.samples import NO_PART, Samples
-from glassformer.data.splits import part_of
+from glassformer.data.samples import NO_SPLIT, Samples
+from glassformer.data.splits import split_of
 from glassformer.reports import Table
 from glassformer.reports.wording import named, written
 from glassformer.runs.display import Display
@@ -132,8 +132,8 @@ def shares_of(samples: Samples) -> Iterator[tuple[float, UInt8[np.ndarray, " sam
 
 def fewer(samples: Samples, share: float) -> UInt8[np.ndarray, " samples"]:
     """The part of each sample, with only a share of the training rows left in theirs."""
-    parts = samples.parts.copy()
+    parts = samples.splits.copy()
     for row in samples.rows("train").tolist():
-        if part_of(str(row), {"kept": share}, 0) != "kept":
-            parts[row] = NO_PART
+        if split_of(str(row), {"kept": share}, 0) != "kept":
+            parts[row] = NO_SPLIT
     return parts

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from glassformer.data.rows import listed
-from glassformer.data.samples import PARTS, Sample, Samples
+from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
 from glassformer.metrics.classification import THRESHOLD
@@ -56,13 +56,13 @@ class Labels:
         seen: Counter[str] = Counter()
         learned: Counter[str] = Counter()
         multi = bool(settings.multi_label or separator)
-        for sample, part in zip(samples, samples.parts.tolist(), strict=True):
+        for sample, part in zip(samples, samples.splits.tolist(), strict=True):
             multi = multi or isinstance(sample["label"], list)
             names = dict.fromkeys(names_in(sample, separator))
             for name in names:
                 first.setdefault(name, sample["where"])
             seen.update(names.keys())
-            learned.update(names.keys() if part == PARTS.index("train") else ())
+            learned.update(names.keys() if part == SPLITS.index("train") else ())
             refuse_too_many(seen, sample)
         refuse_too_few(seen, first, settings.rarest)
         ordered = tuple(sorted(seen))

@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.batches import ordered_batches, row_dice
+from glassformer.data.batches import ordered_batches, row_rng
 from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -114,7 +114,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         numbers = self.samples.rows(part)
         found = [self._pieces(number, epoch) for number in numbers[rows].tolist()]
         owners = np.repeat(rows, [len(pieces) for pieces in found])
-        pieces = Joined.of([piece for pieces in found for piece in pieces])
+        pieces = Jagged.of([piece for pieces in found for piece in pieces])
         ids, layout = text_batch(pieces, packed=not self.padded)
         truth = self.truth[numbers[owners]]
         labels = torch.from_numpy(truth.astype(np.float32 if self.labels.multi else np.int64))
@@ -124,15 +124,15 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         """What is read of a sample: every piece, or one of them with what training adds."""
         if epoch is None:
             return self._cut(self.tokens[number])
-        dice, data = row_dice(self.config.seed, epoch, number), self.config.data
+        rng, data = row_rng(self.config.seed, epoch, number), self.config.data
         ids = self.tokens[number]
         if self.bpe_dropout is not None and self.samples is not None:
             text = self.samples[number]["text"]
-            ids = self.bpe_dropout.encode(text, data.tokenizer.dropout, dice)
+            ids = self.bpe_dropout.encode(text, data.tokenizer.dropout, rng)
         pieces = self._cut(ids)
-        piece = pieces[dice.integers(len(pieces))]
+        piece = pieces[rng.integers(len(pieces))]
         if data.token_dropout:
-            piece = hidden_at_random(piece, data.token_dropout, self.tokenizer.mask, dice)
+            piece = hidden_at_random(piece, data.token_dropout, self.tokenizer.mask, rng)
         return [piece]
 
     def _cut(self, ids: np.ndarray) -> list[np.ndarray]:
@@ -229,7 +229,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
         lengths = np.array([len(piece) for piece in pieces])
         for rows in ordered_batches(lengths, self.config.data.batch_tokens, padded=True):
-            chosen = Joined.of([pieces[row] for row in rows.tolist()])
+            chosen = Jagged.of([pieces[row] for row in rows.tolist()])
             ids, layout = text_batch(chosen, packed=False)
             shape = (len(rows), len(self.labels.names)) if self.labels.multi else (len(rows),)
             labels = torch.zeros(shape, dtype=torch.long)

@@ -14,15 +14,15 @@ REPLACED, KEPT = 0.1, 0.1
 
 
 def choose_words(
-    word: Int[np.ndarray, " tokens"], share: float, dice: np.random.Generator
+    word: Int[np.ndarray, " tokens"], share: float, rng: np.random.Generator
 ) -> Bool[np.ndarray, " tokens"]:
     """The tokens of a share of the words, at least one word; `word` numbers each token's."""
     words = int(word[-1]) + 1 if len(word) else 0
     if not words:
         return np.zeros(0, dtype=bool)
-    chosen = dice.random(words) < share
+    chosen = rng.random(words) < share
     if not chosen.any():
-        chosen[dice.integers(words)] = True
+        chosen[rng.integers(words)] = True
     return chosen[word]
 
 
@@ -31,10 +31,10 @@ def hide(
     chosen: Bool[np.ndarray, " tokens"],
     mask: int,
     others: range,
-    dice: np.random.Generator,
+    rng: np.random.Generator,
 ) -> Ids:
     """The row with the chosen tokens hidden by the mask, replaced by one of `others`, or kept."""
-    fate = dice.random(len(ids))
-    other = dice.integers(others.start, others.stop, len(ids))
+    fate = rng.random(len(ids))
+    other = rng.integers(others.start, others.stop, len(ids))
     shown = np.where(fate < REPLACED, other, np.where(fate < REPLACED + KEPT, ids, mask))
     return np.where(chosen, shown, ids)

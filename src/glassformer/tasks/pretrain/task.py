@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.batches import row_dice
+from glassformer.data.batches import row_rng
 from glassformer.data.doctor import Check, Lengths
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.coders import SPECIALS
@@ -121,21 +121,21 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         for row in rows.tolist():
             start = int(starts[row])
             ids = self.tokens[int(samples[row])][start : start + int(lengths[row])]
-            dice = row_dice(*self._dice(epoch), row)
-            chosen = choose_words(self.tokenizer.word_of(ids), self.task.masked, dice)
-            hidden = hide(ids, chosen, self.tokenizer.mask, self._words(), dice)
+            rng = row_rng(*self._seed_and_epoch(epoch), row)
+            chosen = choose_words(self.tokenizer.word_of(ids), self.task.masked, rng)
+            hidden = hide(ids, chosen, self.tokenizer.mask, self._words(), rng)
             asked = self._worth_asking(ids, chosen)
             shown.append(np.concatenate([[self.tokenizer.start], hidden]))
             gaps.append(asked + 1)
             truth.append(ids[asked])
-        tokens, layout = text_batch(Joined.of(shown), packed=not self.padded)
+        tokens, layout = text_batch(Jagged.of(shown), packed=not self.padded)
         firsts = _firsts([len(row) for row in shown], layout.longest if self.padded else None)
         places = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
         owners = np.repeat(rows, [len(gap) for gap in gaps])
         labels = torch.from_numpy(np.concatenate(truth).astype(np.int64))
         return TextBatch(tokens, layout, labels, torch.from_numpy(owners), torch.from_numpy(places))
 
-    def _dice(self, epoch: int | None) -> tuple[int, int]:
+    def _seed_and_epoch(self, epoch: int | None) -> tuple[int, int]:
         """The seed and epoch of the gaps; in evaluation they are the same for every run."""
         return (0, STILL) if epoch is None else (self.config.seed, epoch)
 
@@ -212,7 +212,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         device = next(model.parameters()).device
         for text in inputs:
             ids, gaps = self._with_gaps(text)
-            row, layout = text_batch(Joined.of([ids]), packed=False)
+            row, layout = text_batch(Jagged.of([ids]), packed=False)
             none = torch.zeros(0, dtype=torch.long)
             batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
             with torch.no_grad():

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.core.layout import Layout
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
@@ -59,7 +59,7 @@ class TextBatch:
         )
 
 
-def text_batch(rows: Joined, *, packed: bool) -> tuple[Tensor, Layout]:
+def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:
     """Rows of tokens as one tensor, with their layout."""
     lengths, values = torch.from_numpy(rows.lengths), torch.from_numpy(rows.values).long()
     if packed:
@@ -81,9 +81,9 @@ def growing(inputs: Iterable[str], most: int) -> Iterator[list[str]]:
         size = min(2 * size, most)
 
 
-def hidden_at_random(ids: Ids, share: float, mask: int, dice: np.random.Generator) -> Ids:
+def hidden_at_random(ids: Ids, share: float, mask: int, rng: np.random.Generator) -> Ids:
     """The tokens with a share of them replaced by the mask; the first one stays."""
-    hidden = dice.random(len(ids)) < share
+    hidden = rng.random(len(ids)) < share
     hidden[:1] = False
     return np.where(hidden, mask, ids)
 

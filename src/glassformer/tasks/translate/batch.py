@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
@@ -58,8 +58,8 @@ class PairBatch:
 
 
 def pair_batch(
-    sources: Joined,
-    targets: Joined,
+    sources: Jagged,
+    targets: Jagged,
     owners: Int[np.ndarray, " rows"],
     meant: Meant = (),
     *,

@@ -17,10 +17,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.batches import row_dice
+from glassformer.data.batches import row_rng
 from glassformer.data.doctor import Check
 from glassformer.data.doctor.pairs import checks_of_pairs
-from glassformer.data.joined import Joined, Row
+from glassformer.data.jagged import Jagged, Row
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -166,20 +166,20 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         in_simplified = self.pair.target.simplified
         return right_answers(self.samples[number], in_simplified=in_simplified)
 
-    def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> tuple[Joined, Joined]:
-        """Sources and targets with what training adds to them, each with dice of its own."""
+    def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> tuple[Jagged, Jagged]:
+        """Sources and targets with what training adds to them, each with a generator of its own."""
         assert self.samples is not None
         found: dict[str, list[Row]] = {"source": [], "target": []}
         for number in numbers.tolist():
-            dice = row_dice(self.config.seed, epoch, number)
+            rng = row_rng(self.config.seed, epoch, number)
             sides = {"source": self.sources[number], "target": self.targets[number]}
             for side, (dropout, share) in self.dropouts.items():
-                sides[side] = dropout.encode(self.samples[number][side], share, dice)
+                sides[side] = dropout.encode(self.samples[number][side], share, rng)
             hidden = self.config.data.token_dropout
-            sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, dice)
+            sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, rng)
             for side, row in sides.items():
                 found[side].append(row[: self.task.max_length])
-        return Joined.of(found["source"]), Joined.of(found["target"])
+        return Jagged.of(found["source"]), Jagged.of(found["target"])
 
     def forward(
         self, model: nn.Module, batch: PairBatch, *, noise: Noise | None = None
@@ -259,7 +259,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
         bare, tags = zip(*map(self.pair.tagged, texts), strict=True)
         rows, longest = self.pair.source.encode(list(bare)), self.task.max_length
-        cut = Joined.of([ids[:longest] for ids in rows])
+        cut = Jagged.of([ids[:longest] for ids in rows])
         sources = self.pair.read(cut, np.array(tags) if self.pair.tags else None)
         written = self.writer.write_all(model, sources.rows, self.config.data.batch_tokens)
         return [

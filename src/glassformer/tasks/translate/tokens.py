@@ -17,7 +17,7 @@ from jaxtyping import Int
 from glassformer.config import TokenizerConfig
 from glassformer.config.values import fitting
 from glassformer.data.doctor.each_language import can_be_typed
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.subwords import Words
 from glassformer.data.text.tokenizer import Tokenizer
@@ -89,7 +89,7 @@ class PairTokens:
             )
         return rest.strip(), self.tag(head[1:], repr(text[:40]))
 
-    def read(self, rows: Joined, tags: int | Int[np.ndarray, " rows"] | None) -> Joined:
+    def read(self, rows: Jagged, tags: int | Int[np.ndarray, " rows"] | None) -> Jagged:
         """The tokens of sources as the model reads them, with their tags and ends."""
         ended = rows.after(self.source.end)
         return ended if tags is None else ended.before(tags)

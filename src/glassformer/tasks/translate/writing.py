@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.data.batches import ordered_batches
-from glassformer.data.joined import Joined, Row
+from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, all_said, before_stop, decode
 from glassformer.errors import GlassformerError
@@ -92,7 +92,7 @@ class Writer:
         ways = self.decode.beam.width if self.decode.method == "beam" else self.decode.best
         budget = budget * ROOMY // max(ROOMY, ways)
         for rows in ordered_batches(np.array(list(map(len, sources))), budget, padded=True):
-            chosen = Joined.of([sources[row] for row in rows.tolist()])
+            chosen = Jagged.of([sources[row] for row in rows.tolist()])
             ids, reads = text_batch(chosen, packed=False)
             found |= zip(
                 rows.tolist(), self.write(model, ids.to(device), reads.to(device)), strict=True

@@ -13,8 +13,8 @@ from jaxtyping import Int, UInt8
 
 from glassformer.config import DataConfig
 from glassformer.data.rows import Row
-from glassformer.data.samples import NO_PART, PARTS, Sample, Samples
-from glassformer.data.splits import content_key, part_of, split_names
+from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
+from glassformer.data.splits import content_key, named_split, split_of
 from glassformer.data.text.chinese import simplified
 
 LISTS = ("label", "labels", "references")  # roles that may have several values
@@ -32,7 +32,7 @@ class Skipped:
 
 
 @dataclass(slots=True)
-class Taken:
+class IngestReport:
     """What came in: columns by role, rows by part, and what was left out, by reason.
 
     Attributes:
@@ -55,7 +55,7 @@ class Taken:
 
     def count(self, parts: Parts) -> None:
         """Keep how many samples each part has."""
-        counts = {part: int((parts == number).sum()) for number, part in enumerate(PARTS)}
+        counts = {part: int((parts == number).sum()) for number, part in enumerate(SPLITS)}
         self.counts = {part: count for part, count in counts.items() if count}
 
     def skip(self, reason: str, where: str) -> None:
@@ -63,7 +63,7 @@ class Taken:
         self.skipped.setdefault(reason, Skipped(0, where)).count += 1
 
 
-class Parting:
+class Splitter:
     """Chooses parts row by row, and settles them when all rows are known.
 
     A row is held out for valid or test by its hash. It goes back to train when that part turns out
@@ -80,11 +80,11 @@ class Parting:
         self.reads = "text"  # what is read of a sample
 
     def part_for(
-        self, asked: str, row: Row, columns: Columns, sample: Sample, taken: Taken
+        self, asked: str, row: Row, columns: Columns, sample: Sample, taken: IngestReport
     ) -> str | None:
         """The part of a row; None leaves it out."""
         said = row[columns["split"]] if "split" in columns else ""
-        split = split_names(said, row.where) if said else asked
+        split = named_split(said, row.where) if said else asked
         if asked not in ("train", split):
             taken.skip(f"split {split!r} in what was given for {asked}", row.where)
             return None
@@ -100,19 +100,19 @@ class Parting:
         if split != "train":
             self.named.add(split)
             return split
-        return part_of(str(sample.get("group") or content), self.shares, self.seed)
+        return split_of(str(sample.get("group") or content), self.shares, self.seed)
 
-    def settle(self, samples: Samples, taken: Taken) -> Samples:
+    def settle(self, samples: Samples, taken: IngestReport) -> Samples:
         """The samples, each in the part it stays in."""
-        parts, strays = self.settled(samples.parts)
+        parts, strays = self.settled(samples.splits)
         for row in strays.tolist():
             taken.skip(
                 "a text that is also in another part, with another group", samples[row]["where"]
             )
         taken.count(parts)
-        trained = np.unique(np.array(self.contents)[parts == PARTS.index("train")])
+        trained = np.unique(np.array(self.contents)[parts == SPLITS.index("train")])
         for part in ("valid", "test"):
-            rows = np.flatnonzero(parts == PARTS.index(part))
+            rows = np.flatnonzero(parts == SPLITS.index(part))
             twice = rows[np.isin(np.array(self.contents)[rows], trained)]
             if len(twice):
                 taken.shared[part] = Skipped(len(twice), samples[int(twice[0])]["where"])
@@ -123,15 +123,15 @@ class Parting:
         """The part that each sample stays in, and those that are left out."""
         parts, drawn = chosen.copy(), np.frombuffer(self.drawn, dtype=bool)
         for part in self.named:
-            parts[drawn & (parts == PARTS.index(part))] = PARTS.index("train")
+            parts[drawn & (parts == SPLITS.index(part))] = SPLITS.index("train")
         _, content = np.unique(np.array(self.contents)[drawn], return_inverse=True)
-        lowest = np.full(len(content), NO_PART, dtype=np.uint8)
+        lowest = np.full(len(content), NO_SPLIT, dtype=np.uint8)
         np.minimum.at(lowest, content, parts[drawn])
         strays = np.flatnonzero(drawn)[parts[drawn] > lowest[content]]
-        parts[strays] = NO_PART
+        parts[strays] = NO_SPLIT
         return parts, strays
 
-    def refusal(self, taken: Taken) -> tuple[str, str] | None:
+    def refusal(self, taken: IngestReport) -> tuple[str, str] | None:
         """What is wrong and what to do, if no training can come of this.
 
         Training needs rows, and rows held out to choose by.

@@ -10,10 +10,10 @@ Row = Int[np.ndarray, " _"]  # no name: each has its own length
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Jagged:
     """Rows end to end, and how long each is.
 
-    >>> rows = Joined.of([np.array([5, 6]), np.array([7])])
+    >>> rows = Jagged.of([np.array([5, 6]), np.array([7])])
     >>> rows.after(1).values.tolist(), rows.before(np.array([8, 9])).values.tolist()
     ([5, 6, 1, 7, 1], [8, 5, 6, 9, 7])
     >>> [row.tolist() for row in rows.rows]
@@ -24,20 +24,20 @@ class Joined:
     lengths: Int[np.ndarray, " rows"]
 
     @staticmethod
-    def of(rows: Sequence[Row]) -> "Joined":
+    def of(rows: Sequence[Row]) -> "Jagged":
         """These rows, at least one."""
-        return Joined(np.concatenate(rows), np.array([len(row) for row in rows]))
+        return Jagged(np.concatenate(rows), np.array([len(row) for row in rows]))
 
     @property
     def rows(self) -> list[Row]:
         """Each by itself."""
         return np.split(self.values, np.cumsum(self.lengths)[:-1])
 
-    def before(self, value: int | Int[np.ndarray, " rows"]) -> "Joined":
+    def before(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
         """Every row with a value in front: the same for all, or its own for each."""
         starts = np.cumsum(self.lengths) - self.lengths
-        return Joined(np.insert(self.values, starts, value), self.lengths + 1)
+        return Jagged(np.insert(self.values, starts, value), self.lengths + 1)
 
-    def after(self, value: int | Int[np.ndarray, " rows"]) -> "Joined":
+    def after(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
         """Every row with a value at its end."""
-        return Joined(np.insert(self.values, np.cumsum(self.lengths), value), self.lengths + 1)
+        return Jagged(np.insert(self.values, np.cumsum(self.lengths), value), self.lengths + 1)

@@ -32,7 +32,7 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class Storage:
     """The folder of a set.
 
     Args:

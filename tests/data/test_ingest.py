@@ -7,11 +7,10 @@ import tracemalloc
 import pytest
 
 from glassformer.config import DataConfig, TokenizerConfig
-from glassformer.data import intake
 from glassformer.data.catalog import Entry
-from glassformer.data.intake import LOOKED_AT, take_in
+from glassformer.data.ingest import LOOKED_AT, ingest
 from glassformer.data.rows import Row
-from glassformer.data.samples import PARTS
+from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
 
 TEXT_AND_LABEL = ("text", "label")
@@ -29,11 +28,11 @@ def numbered(count, what="text"):
 
 def take(folder, *files, roles=TEXT_AND_LABEL, seed=0, **settings):
     config = DataConfig(files=files, **settings)
-    return take_in(config, roles, folder / "out", seed=seed)
+    return ingest(config, roles, folder / "out", seed=seed)
 
 
 def parts_of(samples, role="text"):
-    return {part: samples.texts(part, role) for part in PARTS}
+    return {part: samples.texts(part, role) for part in SPLITS}
 
 
 def refusal(folder, *files, **settings):
@@ -44,10 +43,10 @@ def refusal(folder, *files, **settings):
 
 
 def test_files_given_for_parts_are_the_parts_and_nothing_is_held_out(tmp_path):
-    files = {part: table(tmp_path / f"{part}.csv", *numbered(53, part)) for part in PARTS}
+    files = {part: table(tmp_path / f"{part}.csv", *numbered(53, part)) for part in SPLITS}
     samples, taken = take(tmp_path, files["train"], valid=(files["valid"],), test=(files["test"],))
-    assert parts_of(samples) == {part: [f"{part} {n}" for n in range(53)] for part in PARTS}
-    assert taken.counts == dict.fromkeys(PARTS, 53)
+    assert parts_of(samples) == {part: [f"{part} {n}" for n in range(53)] for part in SPLITS}
+    assert taken.counts == dict.fromkeys(SPLITS, 53)
 
 
 def test_a_part_that_is_not_given_is_held_out(tmp_path):
@@ -197,7 +196,7 @@ def test_a_missing_group_column_is_refused_but_only_where_rows_are_held_out(tmp_
     valid = table(tmp_path / "v.csv", *numbered(9))
     assert refusal(tmp_path, valid, group="film").startswith("v.csv: unknown column 'film'; the")
     samples, _ = take(tmp_path, train, valid=(valid,), group="film", test_share=0.0)
-    assert [len(samples.rows(part)) for part in PARTS] == [9, 9, 0]
+    assert [len(samples.rows(part)) for part in SPLITS] == [9, 9, 0]
 
 
 def test_the_group_may_be_named_among_the_columns(tmp_path):
@@ -244,7 +243,7 @@ def test_several_files_may_call_their_columns_differently(tmp_path):
 
 def catalog_of(monkeypatch, rows, group=None):
     entry = Entry("shelf", "books", "ours", "here", rows, group)
-    monkeypatch.setattr(intake, "CATALOG", {"shelf": entry})
+    monkeypatch.setattr("glassformer.data.ingest.CATALOG", {"shelf": entry})
 
 
 def shelf():
@@ -369,7 +368,7 @@ def test_rows_are_streamed_and_the_count_is_told_on_the_way(tmp_path, monkeypatc
 
     catalog_of(monkeypatch, rows)
     tracemalloc.start()
-    samples, _ = take_in(DataConfig(files=("shelf",)), ("text",), tmp_path, seen=told.append)
+    samples, _ = ingest(DataConfig(files=("shelf",)), ("text",), tmp_path, seen=told.append)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(samples) == many

@@ -12,13 +12,13 @@ from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
 from glassformer.data.columns import find_columns
-from glassformer.data.parting import LISTS, Columns, Parting, Taken
 from glassformer.data.rows import Row
-from glassformer.data.samples import PARTS, Sample, Samples
+from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.data.sources import read_rows
 from glassformer.data.sources.files import kind_of
 from glassformer.data.sources.parallel import pair_files, paired, read_parallel
 from glassformer.data.splits import SPLIT_NAMES
+from glassformer.data.splitter import LISTS, Columns, IngestReport, Splitter
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows by which columns are guessed
@@ -27,21 +27,21 @@ PAIR = {"source", "target"}  # roles of a job that reads one text and writes ano
 Seen = Callable[[int], None]
 
 
-def take_in(
+def ingest(
     config: DataConfig,
     roles: Sequence[str],
     folder: Path,
     *,
     seed: int = 0,
     seen: Seen | None = None,
-) -> tuple[Samples, Taken]:
+) -> tuple[Samples, IngestReport]:
     """Read all files of a configuration into samples.
 
     Args:
         roles: What a sample must have, such as text and label; a `?` marks what it may lack.
         seen: Told now and then how many rows were read.
     """
-    given, taken, parting = names_by_part(config, roles), Taken(), Parting(config, seed)
+    given, taken, parting = names_by_part(config, roles), IngestReport(), Splitter(config, seed)
 
     def samples() -> Iterator[tuple[str, Sample]]:
         number = 0
@@ -72,7 +72,7 @@ def take_in(
 def names_by_part(config: DataConfig, roles: Sequence[str]) -> dict[str, Sequence[str]]:
     """What was given for each part. For pairs of texts, every two plain files are one name."""
     given: dict[str, Sequence[str]] = dict(
-        zip(PARTS, (config.files, config.valid, config.test), strict=True)
+        zip(SPLITS, (config.files, config.valid, config.test), strict=True)
     )
     if not any(given.values()):
         raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
@@ -111,7 +111,7 @@ def open_rows(
     return chain(head, rows), columns
 
 
-def _sample(row: Row, columns: Columns, roles: Sequence[str], taken: Taken) -> Sample | None:
+def _sample(row: Row, columns: Columns, roles: Sequence[str], taken: IngestReport) -> Sample | None:
     """What is kept of a row; None when it lacks something."""
     sample: Sample = {"where": row.where}
     for role in roles:

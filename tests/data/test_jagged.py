@@ -3,14 +3,14 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from glassformer.data.joined import Joined
+from glassformer.data.jagged import Jagged
 
 ROWS = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6)
 
 
 @given(ROWS)
 def test_values_are_put_around_every_row(rows):
-    joined = Joined.of([np.array(row, dtype=np.int32) for row in rows])
+    joined = Jagged.of([np.array(row, dtype=np.int32) for row in rows])
     own = np.arange(len(rows)) + 10
     assert [row.tolist() for row in joined.rows] == rows
     assert [row.tolist() for row in joined.after(7).rows] == [[*row, 7] for row in rows]

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from glassformer.data.catalog.archives import members
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.shelves import Remote, Shelf
+from glassformer.data.catalog.storage import Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import document
 from glassformer.errors import GlassformerError
@@ -20,7 +20,7 @@ POEMS = (
     f"99ebbef7e1345c0985c44b9fd96a3f9e776f117b/{quote('全唐诗')}/"
 )
 
-PLAYS_SHELF = Shelf(
+PLAYS_STORAGE = Storage(
     "tinyshakespeare",
     (("input.txt",),),
     (
@@ -34,7 +34,7 @@ PLAYS_SHELF = Shelf(
         ),
     ),
 )
-POEMS_SHELF = Shelf(
+POEMS_STORAGE = Storage(
     "chinese_poetry",
     ((PACKED,), POETS),
     tuple(Remote(name=name, url=POEMS + name) for name in POETS),
@@ -43,7 +43,7 @@ POEMS_SHELF = Shelf(
 
 def speeches() -> Iterator[Row]:
     """The speeches in order; with a blank line between them they are the whole text."""
-    path = PLAYS_SHELF.files("tinyshakespeare")["input.txt"]
+    path = PLAYS_STORAGE.files("tinyshakespeare")["input.txt"]
     text = document(path)
     begins = 0
     for number, speech in enumerate(text.split("\n\n"), start=1):
@@ -54,7 +54,7 @@ def speeches() -> Iterator[Row]:
 
 def poems() -> Iterator[Row]:
     """A row a poem, its lines under each other; nobody has split them."""
-    for where, content in _collections(POEMS_SHELF.files("tang-poetry")):
+    for where, content in _collections(POEMS_STORAGE.files("tang-poetry")):
         try:
             found = [
                 (poem["author"], poem["title"], poem["paragraphs"]) for poem in json.loads(content)
@@ -87,7 +87,7 @@ TINY_SHAKESPEARE = Entry(
     licence="public domain",
     source="https://github.com/karpathy/char-rnn",
     rows=speeches,
-    shelf=PLAYS_SHELF,
+    storage=PLAYS_STORAGE,
 )
 TANG_POETRY = Entry(
     name="tang-poetry",
@@ -95,5 +95,5 @@ TANG_POETRY = Entry(
     licence="MIT",
     source="https://github.com/chinese-poetry/chinese-poetry",
     rows=poems,
-    shelf=POEMS_SHELF,
+    storage=POEMS_STORAGE,
 )

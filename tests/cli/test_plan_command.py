@@ -14,7 +14,7 @@ from glassformer.cli import main
 from glassformer.cli.options import asked_for, asking
 from glassformer.cli.plan import plan
 from glassformer.cli.train import train
-from glassformer.runs.reports.reporters import ClassReporter
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.training import memory
 
 WORDS = (*TINY, "--steps", "3", "--no-pretrain")
@@ -23,7 +23,7 @@ WORDS = (*TINY, "--steps", "3", "--no-pretrain")
 @pytest.fixture(autouse=True)
 def _quickly(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ClassReporter, "measured_baseline", lambda self, job: 7.0)
+    monkeypatch.setattr(ClassifyReporter, "timed_baseline_seconds", lambda self: 7.0)
     with quickly():
         yield
 

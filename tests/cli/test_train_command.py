@@ -15,7 +15,7 @@ from quick import quickly
 from small_files import SHORT, TINY, report_of, reviews, train, trained, write_csv
 
 from glassformer.cli import main
-from glassformer.runs.reports.reporters import ClassReporter
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.training.weights import read_tensors
 
 
@@ -241,7 +241,7 @@ def test_epochs_become_a_number_of_steps_that_is_written_down(data, tmp_path):
 def test_time_covers_all_and_becomes_a_number_of_steps_that_is_written_down(
     data, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(ClassReporter, "baseline_seconds", lambda self, job: 0.5)
+    monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self: 0.5)
     options = (*TINY, "--time", "4s", "--no-pretrain", "--quiet", "--json")
     started = time.monotonic()
     assert main(["train", "classify", str(data), "--run", "run", *options]) == 0

@@ -21,6 +21,9 @@ from glassformer.runs.display import Display
 from glassformer.runs.folder import read_json
 from glassformer.runs.folds import column_of, fold_of, rows_with_folds
 from glassformer.runs.recipes import RECIPES, follow_folds, read_recipe
+from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.reporter import ClassifyReporter
+from glassformer.tasks.reporter import Baseline
 
 ROWS, FOLDS = 131, 3
 RECIPE = """
@@ -71,8 +74,9 @@ def followed(recipe, tmp_path_factory):
     return follow_folds(recipe, Display(quiet=True), run=tmp_path_factory.mktemp("runs") / "out")
 
 
-def table_of(data, group=None):
-    return [json.loads(line) for line in rows_with_folds(str(data), group, FOLDS).splitlines()]
+def table_of(data, group=None, job="classify"):
+    lines = rows_with_folds(job, str(data), group, FOLDS).splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def test_folds_share_the_rows_about_evenly():
@@ -103,6 +107,15 @@ def test_what_belongs_together_falls_into_one_fold(tmp_path):
         assert [rows[n][column_of(f)] for f in (1, 2)] == [
             rows[53 + n][column_of(f)] for f in (1, 2)
         ]
+
+
+def test_pairs_fall_into_folds_by_their_source(tmp_path):
+    lines = [f"word {n % 23}\tWort {n}" for n in range(46)]
+    (tmp_path / "pairs.tsv").write_text("source\ttarget\n" + "\n".join(lines))
+    rows = table_of(tmp_path / "pairs.tsv", job="translate")
+    tested = [[row[column_of(fold)] for fold in range(1, FOLDS + 1)] for row in rows]
+    assert tested[:23] == tested[23:]
+    assert {row["target"] for row in rows} == {f"Wort {n}" for n in range(46)}
 
 
 def test_data_with_a_split_of_their_own_are_refused(tmp_path):
@@ -190,21 +203,19 @@ def test_folds_of_a_recipe_that_was_changed_meanwhile_are_not_mixed(recipe, foll
 def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(
     followed, capsys, monkeypatch
 ):
-    from glassformer.runs.reports import baselines
-    from glassformer.runs.reports.baselines import as_answers
+    def certain(reporter, split):
+        truth = reporter.task.truth[reporter.task.samples.rows(split)]
+        chances = 0.1 + 0.8 * (truth[:, None] == [0, 1])
+        return Baseline("n-grams", "sure", ClassAnswers.of_probabilities(chances, truth))
 
-    def certain(job, part, notes):
-        truth = job.truth[job.samples.rows(part)]
-        return "sure", as_answers(0.1 + 0.8 * (truth[:, None] == [0, 1]), truth)
-
-    monkeypatch.setattr(baselines, "ngram_baseline", certain)
+    monkeypatch.setattr(ClassifyReporter, "baseline", certain)
     out = str(followed[0])
     assert main(["reproduce", "folded", "--run", out, "--quiet"]) == 0
     printed = capsys.readouterr().out
     assert "agrees with the 0.500 [0.000, 1.000] measured at 0000000" in printed
-    assert re.search(r"n-grams, chosen in each fold +│ 1\.000", printed)
+    assert re.search(r"n-grams, one per fold +│ 1\.000", printed)
     assert main(["reproduce", "folded", "--run", out, "--quiet", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert (values["claimed"]["value"], values["agrees"]) == (0.5, True)
     assert values["facts"]["folds"] == FOLDS
-    assert values["scores"]["n-grams, chosen in each fold"]["accuracy"]["value"] == 1
+    assert values["scores"]["n-grams, one per fold"]["accuracy"]["value"] == 1

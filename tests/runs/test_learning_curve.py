@@ -6,10 +6,9 @@ from small_runs import learn, write_reviews
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.runs import creating
+from glassformer.runs import creating, learning_curve
 from glassformer.runs.foresight.timing import SHARES
-from glassformer.runs.reports import curve
-from glassformer.runs.reports.curve import Curve, shares_of
+from glassformer.runs.learning_curve import Curve, shares_of
 
 
 @pytest.fixture(autouse=True)
@@ -31,15 +30,15 @@ def test_the_rows_of_a_smaller_part_are_among_those_of_the_larger(tmp_path):
 def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it_is(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(curve, "FEWEST_STEPS", 4)
+    monkeypatch.setattr(learning_curve, "FEWEST_STEPS", 4)
     taught = []
-    teach = curve.teach
+    teach = learning_curve.teach
 
     def watched(folder, display):
         taught.append((folder.config().train.steps, len(Samples.open(folder.data).rows("train"))))
         return teach(folder, display)
 
-    monkeypatch.setattr(curve, "teach", watched)
+    monkeypatch.setattr(learning_curve, "teach", watched)
     data = write_reviews(tmp_path / "x.csv", 151)
     learn(data, tmp_path / "plain", steps=16)
     run = learn(data, tmp_path / "run", steps=16, curve=True)

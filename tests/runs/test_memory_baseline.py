@@ -6,13 +6,13 @@ import pytest
 from quick import quickly
 from small_translators import translate, write_pairs
 
-from glassformer.runs.reports import baselines
-from glassformer.runs.reports.reporters import reporter_of
+from glassformer.runs.report import baseline_of
 from glassformer.tasks.shared import ngrams
+from glassformer.tasks.translate.reporter import TranslateReporter
 
 pytest.importorskip("sklearn")
 pytestmark = pytest.mark.usefixtures("without_shape_hook")
-REMEMBER = baselines.memory_baseline
+REMEMBER = TranslateReporter.baseline  # before it is replaced
 ROWS = [("ab ab", "x", "one"), ("ab ab", "y", "two"), ("cd cd", "z", "one"), ("cd cd", "w", "two")]
 
 
@@ -33,21 +33,20 @@ def tagged(tmp_path_factory):
 
 
 def test_a_memory_answers_in_the_language_asked_for(tagged):
-    notes = []
-    name, answers = REMEMBER(job_of(tagged), "test", notes)
-    assert name.startswith("translation memory (character ")
+    found = TranslateReporter(job_of(tagged)).baseline("test")
+    answers = found.answers
+    assert found.name.startswith("translation memory (character ")
     assert answers.said == [target for _, target, _ in ROWS]
     assert answers.values()["exact"] == 1.0
     assert "loss" not in {**answers.values(), **answers.scores()}
-    assert notes == []
+    assert found.notes == []
 
 
 def test_a_language_none_of_whose_rows_were_learned_from_gets_no_answer(tagged, monkeypatch):
-    job, notes = job_of(tagged), []
-    monkeypatch.setattr(baselines, "MOST_ROWS", 1)
-    _, answers = REMEMBER(job, "test", notes)
-    assert sorted(bool(text) for text in answers.said) == [False, False, True, True]
-    assert notes == ["The baseline learned from 1 of the training rows."]
+    monkeypatch.setattr(ngrams, "MOST_ROWS", 1)
+    found = TranslateReporter(job_of(tagged)).baseline("test")
+    assert sorted(bool(text) for text in found.answers.said) == [False, False, True, True]
+    assert found.notes == ["The baseline learned from 1 of the training rows."]
 
 
 def test_without_scikit_learn_a_note_says_so(tagged, monkeypatch):
@@ -55,14 +54,14 @@ def test_without_scikit_learn_a_note_says_so(tagged, monkeypatch):
         raise ImportError(part)
 
     monkeypatch.setattr(ngrams, "import_module", missing)
-    notes = []
-    assert REMEMBER(job_of(tagged), "test", notes) == ("", None)
+    found, notes = baseline_of(TranslateReporter(job_of(tagged)), "test")
+    assert found is None
     assert notes[0].startswith("No baseline: the baseline needs scikit-learn")
 
 
 def test_a_report_compares_the_translator_with_it(tmp_path, monkeypatch):
     with quickly():
-        monkeypatch.setattr(baselines, "memory_baseline", REMEMBER)
+        monkeypatch.setattr(TranslateReporter, "baseline", REMEMBER)
         run = translate(write_pairs(tmp_path / "pairs.tsv"), tmp_path / "run")
     report = json.loads((run.folder.path / "report.json").read_text(encoding="utf-8"))
     assert [name.partition(" (")[0] for name in report["scores"]] == [
@@ -70,4 +69,4 @@ def test_a_report_compares_the_translator_with_it(tmp_path, monkeypatch):
         "translation memory",
     ]
     assert report["notes"][0].startswith("On ")
-    assert reporter_of("translate").baseline_seconds(job_of(run)) == pytest.approx(1.0, abs=0.1)
+    assert TranslateReporter(job_of(run)).baseline_seconds() == pytest.approx(1.0, abs=0.1)

@@ -21,8 +21,7 @@ from glassformer.runs.foresight.prediction import Watch, prediction_fact
 from glassformer.runs.foresight.sizing import foreseen_bytes
 from glassformer.runs.foresight.timing import Pace, checkpoints, validations
 from glassformer.runs.parts import fresh_model
-from glassformer.runs.reports import baselines
-from glassformer.runs.reports.reporters import ClassReporter
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
 from glassformer.training.loop import train
@@ -31,13 +30,13 @@ from glassformer.training.plan import Plan, Step, Validation
 from glassformer.training.state import State
 from glassformer.training.weights import weights_of
 
-MEASURED = ClassReporter.measured_baseline  # before it is replaced
+MEASURED = ClassifyReporter.timed_baseline_seconds  # before it is replaced
 
 
 @pytest.fixture(autouse=True)
 def _quickly(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ClassReporter, "measured_baseline", lambda self, job: 7.0)
+    monkeypatch.setattr(ClassifyReporter, "timed_baseline_seconds", lambda self: 7.0)
     with quickly():
         yield
 
@@ -92,7 +91,7 @@ def test_batches_that_accumulate_are_one_step(data):
 
 def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
     monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 1.0)
-    monkeypatch.setattr(ClassReporter, "baseline_seconds", lambda self, job: 10.0)
+    monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self: 10.0)
     assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
 
 
@@ -222,15 +221,15 @@ def test_the_baseline_is_timed_on_a_share_of_the_rows(data, monkeypatch):
     run = learn(data, Path("run"))
     seen = []
 
-    def fitted(job, rows):
+    def fitted(self, rows):
         seen.append(len(rows["train"]))
         return SimpleNamespace(seconds=2.0)
 
-    monkeypatch.setattr(baselines, "fit_ngrams", fitted)
+    monkeypatch.setattr(ClassifyReporter, "fit_ngrams", fitted)
     job = run.folder.job(run.config, run.folder.data)
     for guess, seconds in [(12.0, 4 * 2.0), (0.1, 2.0)]:
-        monkeypatch.setattr(ClassReporter, "baseline_seconds", lambda self, job, x=guess: x)
-        assert MEASURED(ClassReporter(), job) == seconds
+        monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self, x=guess: x)
+        assert MEASURED(ClassifyReporter(job)) == seconds
     rows = len(job.lengths("train"))
     assert seen == [-(-rows // 4), rows]
 

@@ -155,8 +155,11 @@ STAGE = "what = 'x'\n[[stage]]\njob = 'classify'\ndata = ['a.csv']\n"
         ("result = 5\n" + STAGE, "result is a table"),
         ("folds = 'ten'\n" + STAGE, "folds must be a whole number of 2 or more, got 'ten'"),
         ("folds = 0\n" + STAGE, "folds must be a whole number of 2 or more, got 0"),
-        ("folds = 3\n" + STAGE.replace("classify", "translate"), "folds are for classify"),
-        ("folds = 3\n" + STAGE.replace("['a.csv']", "['a.csv', 'b.csv']"), "folds are for class"),
+        ("folds = 3\n" + STAGE.replace("classify", "pretrain"), "pretrain cannot be scored in"),
+        (
+            "folds = 3\n" + STAGE.replace("['a.csv']", "['a.csv', 'b.csv']"),
+            "folds are for the rows of one table",
+        ),
         (STAGE + "colour = 'red'", "unknown setting 'stage.colour'"),
         (STAGE + "[result]\nscore = 'accuracy'", "missing"),
         (STAGE + RESULT.replace("accuracy", "acuracy"), "result.score: unknown score 'acuracy'; d"),
@@ -195,12 +198,15 @@ def test_a_claim_about_a_score_that_is_not_there_is_said(tiny, tmp_path, capsys)
 def test_the_scores_that_can_be_claimed_are_those_of_the_jobs():
     labels, said = np.array([0, 1]), np.eye(2)
     several = multi_label_scores(np.eye(2, dtype=int), said)
-    assert {*recipes.SCORES["classify"]} == {*classification_scores(labels, said), *several}
+    assert {*JOBS["classify"].reporter.score_names} == {
+        *classification_scores(labels, said),
+        *several,
+    }
     texts = [["two dogs play"]] * 2
     for measure in MEASURES:
         found = Translations(["two dogs"] * 2, texts, measure, np.ones(2), np.ones(2)).scores()
-        assert {*found} <= {*recipes.SCORES["translate"]}
-    assert recipes.SCORES.keys() == JOBS.keys()
+        assert {*found} <= {*JOBS["translate"].reporter.score_names}
+    assert all(JOBS[name].reporter.score_names for name in JOBS)
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():

@@ -8,8 +8,8 @@ from glassformer.runs import verbs
 from glassformer.runs.back_translation import BackTranslated
 from glassformer.runs.foresight import planning, rehearsal
 from glassformer.runs.foresight.rehearsal import Rehearsal
-from glassformer.runs.reports.reporters import TranslationReporter
 from glassformer.runs.run import Run
+from glassformer.tasks.translate.reporter import TranslateReporter
 
 pytestmark = pytest.mark.usefixtures("without_shape_hook")
 LINES, TRIED = 53, 5
@@ -78,8 +78,8 @@ def test_scores_of_long_sentences_take_their_time(tmp_path):
     (tmp_path / "pairs.tsv").write_text("source\ttarget\n" + "\n".join(rows), encoding="utf-8")
     run = translate(tmp_path / "pairs.tsv", tmp_path / "run", "task.measure=text", steps=1)
     job = verbs.load(run.folder.path).folder.job(run.config, run.folder.data)
-    seconds = TranslationReporter().baseline_seconds(job)
+    seconds = TranslateReporter(job).baseline_seconds()
     job.task = type(job.task)(measure="letters")
     tested = len(job.lengths("test"))
-    more = seconds - TranslationReporter().baseline_seconds(job)
+    more = seconds - TranslateReporter(job).baseline_seconds()
     assert more == pytest.approx(2 * 1.3e-6 * tested * 10**3)

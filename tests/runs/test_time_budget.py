@@ -20,6 +20,7 @@ from glassformer.runs.foresight.timing import (
     steps_in,
     validation_seconds,
 )
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.job import JobTask
 from glassformer.training.machine import choose_machine
 from glassformer.training.plan import Plan
@@ -64,7 +65,7 @@ def test_a_clock_may_have_begun_before(monkeypatch):
 
 
 def test_only_jobs_that_calibrate_take_time_for_it(settled, paced, monkeypatch):
-    monkeypatch.setattr(type(settled[1]), "calibrates", False)
+    monkeypatch.setattr(ClassifyReporter, "calibrates", False)
     assert steps_in(*settled, Clock(100.0)) == 840
 
 
@@ -97,11 +98,12 @@ class Asked:
     Its rehearsed twin alone may be asked.
     """
 
-    padded, calibrates = False, False
+    padded = False
 
     def __init__(self, monkeypatch, parts):
         self.now, self.parts, self.asked = 0.0, parts, {"score": [], "answers": []}
         monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(timing, "reporter_of", lambda job: job)  # both in one
 
     def lengths(self, part):
         return np.array(self.parts.get(part, []), dtype=int)

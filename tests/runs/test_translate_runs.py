@@ -12,7 +12,7 @@ from small_translators import WRITING, translate, write_pairs
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import verbs
-from glassformer.runs.reports.curve import Curve
+from glassformer.runs.learning_curve import Curve
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.training.weights import read_tensors
 

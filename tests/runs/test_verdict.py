@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.metrics.paired import Comparison, paired_test
 from glassformer.metrics.score import Score
-from glassformer.runs.reports.reporting import verdict
+from glassformer.runs.report import verdict
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
 from glassformer.runs.verbs import load, train
 from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.task import TOGETHER, ClassifyTask
 
 COLOURS = ("red", "green", "blue")
@@ -107,10 +108,10 @@ def test_calibration_never_raises_the_validation_loss_and_can_be_repeated(tmp_pa
     with torch.no_grad():
         model.to_class.weight.mul_(40)
         raw = job.answers(model, [everything(job, "valid")])
-        job.finish(raw)
+        ClassifyReporter(job).calibrate(raw)
         warm = job.answers(model, [everything(job, "valid")])
         first = job.labels.temperature
-        job.finish(warm)
+        ClassifyReporter(job).calibrate(warm)
     assert first > 2, "the model was far too sure"
     assert log_loss(warm.logits, warm.labels) < 0.8 * log_loss(raw.logits, raw.labels)
     assert warm.right().tolist() == raw.right().tolist(), "no answer changes"
@@ -126,7 +127,7 @@ def test_predictions_are_as_sure_as_the_temperature_allows(tmp_path):
         model.to_class.weight.mul_(40)
     before = next(job.predict(model, ["a red stone"]))
     with torch.no_grad():
-        job.finish(job.answers(model, [everything(job, "valid")]))
+        ClassifyReporter(job).calibrate(job.answers(model, [everything(job, "valid")]))
     after = next(job.predict(model, ["a red stone"]))
     logits = np.log(list(before.details["probabilities"].values())) / job.labels.temperature
     by_hand = np.exp(logits) / np.exp(logits).sum()
@@ -224,10 +225,10 @@ def test_comparing_answers_says_which_is_better(tmp_path):
     models = taught(job, 60, rate=2e-2), job.model().eval()
     with torch.no_grad():
         good, bad = (job.answers(model, [everything(job)]) for model in models)
-    found = job.compare(good, bad)["accuracy"]
+    found = ClassifyReporter(job).compare(good, bad)["accuracy"]
     assert found.difference.value == pytest.approx(good.accuracy() - bad.accuracy())
     assert found.p_value < 0.01
-    assert job.scores(good)["accuracy"].value == 1
+    assert ClassifyReporter(job).scores(good)["accuracy"].value == 1
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from small_pairs import pair_job
 
 from glassformer.config import TokenizerConfig
 from glassformer.errors import GlassformerError
+from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.tokens import PairTokens, are_symbols, settled
 
 ENGLISH = [
@@ -174,12 +175,16 @@ def test_sentences_of_few_words_are_no_symbols(tmp_path):
     rows = [(f"{a} sees {b}.", f"{b} wird von {a} gesehen.") for a in NAMES for b in NAMES]
     job = pair_job(tmp_path / "job", rows)
     assert (job.task.measure, job.task.target.kind) == ("text", "bpe")
-    assert job.remarks() == []
+    assert TranslateReporter(job).remarks() == []
     spelt = pair_job(tmp_path / "spelt", paired(WORDS, PHONEMES, 5))
     assert spelt.task.measure == "symbols"
-    assert spelt.remarks()[0].startswith("targets are taken for words spelt in symbols")
+    assert (
+        TranslateReporter(spelt)
+        .remarks()[0]
+        .startswith("targets are taken for words spelt in symbols")
+    )
     lower = pair_job(tmp_path / "lower", rows, data={"tokenizer": {"lowercase": True}})
-    assert "answers are written in lower case" in lower.remarks()[0]
+    assert "answers are written in lower case" in TranslateReporter(lower).remarks()[0]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from torch.distributions import Categorical, kl_divergence
 from glassformer.errors import GlassformerError
 from glassformer.runs.teaching import begin
 from glassformer.runs.verbs import train
+from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.training.weights import read_tensors, weights_of
 
 ANIMALS = {"red": "fox", "grey": "wolf", "black": "crow", "white": "swan", "brown": "bear"}
@@ -149,7 +150,7 @@ def test_scores_are_means_over_the_gaps_and_perplexity_is_their_exponential(tmp_
     assert found["loss"] == pytest.approx((loss.total / loss.count).item(), rel=1e-5)
     assert found["perplexity"] == pytest.approx(math.exp(found["loss"]))
     assert found["accuracy"] == pytest.approx((said.argmax(-1) == whole.labels).double().mean())
-    scores = job.scores(answers)
+    scores = PretrainReporter(job).scores(answers)
     assert scores["perplexity"].value == pytest.approx(math.exp(scores["loss"].value))
     assert scores["loss"].low < scores["loss"].value == pytest.approx(found["loss"])
     assert answers.gaps.sum() == len(whole.asked)
@@ -171,9 +172,9 @@ def test_runs_with_different_gaps_are_not_compared(tmp_path):
     other = filler(tmp_path / "b", task={"max_length": 4})
     with torch.no_grad():
         answers = [some.answers(some.model().eval(), [everything(some)]) for some in (job, other)]
-    assert job.compare(answers[0], answers[0])["loss"].difference.value == 0
+    assert PretrainReporter(job).compare(answers[0], answers[0])["loss"].difference.value == 0
     with pytest.raises(GlassformerError, match=r"the two runs have different gaps to fill, as the"):
-        job.compare(*answers)
+        PretrainReporter(job).compare(*answers)
 
 
 @pytest.fixture(scope="module")

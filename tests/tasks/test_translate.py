@@ -16,6 +16,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.translate import writing
 from glassformer.tasks.translate.batch import pair_batch
+from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
 from glassformer.training.schedules import rate_at
 
@@ -199,7 +200,7 @@ def test_specials_and_tags_are_never_written(special, tmp_path):
 def test_long_texts_are_cut_and_it_is_said(tmp_path):
     rows = [("ab", "ba"), ("abcdef", "x"), ("b", "fedcba"), ("abcdefg", "x")]
     job = pair_job(tmp_path / "job", rows, task={"max_length": 5})
-    first, second = job.remarks()
+    first, second = TranslateReporter(job).remarks()
     assert first == (
         "2 texts of the source side have more than task.max_length = 5 tokens and are cut there, "
         f"the first is {tmp_path / 'job' / 'rows.jsonl'} row 2; the longest has 7"
@@ -216,7 +217,7 @@ def test_long_texts_are_cut_and_it_is_said(tmp_path):
 def test_targets_that_cannot_be_written_are_told(tmp_path):
     held_out = [{"source": "a", "target": t, "split": "valid"} for t in ("ba", "bß")]
     job = pair_job(tmp_path / "job", [*PAIRS, *held_out])
-    [remark] = job.remarks()
+    [remark] = TranslateReporter(job).remarks()
     assert remark.startswith("1 of 2 targets held out have something that the tokens of this")
     assert remark.endswith("row 7")
     assert job.score(fresh(job), [everything(job, "valid")])["exact"] == 0

@@ -19,18 +19,14 @@ from torch import Tensor, nn
 
 from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig, stack_of_size
 from glassformer.config.run import Config
-from glassformer.config.values import plain
 from glassformer.core.layout import Layout
 from glassformer.data.batches import row_rng
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import SPLITS, Samples
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import bootstrap, ratio
-from glassformer.metrics.paired import paired_test
 from glassformer.models.build import build_classifier, build_encoder, build_transformer
 from glassformer.models.transformer import entered
-from glassformer.tasks.about import About
-from glassformer.tasks.job import Job, JobTask, Prediction
+from glassformer.tasks.job import JobTask, Prediction
 from glassformer.tasks.task import Loss, Task
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
@@ -158,12 +154,6 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
 
     def score(self, model, batches):
         return {"exact": float(self.answers(model, batches).mean())}
-
-    def scores(self, answers):
-        return {"exact": bootstrap(ratio, answers, np.ones(len(answers)))}
-
-    def compare(self, first, second):
-        return {"exact": paired_test(first, second)}
 
     @torch.no_grad()
     def predict(self, model, inputs) -> Iterator[Prediction]:
@@ -339,15 +329,6 @@ def settings(name="first", *, dropout=0.0, share=False, seed=0, **data) -> Confi
     model = ModelConfig(encoder=stack, decoder=stack, share=share, scale=True)
     data = DataConfig(**{"batch_tokens": 40} | data)
     return Config(job=name, task=CopyConfig(), model=model, data=data, seed=seed)
-
-
-def copy_defaults(accelerated):
-    stack = plain(stack_of_size("tiny", depth=1, dropout=0.0))
-    return {"model": {"encoder": stack, "decoder": stack}, "train": {"epochs": 3.0}}
-
-
-ABOUT = About(name="copy", summary="Writes what it reads.", job="jobs:COPY")
-COPY = Job(about=ABOUT, settings=CopyConfig, defaults=copy_defaults, task=Copy)
 
 
 def make_copy(folder: Path, parts: dict[str, list[str]], **asked) -> Copy:

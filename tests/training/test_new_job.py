@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from jobs import COPY, Copy, CopyConfig, some_rows
+from copy_job import COPY
+from jobs import Copy, CopyConfig, some_rows
 
 from glassformer.errors import GlassformerError
 from glassformer.runs import verbs

@@ -26,7 +26,7 @@ from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
 from glassformer.runs.back_translation import WriteBack, add_back_translations, written_back
 from glassformer.runs.display import Display
-from glassformer.runs.folder import RunFolder
+from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.foresight.sizing import refuse_too_large
 from glassformer.runs.limits import within_limits
 from glassformer.runs.parts import begin_from, fresh_model, refuse_untrained
@@ -70,7 +70,7 @@ def create(
             config = JOBS[config.job].task.learn(config, samples, path, asked.origin)
             folder.job(config, None).index(samples, folder.data)
         job = folder.job(config, folder.data)
-        for remark in job.remarks():
+        for remark in reporter_of(job).remarks():
             display.say(remark)
         config = settle_steps(config, job)
         machine = choose_machine(config.machine)

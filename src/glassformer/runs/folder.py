@@ -26,6 +26,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import write_text
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
+from glassformer.tasks.reporter import Reporter
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,11 @@ class RunFolder:
         """What was typed; nothing where that is not known."""
         path = self.path / "command.txt"
         return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+
+def reporter_of(task: JobTask[Any, Any, Any]) -> Reporter[Any, Any]:
+    """What reports on an opened task."""
+    return JOBS[task.name].reporter(task)
 
 
 def is_whole(weights: Path) -> bool:

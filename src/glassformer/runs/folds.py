@@ -11,25 +11,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from glassformer.config import DataConfig
 from glassformer.data.ingest import open_rows
+from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key, split_of
 from glassformer.errors import GlassformerError
 from glassformer.reports import Report, Table, write_report
-from glassformer.reports.tables import comparison_table
 from glassformer.runs.display import Display
-from glassformer.runs.reports import baselines, reporting
+from glassformer.runs.folder import reporter_of
+from glassformer.runs.report import OURS, baseline_of, compared
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import answers_on
-from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.sections import classification_sections
-from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks import JOBS
+from glassformer.tasks.reporter import Baseline, Reporter
 from glassformer.training.plan import Plan
-
-THEIRS = "n-grams, chosen in each fold"
 
 
 def column_of(fold: int) -> str:
@@ -44,13 +41,14 @@ def fold_of(key: str, folds: int) -> int:
     [2, 2, 2, 3, 3, 2]
     """
     shares = {str(fold): 1 / folds for fold in range(1, folds)}  # what they leave is the last
-    part = split_of(f"fold of {key}", shares, seed=0)
-    return folds if part == "train" else int(part)
+    split = split_of(f"fold of {key}", shares, seed=0)
+    return folds if split == "train" else int(split)
 
 
-def rows_with_folds(data: str, group: str | None, folds: int) -> str:
-    """All rows of a set of texts and labels, with a column a fold, a line of JSON each."""
-    rows, columns = open_rows(data, DataConfig(group=group), ClassifyTask.roles, "train")
+def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
+    """All rows of a set, with a column a fold, a line of JSON each."""
+    roles = JOBS[job].task.roles
+    rows, columns = open_rows(data, DataConfig(group=group), roles, "train")
     written = []
     for row in rows:
         if "split" in columns and row[columns["split"]]:
@@ -59,7 +57,7 @@ def rows_with_folds(data: str, group: str | None, folds: int) -> str:
                 f"data that nobody has split"
             )
         values = {role: row[column] for role, column in columns.items() if role != "split"}
-        mine = fold_of(values.get("group") or content_key(values["text"]), folds)
+        mine = fold_of(values.get("group") or content_key(values[roles[0]]), folds)
         for fold in range(1, folds + 1):
             values[column_of(fold)] = "test" if fold == mine else "train"
         written.append(json.dumps(values, ensure_ascii=False))
@@ -68,58 +66,56 @@ def rows_with_folds(data: str, group: str | None, folds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What the model of a fold says about its test rows, and what the baseline says.
+    """What the model of a fold says about its test rows, and what its baseline says."""
 
-    Attributes:
-        theirs: None where scikit-learn is not installed.
-    """
-
-    job: ClassifyTask
-    texts: list[str]
-    ours: ClassAnswers
-    theirs: ClassAnswers | None
+    reporter: Reporter[Any, Any]
+    samples: list[Sample]
+    ours: Any
+    baseline: Baseline[Any] | None
     notes: list[str]
+
+    def goal(self, answers: Any) -> float:
+        """The score that counts, of some answers to these rows."""
+        return self.reporter.scores(answers)[self.reporter.task.goal].value
 
 
 def answers_of(run: Run) -> Fold:
     """Ask the model of a finished fold, and train its baseline, on the rows of the fold."""
     config, folder = run.config, run.folder
-    job = folder.job(config, folder.data)
-    if not isinstance(job, ClassifyTask) or job.samples is None:
-        raise GlassformerError(f"{folder.path}: does {config.job}; folds are for classify")
+    task = folder.job(config, folder.data)
+    reporter = reporter_of(task)
+    if not reporter.pools or task.samples is None:
+        raise GlassformerError(f"{folder.path}: {config.job} cannot be scored in folds")
     plan = Plan(config.train, config.data, run.machine, config.seed)
-    ours = answers_on(job, run.model, plan, "test")
-    notes: list[str] = []
-    _, theirs = baselines.ngram_baseline(job, "test", notes)
-    return Fold(job, job.samples.texts("test"), ours, theirs, notes)
+    ours = answers_on(task, run.model, plan, "test")
+    return Fold(reporter, list(task.samples.of("test")), ours, *baseline_of(reporter, "test"))
 
 
 def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> Report:
     """Score the folds together, and write report.json and .html into the folder around them."""
     with display.waiting("scoring all folds together"):
         folds = [answers_of(run) for run in runs]
-    job, ours = folds[0].job, together([fold.ours for fold in folds])
-    theirs = together([fold.theirs for fold in folds if fold.theirs is not None])
-    names = job.labels.names
-    texts = [text for fold in folds for text in fold.texts]
-    assert ours is not None
-    sections = classification_sections(ours.labels, ours.probabilities(), names, texts)
-    scores, tables = {reporting.OURS: job.scores(ours)}, [*sections.tables, by_fold(folds)]
+    reporter, ours = folds[0].reporter, folds[0].reporter.pool([fold.ours for fold in folds])
+    samples = [sample for fold in folds for sample in fold.samples]
+    sections = reporter.sections(ours, samples)
+    scores, tables = {OURS: reporter.scores(ours)}, [*sections.tables, by_fold(folds)]
     notes = [
-        f"Each of {len(texts):,} rows is scored by the one model of {len(folds)} that has not "
+        f"Each of {len(samples):,} rows is scored by the one model of {len(folds)} that has not "
         f"learned from it; the intervals tell of other rows, not of other training.",
         *dict.fromkeys(note for fold in folds for note in fold.notes),
     ]
-    if theirs is not None:
-        scores[THEIRS] = job.scores(theirs)
-        comparison = job.compare(ours, theirs)
-        notes.insert(0, reporting.verdict(comparison[job.goal], len(texts), job.goal))
-        tables.append(comparison_table(comparison, reporting.OURS, THEIRS))
+    baselines = [fold.baseline for fold in folds if fold.baseline is not None]
+    if len(baselines) == len(folds):
+        theirs, name = reporter.pool([one.answers for one in baselines]), per_fold(baselines[0])
+        scores[name] = reporter.scores(theirs)
+        table, sentence = compared(reporter, ours, theirs, name, len(samples))
+        tables.append(table)
+        notes.insert(0, sentence)
     report = Report(
         title=target.name,
         facts={
-            "job": job.name,
-            "rows": f"{len(texts):,}",
+            "job": runs[0].config.job,
+            "rows": f"{len(samples):,}",
             "folds": len(folds),
             "scored on": "test parts of all folds",
             "machine": runs[0].machine.described,
@@ -136,27 +132,22 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     return report
 
 
-def together(answers: Sequence[ClassAnswers]) -> ClassAnswers | None:
-    """The answers of all folds, one after the other."""
-    if not answers:
-        return None
-    return ClassAnswers(
-        np.concatenate([some.logits for some in answers]),
-        np.concatenate([some.labels for some in answers]),
-    )
+def per_fold(baseline: Baseline[Any]) -> str:
+    """What the baselines of all folds are called together."""
+    return f"{baseline.kind}, one per fold"
 
 
 def by_fold(folds: Sequence[Fold]) -> Table:
     """How the folds differ."""
     return Table(
         title="By fold",
-        header=("fold", "rows", "accuracy", "baseline"),
+        header=("fold", "rows", folds[0].reporter.task.goal, "baseline"),
         rows=[
             (
                 number,
-                len(fold.texts),
-                fold.ours.accuracy(),
-                None if fold.theirs is None else fold.theirs.accuracy(),
+                len(fold.samples),
+                fold.goal(fold.ours),
+                None if fold.baseline is None else fold.goal(fold.baseline.answers),
             )
             for number, fold in enumerate(folds, start=1)
         ],

@@ -21,7 +21,7 @@ from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.files import write_json
 from glassformer.reports.wording import chance
 from glassformer.runs.display import Display
-from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_in
 from glassformer.runs.parts import begin_from, fresh_model
 from glassformer.runs.teaching import answers_on, begin, teach
@@ -120,8 +120,9 @@ def try_both(
     run_through(job, after, plan)
 
     answers = [answers_on(job, model, plan, "valid") for model in (after, alone)]
-    found = job.compare(*answers)[job.goal]
-    scores = [job.scores(some)[job.goal].value for some in answers]
+    reporter = reporter_of(job)
+    found = reporter.compare(*answers)[job.goal]
+    scores = [reporter.scores(some)[job.goal].value for some in answers]
     return Trial(without=scores[1], pretrained=scores[0], p_value=found.p_value)
 
 

@@ -11,7 +11,6 @@ job, data, size, steps, ... options of `glassformer train`; paths as seen from w
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,10 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.folds import column_of, pool, rows_with_folds
 from glassformer.runs.run import Run
 from glassformer.runs.verbs import resume, train_as
-from glassformer.tasks.translate.answers import MEASURES
+from glassformer.tasks import JOBS
 
 FOLD_TABLE, FOLLOWED = "rows.jsonl", "stages.json"
 KEYS = ("what", "folds", "stage", "result")
-SCORES = {  # that a report of a job may have
-    "classify": ("accuracy", "macro_f1", "micro_f1", "calibration_error"),
-    "pretrain": ("loss", "perplexity", "accuracy"),
-    "translate": (*dict.fromkeys(chain(*MEASURES.values())), "loss"),
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,18 +160,25 @@ def _refuse_misshapen(path: Path, values: Values) -> None:
     if type(folds) is not int or folds < 2:
         raise GlassformerError(f"{path}: folds must be a whole number of 2 or more, got {folds!r}")
     tables = {(str(stage.get("data")), stage.get("group")) for stage in stages}
-    several = len(tables) > 1 or len(stages[0].get("data", ())) != 1
-    if several or stages[-1].get("job") != "classify":
+    if len(tables) > 1 or len(stages[0].get("data", ())) != 1:
         raise GlassformerError(
-            f"{path}: folds are for classify, and for the rows of one table in all stages; leave "
-            f"folds out, or join the tables"
+            f"{path}: folds are for the rows of one table in all stages; leave folds out, or join "
+            f"the tables"
+        )
+    job = stages[-1].get("job")
+    if job in JOBS and not JOBS[job].reporter.pools:
+        raise GlassformerError(
+            f"{path}: {job} cannot be scored in folds; leave folds out, or end with another job"
         )
 
 
 def refuse_unknown_score(job: str, result: Result | None) -> None:
     """A claim is about a score that the last stage has."""
-    if result is not None and job in SCORES and result.score not in SCORES[job]:
-        raise GlassformerError(f"result.score: {unknown('score', result.score, SCORES[job])}")
+    if result is None or job not in JOBS:
+        return
+    names = JOBS[job].reporter.score_names
+    if result.score not in names:
+        raise GlassformerError(f"result.score: {unknown('score', result.score, names)}")
 
 
 def is_tables(value: Any) -> bool:
@@ -226,7 +227,7 @@ def follow_folds(
     if not table.exists():
         data = {(stage.data, stage.group) for stage in recipe.stages}
         [((name,), group)] = data  # folds share one table
-        rows = rows_with_folds(name, group, recipe.folds)
+        rows = rows_with_folds(recipe.stages[-1].job, name, group, recipe.folds)
         target.mkdir(parents=True, exist_ok=True)
         write_text(wanted, followed)  # before the rows, which nobody could tell the settings of
         write_text(rows, table)

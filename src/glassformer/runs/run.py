@@ -25,9 +25,8 @@ from glassformer.models.packing import swift
 from glassformer.reports.wording import written
 from glassformer.runs.asked import named_columns, path_of
 from glassformer.runs.evaluation import Evaluation, Said
-from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.parts import fresh_model
-from glassformer.runs.reports.reporters import reporter_of
 from glassformer.tasks.job import JobTask, Prediction
 from glassformer.tasks.shared.generation import Wish
 from glassformer.training.feeding import part_batches
@@ -119,7 +118,7 @@ class Run:
         if against is not None:
             self._refuse_other(against)
         ours = self._answers(data, columns)
-        comparison, others = None, None
+        reporter, comparison, others = reporter_of(self.job), None, None
         if against is not None:
             theirs = against._answers(data, columns)
             if ours.rows != theirs.rows or ours.answered_in != theirs.answered_in:
@@ -127,15 +126,14 @@ class Run:
                     f"{against.folder.path}: reads other rows or labels of these data than "
                     f"{self.folder.path}; compare two runs that are asked the same"
                 )
-            comparison = self.job.compare(ours.said, theirs.said)
-            others = self.job.scores(theirs.said)
-        notes = reporter_of(self.config.job).notes(ours.said)
+            comparison = reporter.compare(ours.said, theirs.said)
+            others = reporter.scores(theirs.said)
         return Evaluation(
-            self.job.scores(ours.said),
+            reporter.scores(ours.said),
             ours.taken,
             comparison,
             ours.trained_on,
-            (*ours.remarks, *notes),
+            (*ours.remarks, *reporter.notes(ours.said)),
             others,
         )
 
@@ -146,7 +144,7 @@ class Run:
                 f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
                 f"compare two runs of one job"
             )
-        if against.job.answers_in != self.job.answers_in:
+        if reporter_of(against.job).vocabulary != reporter_of(self.job).vocabulary:
             raise GlassformerError(
                 f"{against.folder.path}: answers in other labels than {self.folder.path}; "
                 f"compare two runs with the same labels"
@@ -162,11 +160,12 @@ class Run:
             samples, taken = ingest(config, self.job.roles, place)
             self.job.index(samples, place)
             job = self.folder.job(self.config, place)
+            reporter = reporter_of(job)
             plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
-                said = job.answers(self.model, part_batches(job, plan, "test"))
+                said = reporter.answers(self.model, part_batches(job, plan, "test"))
             where = [sample["where"] for sample in samples.of("test")]
-            return Said(said, taken, where, self._trained_on(samples), job.remarks())
+            return Said(said, taken, where, self._trained_on(samples), reporter.remarks())
 
     def _trained_on(self, samples: Samples) -> int | None:
         """How many of these samples it has learned from; None when its own are gone."""

@@ -14,7 +14,7 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.models.stacks import recompute_activations
 from glassformer.runs.display import Display, clock
-from glassformer.runs.folder import RunFolder
+from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.foresight.prediction import Watch
 from glassformer.runs.foresight.timing import SHARES, Clock, steps_in
 from glassformer.runs.log import Log
@@ -83,8 +83,9 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     watch.tell(folder, display)
     model = whole_model(state.model, job, config, folder)
-    if job.calibrates and len(job.lengths("valid")) and processes.is_first():
-        job.finish(answers_on(job, model, plan, "valid"))
+    reporter = reporter_of(job)
+    if reporter.calibrates and len(job.lengths("valid")) and processes.is_first():
+        reporter.calibrate(answers_on(job, model, plan, "valid"))
     processes.wait()
     return Taught(config, job, model, plan, progress.seconds, progress.step, kept)
 
@@ -143,7 +144,7 @@ def answers_on(job: JobTask[Any, Any, Any], model: nn.Module, plan: Plan, part: 
     """What a model says about all rows of a part."""
     model.eval()
     with torch.no_grad(), plan.machine.autocast():
-        return job.answers(model, part_batches(job, plan, part))
+        return reporter_of(job).answers(model, part_batches(job, plan, part))
 
 
 def begin(job: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:

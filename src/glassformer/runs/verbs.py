@@ -13,10 +13,10 @@ from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.timing import Clock
 from glassformer.runs.holding import held
+from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import learn_texts_first
-from glassformer.runs.reports.curve import learning_curve
-from glassformer.runs.reports.reporting import baseline_seconds, report_on
+from glassformer.runs.report import baseline_seconds, report_on
 from glassformer.runs.run import Run
 from glassformer.runs.teaching import teach
 

@@ -4,6 +4,7 @@
     settings    the record of its own settings, and the defaults that suit it
     task        what training needs, over the samples of a run folder
     predictor   what it says about new inputs
+    reporter    how good it is, and what its report shows
 
 To add one, write a folder with a `JOB` and an `about.py`, and list it in `tasks.BUILT_IN`, or name
 its About in the entry point group `glassformer.jobs` of a package of your own.
@@ -22,9 +23,8 @@ from glassformer.config.values import Values
 from glassformer.data.doctor import Check, checks_of_texts
 from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.tasks.about import About
+from glassformer.tasks.reporter import Reporter
 from glassformer.tasks.shared.generation import Wish
 from glassformer.tasks.task import Batch, Output, Task
 
@@ -64,6 +64,7 @@ class Job:
     settings: type
     defaults: Callable[[bool], Values]
     task: "type[JobTask[Any, Any, Any]]"
+    reporter: type[Reporter[Any, Any]]
 
     @property
     def name(self) -> str:
@@ -77,7 +78,6 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     Attributes:
         roles: What a sample must have; a `?` marks what it may lack.
         usual_epochs: How long to train when nobody says.
-        calibrates: Whether `finish` learns something from the validation part.
         samples: The run's samples, where they are still there.
 
     Args:
@@ -88,7 +88,6 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
 
     roles: ClassVar[tuple[str, ...]]
     usual_epochs: ClassVar[float]
-    calibrates: ClassVar[bool] = False
 
     samples: Samples | None
 
@@ -112,18 +111,6 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     @abstractmethod
     def index(self, samples: Samples, data: Path) -> None:
         """Turn samples into numbers, once, and put them beside the samples."""
-
-    @abstractmethod
-    def answers(self, model: nn.Module, batches: Iterable[Batch]) -> Answers:
-        """What the model says about the rows of these batches, in the order of the rows."""
-
-    @abstractmethod
-    def scores(self, answers: Answers) -> dict[str, Score]:
-        """How good the answers are, with intervals."""
-
-    @abstractmethod
-    def compare(self, first: Answers, second: Answers) -> dict[str, Comparison]:
-        """How far the first answers are better than the second, on the same rows."""
 
     @abstractmethod
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
@@ -151,15 +138,3 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         if self.samples is None:
             return super().where(part, row)
         return str(self.samples[int(self.samples.rows(part)[row])]["where"])
-
-    @property
-    def answers_in(self) -> tuple[str, ...]:
-        """What answers are made of, such as labels; two runs that share it can be compared."""
-        return ()
-
-    def remarks(self) -> list[str]:
-        """What to say about the samples as they are read, such as texts that are cut."""
-        return []
-
-    def finish(self, answers: Answers) -> None:
-        """Take what the validation part teaches about the trained model, such as how sure it is."""

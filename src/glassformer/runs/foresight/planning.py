@@ -22,7 +22,7 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked, ask
 from glassformer.runs.creating import create, free_name, refuse_taken
 from glassformer.runs.display import Display, clock
-from glassformer.runs.folder import RunFolder
+from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.foresight.estimate import Disk, Estimate, Memory, Work, advice
 from glassformer.runs.foresight.rehearsal import Rehearsal
 from glassformer.runs.foresight.sizing import TooLargeError
@@ -39,7 +39,6 @@ from glassformer.runs.foresight.timing import (
 )
 from glassformer.runs.limits import within_limits
 from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
-from glassformer.runs.reports.reporters import reporter_of
 from glassformer.runs.teaching import begin, begin_state
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
@@ -121,12 +120,12 @@ class Trying:
         machine = choose_machine(config.machine)
         self.folder, self.device = folder, machine.device
         self.job: JobTask[Any, Any, Any] = folder.job(config, folder.data)
-        self.reporter = reporter_of(config.job)
+        self.reporter = reporter_of(self.job)
         self.times = 1 + sum(SHARES) if config.curve else 1.0
         steps = config.train.steps
         if steps is None:
             deadline = deadline or Clock(config.train.time or 0.0)
-            deadline.reserve = self.reporter.baseline_seconds(self.job)
+            deadline.reserve = self.reporter.baseline_seconds()
             steps = steps_in(config, self.job, machine, deadline, self.times)
         self.config: Config = replace(config, train=replace(config.train, steps=steps))
         keeps = folder.checkpoints
@@ -226,9 +225,9 @@ class Trying:
     def seconds(self, tried: Tried, reading: float) -> dict[str, float]:
         """What time goes into."""
         pace, steps = tried.pace, self.plan.steps
-        baseline = self.reporter.measured_baseline(self.job)
+        baseline = self.reporter.timed_baseline_seconds()
         tested = report_seconds(self.job, self.plan, self.state.model)
-        calibrating = pace.validation if self.job.calibrates else 0.0
+        calibrating = pace.validation if self.reporter.calibrates else 0.0
         return {
             "reading": reading,
             "learning": self.times * pace.step * steps,
@@ -266,7 +265,7 @@ class Trying:
                 f"It may be done sooner: it stops after {config.train.patience} validations "
                 f"without a better score."
             )
-        if self.reporter.baseline_seconds(self.job):
+        if self.reporter.baseline_seconds():
             said.append("Memory is that of learning; the baseline at the end takes its own.")
         return said
 

@@ -19,6 +19,7 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
+from glassformer.runs.folder import reporter_of
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training.feeding import training_batches
@@ -103,7 +104,7 @@ def steps_in(
     plan = Plan(replace(config.train, steps=TRIED), config.data, machine, config.seed)
     step = step_seconds(job, plan, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
     validation, report = validation_seconds(job, plan), report_seconds(job, plan)
-    passes = int(job.calibrates)
+    passes = int(reporter_of(job).calibrates)
     if config.train.validate_every is None:
         passes += VALIDATIONS
     else:
@@ -182,7 +183,7 @@ def report_seconds(
     Scoring them is not in it, as it takes far longer for what an untrained model says.
     """
     part = "test" if len(job.lengths("test")) else "valid"
-    return _pass_seconds(job, plan, model, part, job.rehearsed().answers)
+    return _pass_seconds(job, plan, model, part, reporter_of(job.rehearsed()).answers)
 
 
 def _pass_seconds(

@@ -56,6 +56,15 @@ class ClassAnswers:
             said = said[first]
         return cls(said, truth[first])
 
+    @classmethod
+    def of_probabilities(
+        cls, probabilities: Float[np.ndarray, "N C"], labels: Shaped[np.ndarray, "N ..."]
+    ) -> "ClassAnswers":
+        """Answers of a system that tells probabilities."""
+        safe = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
+        logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
+        return cls(logits.astype(np.float32), labels.astype(np.int64))
+
     @property
     def logits(self) -> Float[np.ndarray, "N C"]:
         """At the temperature."""

@@ -1,8 +1,15 @@
 """The parts of `classify`, put together."""
 
 from glassformer.tasks.classify.about import ABOUT
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.job import Job
 
-JOB = Job(about=ABOUT, settings=ClassifyConfig, defaults=classify_defaults, task=ClassifyTask)
+JOB = Job(
+    about=ABOUT,
+    settings=ClassifyConfig,
+    defaults=classify_defaults,
+    task=ClassifyTask,
+    reporter=ClassifyReporter,
+)

@@ -23,9 +23,7 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.metrics.calibration import fit_temperature, log_loss
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
+from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.answers import ClassAnswers
@@ -54,7 +52,6 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
     goal = "accuracy"
     roles = ("text", "label")
     usual_epochs = 8.0
-    calibrates = True
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.task = config, folder, config.task
@@ -186,6 +183,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         return torch.from_numpy(self.labels.weights).to(device, non_blocking=True)
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
+        """What the model says about the rows of these batches, in the order of the rows."""
         said = ((self.forward(model, batch), batch.labels, batch.owners) for batch in batches)
         return ClassAnswers.gather(said, multi=self.labels.multi).at(self.labels.temperature)
 
@@ -196,22 +194,6 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
             "macro_f1": found.macro_f1(),
             "loss": log_loss(found.logits, found.labels),
         }
-
-    @property
-    def answers_in(self) -> tuple[str, ...]:
-        return (*self.labels.names, "several a text" if self.labels.multi else "one a text")
-
-    def scores(self, answers: ClassAnswers) -> dict[str, Score]:
-        return answers.scores()
-
-    def compare(self, first: ClassAnswers, second: ClassAnswers) -> dict[str, Comparison]:
-        return first.compared_with(second)
-
-    def finish(self, answers: ClassAnswers) -> None:
-        """Calibrate: find the temperature at which the model is as sure as it is right."""
-        temperature = fit_temperature(answers.raw, answers.labels)
-        self.labels = replace(self.labels, temperature=temperature)
-        self.labels.save(self.folder / "labels.json")
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         device = next(model.parameters()).device

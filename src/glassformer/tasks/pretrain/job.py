@@ -2,7 +2,14 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain.about import ABOUT
+from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.tasks.pretrain.settings import PretrainConfig, pretrain_defaults
 from glassformer.tasks.pretrain.task import PretrainTask
 
-JOB = Job(about=ABOUT, settings=PretrainConfig, defaults=pretrain_defaults, task=PretrainTask)
+JOB = Job(
+    about=ABOUT,
+    settings=PretrainConfig,
+    defaults=pretrain_defaults,
+    task=PretrainTask,
+    reporter=PretrainReporter,
+)

@@ -25,9 +25,6 @@ from glassformer.data.samples import Samples
 from glassformer.data.text.coders import SPECIALS
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import bootstrap, ratio
-from glassformer.metrics.paired import Comparison, randomisation_test
-from glassformer.metrics.score import Score
 from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.job import JobTask, Prediction
@@ -167,6 +164,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         return Loss(total, total.new_full((), len(a)))
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
+        """How well the model fills the gaps of these batches, in the order of the rows."""
         owners, surprise, right = [], [], []
         for batch in batches:
             said = self.forward(model, batch)
@@ -184,28 +182,6 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         loss = float(found.surprise.sum() / found.gaps.sum())
         right = float(found.right.sum() / found.gaps.sum())
         return {"loss": loss, "perplexity": math.exp(min(loss, 100)), "accuracy": right}
-
-    def scores(self, answers: GapAnswers) -> dict[str, Score]:
-        loss = bootstrap(ratio, answers.surprise, answers.gaps)
-        perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
-        right = bootstrap(ratio, answers.right, answers.gaps)
-        return {"loss": loss, "perplexity": perplexity, "accuracy": right}
-
-    def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:
-        """Losses on the same gaps; below zero, the first is better."""
-        if not np.array_equal(first.gaps, second.gaps):
-            raise GlassformerError(
-                "the two runs have different gaps to fill, as their tokens or task.max_length "
-                "differ; compare runs that share them"
-            )
-        return {
-            "loss": randomisation_test(
-                ratio,
-                (first.surprise, first.gaps),
-                (second.surprise, second.gaps),
-                better=second.surprise - first.surprise,
-            )
-        }
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Fill the gaps of texts that have some, written <mask>."""

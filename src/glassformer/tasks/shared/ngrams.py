@@ -11,14 +11,16 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 
 BUCKETS = 2**22
 MOST_COLUMNS = 2**21
 MANY_ROWS = 1000  # from here on, an n-gram of a single row is left out
 SHORT, UNSPACED = 60, 12  # mean characters of a text, and of what stands between two spaces
+MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 MOST_CHARACTERS = 5_000_000  # of all texts together, for n-grams of characters to be quick
 WORDS = r"(?u)\w+|[!?]"
 
@@ -125,3 +127,12 @@ def learn(part: str) -> ModuleType:
             "the baseline needs scikit-learn, which is not installed; "
             'pip install "glassformer[baseline]"'
         ) from None
+
+
+def rows_learned_from(samples: Samples, seed: int) -> tuple[Int[np.ndarray, " rows"], list[str]]:
+    """The training rows, or some of them where there are very many, and a note that says so."""
+    rows = samples.rows("train")
+    if len(rows) <= MOST_ROWS:
+        return rows, []
+    some = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
+    return some, [f"The baseline learned from {MOST_ROWS:,} of the training rows."]

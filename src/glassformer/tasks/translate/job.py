@@ -2,7 +2,14 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT
+from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
 from glassformer.tasks.translate.task import TranslateTask
 
-JOB = Job(about=ABOUT, settings=TranslateConfig, defaults=translate_defaults, task=TranslateTask)
+JOB = Job(
+    about=ABOUT,
+    settings=TranslateConfig,
+    defaults=translate_defaults,
+    task=TranslateTask,
+    reporter=TranslateReporter,
+)

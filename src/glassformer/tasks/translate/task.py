@@ -26,8 +26,6 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask, Prediction
@@ -42,7 +40,6 @@ from glassformer.tasks.translate.answers import (
     refuse_unscorable,
 )
 from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
-from glassformer.tasks.translate.remarks import remarks_on, remarks_on_scores
 from glassformer.tasks.translate.settings import (
     reaching_both,
 )
@@ -127,13 +124,6 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             source=None if self.config.model.share else self.pair.source_size,
         )
 
-    def remarks(self) -> list[str]:
-        if self.samples is None:
-            return []
-        sides = {"source": self.sources, "target": self.targets}
-        scored = remarks_on_scores(self.task.measure, self.pair.target)
-        return [*remarks_on(self.samples, sides, self.task.max_length), *scored]
-
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
         rows, longest = self.samples.rows(part), self.task.max_length
@@ -201,6 +191,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         return Loss(total, total.new_full((), len(a)))
 
     def answers(self, model: nn.Module, batches: Iterable[PairBatch]) -> Translations:
+        """What it writes for the rows of these batches, in the order of the rows."""
         return self._answers(model, batches, self.writer)
 
     def score(self, model: nn.Module, batches: Iterable[PairBatch]) -> dict[str, float]:
@@ -227,12 +218,6 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         _, said, meant, surprises, tokens = zip(*sorted(found), strict=True)
         sums = np.array(surprises), np.array(tokens, float)
         return Translations(list(said), list(meant), self.task.measure, *sums)
-
-    def scores(self, answers: Translations) -> dict[str, Score]:
-        return answers.scores()
-
-    def compare(self, first: Translations, second: Translations) -> dict[str, Comparison]:
-        return first.compared_with(second)
 
     def as_wished(self, wish: Wish) -> "TranslateTask":
         other = copy(self)

@@ -1,0 +1,173 @@
+"""The report at the end: how good a run is, beside an honest baseline on the same rows."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from glassformer.errors import GlassformerError
+from glassformer.metrics.paired import Comparison
+from glassformer.metrics.score import Score
+from glassformer.metrics.styles import style_of
+from glassformer.reports import Report, Sections, Table, write_report
+from glassformer.reports.tables import comparison_table
+from glassformer.reports.wording import chance, gap
+from glassformer.runs.display import Display, clock
+from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.runs.foresight.prediction import prediction_fact
+from glassformer.runs.learning_curve import Curve
+from glassformer.runs.log import curves, troubles
+from glassformer.runs.pretraining import decision_note
+from glassformer.runs.teaching import Taught, answers_on
+from glassformer.tasks.reporter import Baseline, Reporter
+
+OURS = "this model"
+CHANCE = 0.05  # a difference that chance explains more often than this is none
+FEW = 50  # validation rows; fewer choose a model by luck
+
+
+def report_on(
+    taught: Taught,
+    folder: RunFolder,
+    display: Display,
+    *,
+    curve: Curve | None = None,
+) -> Report:
+    """Score a run on the split held out, train the baseline, and write report.json and .html."""
+    job, reporter = taught.job, reporter_of(taught.job)
+    split = "test" if len(job.lengths("test")) else "valid"
+    notes = [*intake_notes(folder), *decision_note(folder), *troubles(folder.metrics)]
+    notes += [f"{remark}." for remark in reporter.remarks()]
+    found = Findings()
+    if len(job.lengths(split)):
+        notes += choice_notes(len(job.lengths("valid")), split)
+        found = findings(taught, reporter, split, display)
+    if curve is not None:
+        found.tables.append(curve.table())
+        found.notes.append(curve.sentence())
+    report = Report(
+        title=folder.path.name,
+        facts=facts(taught, folder, split),
+        scores=found.scores,
+        curves=curves(folder.metrics),
+        tables=[*found.sections.tables, *found.tables],
+        heat_map=found.sections.heat_map,
+        reliability=found.sections.reliability,
+        notes=[*found.verdict, *notes, *found.notes],
+    )
+    write_report(report, folder.path)
+    return report
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a report tells about answers, and about those of a baseline to the same rows."""
+
+    scores: dict[str, dict[str, Score]] = field(default_factory=dict)
+    sections: Sections = field(default_factory=Sections)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verdict: list[str] = field(default_factory=list)
+
+
+def findings(
+    taught: Taught, reporter: Reporter[Any, Any], split: str, display: Display
+) -> Findings:
+    """Ask the model about a split, and the baseline about the same rows."""
+    job = taught.job
+    assert job.samples is not None
+    with display.waiting("evaluating"):
+        answers = answers_on(job, taught.model, taught.plan, split)
+    samples = list(job.samples.of(split))
+    found = Findings(
+        scores={OURS: reporter.scores(answers)},
+        sections=reporter.sections(answers, samples),
+        notes=reporter.notes(answers),
+    )
+    with display.waiting("training the baseline"):
+        baseline, said = baseline_of(reporter, split)
+    found.notes += said
+    if baseline is not None:
+        found.scores[baseline.name] = reporter.scores(baseline.answers)
+        rows = len(job.lengths(split))
+        table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)
+        beside = reporter.beside(answers, baseline.answers, samples)
+        found.tables, found.verdict = [table, *beside], [sentence]
+    return found
+
+
+def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any] | None, list[str]]:
+    """The baseline of a job, if there is one, and what to know about it."""
+    try:
+        found = reporter.baseline(split)
+    except GlassformerError as error:  # such as a library that is not installed
+        return None, [f"No baseline: {error}"]
+    return found, list(found.notes) if found else []
+
+
+def compared(
+    reporter: Reporter[Any, Any], ours: Any, theirs: Any, name: str, rows: int
+) -> tuple[Table, str]:
+    """The model beside a baseline: every score in a table, and the goal in a sentence."""
+    comparison, goal = reporter.compare(ours, theirs), reporter.task.goal
+    return comparison_table(comparison, OURS, name), verdict(comparison[goal], rows, goal)
+
+
+def choice_notes(chosen_by: int, split: str) -> list[str]:
+    """What to know about the rows that chose the model."""
+    notes = []
+    if 0 < chosen_by < FEW:
+        notes.append(f"Only {chosen_by} validation rows chose the model: others might not.")
+    if split == "valid":
+        notes.append(
+            "There is no test part: these rows also chose the model, so the scores are optimistic."
+        )
+    return notes
+
+
+def verdict(found: Comparison, rows: int, goal: str) -> str:
+    """What the comparison with the baseline comes to by one score, in a sentence."""
+    luck, difference = f"({chance(found.p_value)})", found.difference.value
+    if found.p_value > CHANCE:
+        return f"On {rows:,} rows it cannot be told apart from the baseline {luck}."
+    better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
+    return f"On {rows:,} rows it is {better} than the baseline by {gap(goal, difference)} {luck}."
+
+
+def facts(taught: Taught, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:
+    """What was run, on what, and how."""
+    config, rows = taught.config, folder.intake().get("counts", {})
+    counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    command = folder.command()
+    return {
+        "job": config.job,
+        "data": ", ".join(config.data.files),
+        "rows": counted,
+        "scored on": f"{split} part",
+        "parameters": f"{sum(p.numel() for p in taught.model.parameters()):,}",
+        "steps": f"{taught.steps:,} of {taught.plan.steps:,}, kept {taught.kept}",
+        "time learning": clock(taught.seconds),
+        **prediction_fact(folder),
+        "machine": taught.plan.machine.described,
+        "seed": config.seed,
+        "glassformer": config.version,
+        **({"command": command} if command else {}),
+    }
+
+
+def intake_notes(folder: RunFolder) -> list[str]:
+    """What was left out of the data, what was added to them, and what is there twice."""
+    intake = folder.intake()
+    notes = [f"{sentence}." for sentence in intake.get("back_translated", ())]
+    notes += [
+        f"Left out: {entry['count']:,} rows with {reason}, the first is {entry['first']}."
+        for reason, entry in intake.get("skipped", {}).items()
+    ]
+    return notes + [
+        f"{entry['count']:,} texts of the {part} part are also in the training part, the first is "
+        f"{entry['first']}: scores on it are optimistic."
+        for part, entry in intake.get("shared", {}).items()
+    ]
+
+
+def baseline_seconds(folder: RunFolder) -> float:
+    """About how long the baseline will take."""
+    return reporter_of(folder.job(folder.config(), folder.data)).baseline_seconds()

@@ -1,0 +1,46 @@
+"""How well gaps are filled. There is no baseline: what it learned is worth what it gives others."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from torch import nn
+
+from glassformer.errors import GlassformerError
+from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.paired import Comparison, randomisation_test
+from glassformer.metrics.score import Score
+from glassformer.tasks.pretrain.task import GapAnswers, PretrainTask
+from glassformer.tasks.reporter import Reporter
+from glassformer.tasks.shared.text import TextBatch
+
+
+class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
+    """For texts with gaps."""
+
+    score_names = ("loss", "perplexity", "accuracy")
+
+    def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
+        return self.task.answers(model, batches)
+
+    def scores(self, answers: GapAnswers) -> dict[str, Score]:
+        loss = bootstrap(ratio, answers.surprise, answers.gaps)
+        perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
+        right = bootstrap(ratio, answers.right, answers.gaps)
+        return {"loss": loss, "perplexity": perplexity, "accuracy": right}
+
+    def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:
+        """Losses on the same gaps; below zero, the first is better."""
+        if not np.array_equal(first.gaps, second.gaps):
+            raise GlassformerError(
+                "the two runs have different gaps to fill, as their tokens or task.max_length "
+                "differ; compare runs that share them"
+            )
+        return {
+            "loss": randomisation_test(
+                ratio,
+                (first.surprise, first.gaps),
+                (second.surprise, second.gaps),
+                better=second.surprise - first.surprise,
+            )
+        }

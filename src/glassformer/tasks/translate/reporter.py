@@ -1,0 +1,124 @@
+"""How good a translator is: its rows, the worst ones, by length; a translation memory beside it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+from jaxtyping import Int
+from torch import nn
+
+from glassformer.data.samples import Sample, Samples
+from glassformer.metrics.paired import Comparison
+from glassformer.metrics.score import Score
+from glassformer.reports import Sections
+from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
+from glassformer.tasks.translate.answers import MEASURES, Translations
+from glassformer.tasks.translate.batch import PairBatch
+from glassformer.tasks.translate.remarks import remarks_on, remarks_on_scores
+from glassformer.tasks.translate.sections import Rows, translation_sections
+from glassformer.tasks.translate.task import TranslateTask
+from glassformer.tasks.translate.translation_memory import TranslationMemory
+
+LOOKED_AT = 500  # rows that tell how long the others are
+TER_SECONDS = 1.3e-6  # of a row, for the cube of its words; measured with answers that are good
+
+
+class TranslateReporter(Reporter[TranslateTask, Translations]):
+    """For sequences to sequences."""
+
+    score_names = (*dict.fromkeys(chain(*MEASURES.values())), "loss")
+    pools = True
+
+    def answers(self, model: nn.Module, batches: Iterable[PairBatch]) -> Translations:
+        return self.task.answers(model, batches)
+
+    def scores(self, answers: Translations) -> dict[str, Score]:
+        return answers.scores()
+
+    def compare(self, first: Translations, second: Translations) -> dict[str, Comparison]:
+        return first.compared_with(second)
+
+    def remarks(self) -> list[str]:
+        task = self.task
+        if task.samples is None:
+            return []
+        sides = {"source": task.sources, "target": task.targets}
+        scored = remarks_on_scores(task.task.measure, task.pair.target)
+        return [*remarks_on(task.samples, sides, task.task.max_length), *scored]
+
+    def notes(self, answers: Translations) -> list[str]:
+        return [f"{name} by sacreBLEU: {said}" for name, said in answers.signatures.items()]
+
+    def sections(self, answers: Translations, samples: Sequence[Sample]) -> Sections:
+        texts = [sample["source"] for sample in samples]
+        languages = [sample.get("to", "") for sample in samples] if self.task.pair.tags else []
+        rows = Rows(texts, answers.meant, answers.said, answers.measured, self.task.goal, languages)
+        return translation_sections(rows)
+
+    def pool(self, answers: Sequence[Translations]) -> Translations:
+        return Translations(
+            [text for some in answers for text in some.said],
+            [right for some in answers for right in some.meant],
+            answers[0].measure,
+            joined([some.surprise for some in answers]),
+            joined([some.tokens for some in answers]),
+        )
+
+    def baseline(self, split: str) -> Baseline[Translations]:
+        """A translation memory of the training rows, one a target language."""
+        samples = self._samples()
+        asked = samples.rows(split).tolist()
+        train, notes = rows_learned_from(samples, self.task.config.seed)
+        known, said, analyser = self.by_language(train.tolist()), dict.fromkeys(asked, ""), ""
+        for language, rows in self.by_language(asked).items():
+            if language not in known:  # none of its rows is among those learned from
+                continue
+            targets = [self.task.right_answers(row)[0] for row in known[language]]
+            memory = TranslationMemory.of(self.sources(known[language]), targets)
+            said |= zip(rows, memory(self.sources(rows)), strict=True)
+            analyser = memory.described
+        meant = [self.task.right_answers(row) for row in asked]
+        answers = Translations(list(said.values()), meant, self.task.task.measure)
+        return Baseline("translation memory", analyser, answers, notes)
+
+    def baseline_seconds(self) -> float:
+        """Every text asked for is held against every training text; both are scored."""
+        if self.task.samples is None:
+            return 0.0
+        test, valid = (self.task.samples.rows(split) for split in ("test", "valid"))
+        held_out = test if len(test) else valid
+        known = min(len(self.task.samples.rows("train")), MOST_ROWS)
+        memory = 1.0 + 5e-5 * known + 3e-8 * known * len(held_out)
+        return memory + 2 * self.scoring_seconds(held_out)
+
+    def scoring_seconds(self, rows: Int[np.ndarray, " rows"]) -> float:
+        """About how long the scores take: TER grows with the cube of their words."""
+        if self.task.task.measure != "text" or not len(rows):
+            return 0.0
+        some = rows[:: max(1, len(rows) // LOOKED_AT)].tolist()
+        words = np.array([len(self.task.right_answers(row)[0].split()) for row in some])
+        return TER_SECONDS * len(rows) * float((words**3.0).mean())
+
+    def by_language(self, rows: Iterable[int]) -> dict[str, list[int]]:
+        """The rows of each target language; all of them in one where rows name none."""
+        samples, found = self._samples(), defaultdict[str, list[int]](list)
+        for row in rows:
+            found[samples[row].get("to", "") if self.task.pair.tags else ""].append(row)
+        return found
+
+    def sources(self, rows: Iterable[int]) -> list[str]:
+        """The texts of some samples as the translator reads them."""
+        samples, clean = self._samples(), self.task.pair.source.clean
+        return [clean(samples[row]["source"]) for row in rows]
+
+    def _samples(self) -> Samples:
+        assert self.task.samples is not None
+        return self.task.samples
+
+
+def joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """One after the other, where all are known."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None

@@ -1,0 +1,42 @@
+"""Copy as a job: what a run needs of it beside its task."""
+
+import numpy as np
+from jobs import Copy, CopyConfig
+
+from glassformer.config import stack_of_size
+from glassformer.config.values import plain
+from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.paired import paired_test
+from glassformer.tasks.about import About
+from glassformer.tasks.job import Job
+from glassformer.tasks.reporter import Reporter
+
+
+class CopyReporter(Reporter[Copy, np.ndarray]):
+    """Its scores say all."""
+
+    score_names = ("exact",)
+
+    def answers(self, model, batches):
+        return self.task.answers(model, batches)
+
+    def scores(self, answers):
+        return {"exact": bootstrap(ratio, answers, np.ones(len(answers)))}
+
+    def compare(self, first, second):
+        return {"exact": paired_test(first, second)}
+
+
+def copy_defaults(accelerated):
+    stack = plain(stack_of_size("tiny", depth=1, dropout=0.0))
+    return {"model": {"encoder": stack, "decoder": stack}, "train": {"epochs": 3.0}}
+
+
+ABOUT = About(name="copy", summary="Writes what it reads.", job="copy_job:COPY")
+COPY = Job(
+    about=ABOUT,
+    settings=CopyConfig,
+    defaults=copy_defaults,
+    task=Copy,
+    reporter=CopyReporter,
+)

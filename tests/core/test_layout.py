@@ -283,6 +283,16 @@ REFUSALS = {
         lambda: pad(torch.zeros(12, D), Layout.padded([5, 7])),
         "a padded layout has no bounds in a pack; call .as_packed() first",
     ),
+    "pack wider": (
+        lambda: pack(torch.arange(22).view(2, 11), Layout.packed([5, 7])),
+        "the batch holds (2, 11) tokens, but its layout describes (2, 7); "
+        "make the layout from this batch, with its width as `longest`",
+    ),
+    "pack more rows": (
+        lambda: pack(torch.zeros(3, 7, D), Layout.packed([5, 7])),
+        "the batch holds (3, 7) tokens, but its layout describes (2, 7); "
+        "make the layout from this batch, with its width as `longest`",
+    ),
     "starts": (
         lambda: Layout.padded([5, 7, 2]).shifted(torch.tensor([1, 2]), reach=9),
         "got 2 starts for 3 rows; give one a row, or one for all",

@@ -229,3 +229,11 @@ def test_on_a_cpu_rows_with_much_padding_are_read_packed(lengths, packed):
     scorer = translating(model, samples, layout, first=FIRST)
     assert seen == [packed]
     walked(scorer, partial(translated, model, (samples, layout)))
+
+
+@pytest.mark.parametrize("lengths", [(9, 2, 3), (9, 9, 8)], ids=["read packed", "read padded"])
+def test_a_source_padded_wider_than_its_layout_is_refused(lengths):
+    model, (samples, layout) = encoder_decoder(), sources(lengths)
+    wider = torch.cat([samples, samples[:, :2]], 1)
+    with pytest.raises(ValueError, match=r"holds \(3, 11\) tokens, but its layout describes \(3, 9"):
+        translating(model, wider, layout, first=FIRST)

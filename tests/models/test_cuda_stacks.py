@@ -35,6 +35,12 @@ def test_a_padded_batch_runs_packed_inside_and_answers_as_on_a_cpu(position, dty
     torch.testing.assert_close(answer.float().cpu(), expected, **rough)
 
 
+def test_a_batch_padded_wider_than_its_layout_is_refused():
+    x, layout = torch.randn(4, 59, 64, device="cuda"), Layout.padded(SOURCE, device="cuda")
+    with pytest.raises(ValueError, match=r"^the batch holds \(4, 59\) tokens, but its layout"):
+        Encoder(CONFIG).to("cuda")(x, layout=layout)
+
+
 @torch.no_grad()
 def test_one_captured_graph_serves_every_batch_that_fills_the_budget():
     encoder = Encoder(CONFIG).eval().to("cuda", torch.bfloat16)

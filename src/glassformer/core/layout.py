@@ -192,6 +192,12 @@ def pad(x: Shaped[Tensor, "N ..."], layout: Layout) -> Shaped[Tensor, "B T ..."]
 
 def pack(x: Shaped[Tensor, "B T ..."], layout: Layout) -> Shaped[Tensor, "N ..."]:
     """From padded to packed, leaving the padding behind."""
+    if x.shape[:2] != (layout.rows, layout.longest):  # slots would belong to other rows
+        raise ValueError(
+            f"the batch holds {tuple(x.shape[:2])} tokens, but its layout describes "
+            f"{(layout.rows, layout.longest)}; make the layout from this batch, with its width as "
+            f"`longest`"
+        )
     return x.flatten(0, 1).index_select(0, _slots(layout))
 
 

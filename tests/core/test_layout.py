@@ -93,6 +93,17 @@ def test_shifted_rows_stand_where_a_loop_says(lengths, data):
     assert padded.reach == packed.reach == 17
 
 
+@pytest.mark.parametrize("form", ["as_padded", "as_packed"])
+def test_a_layout_fits_where_its_tokens_do_however_far_padding_and_fillers_stand(form):
+    layout = getattr(Layout.packed([5, 2], longest=11, budget=18, rows=5), form)()
+    assert (layout.fits(5), layout.fits(4)) == (True, False)
+    further = layout.shifted(torch.tensor([1, 13, 0, 0, 0]), reach=24)
+    assert (further.fits(15), further.fits(14)) == (True, False)
+    assert further.ends.tolist() == [6, 15, 11, 0, 0]
+    full = Layout.full(3, 5, "meta")  # known without asking the device
+    assert (full.fits(5), full.fits(4)) == (True, False)
+
+
 def test_full_rows_are_the_padded_ones_without_padding():
     full, padded = Layout.full(3, 5), Layout.padded([5, 5, 5])
     assert full.is_full

@@ -34,7 +34,7 @@ def drawn(said, vocabulary, spread, end):
 class HashScorer:
     """Scores drawn at random, but always the same after the same tokens of the same row."""
 
-    longest = None
+    room = None
 
     def __init__(self, rows, vocabulary, *, spread=2.0, end=0.0, compact_below=1.0):
         self.first = torch.arange(rows) + 1000  # each row's source, so to speak

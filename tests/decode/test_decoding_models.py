@@ -1,10 +1,13 @@
 """Decoding with models: batch = one by one, scores = the model's, and what ends early leaves."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from small_models import (
     END,
     FIRST,
+    H,
     continued,
     encoder_decoder,
     language_model,
@@ -13,6 +16,7 @@ from small_models import (
     translated,
 )
 
+from glassformer.config import AttentionConfig
 from glassformer.config.decoding import (
     METHOD_NAMES,
     PENALTY_NAMES,
@@ -100,9 +104,25 @@ def test_writing_ends_where_learned_positions_do():
     assert found.reason == "length"
 
 
+@pytest.mark.parametrize("config", [EVERY[0], EVERY[2]], ids=["greedy", "beam"])
+@pytest.mark.parametrize("kind", ["softmax", "linear"])
+def test_a_neighbour_s_longer_prompt_does_not_shorten_an_answer(kind, config):
+    attention = AttentionConfig(heads=H, kind=kind)
+    model, texts = language_model(position="learned", attention=attention), prompts((29, 2, 23))
+    config, scorer = replace(config, max_length=99), continuing(model, texts)
+    scorer.compact_below = 0.0  # rows that have ended stay to the last step
+    together, alone = decode(scorer, Request(end=-1, seeds=SEEDS[:3]), config), []
+    for text, seed in zip(texts, SEEDS, strict=False):
+        alone += decode(continuing(model, [text]), Request(end=-1, seeds=[seed]), config)
+    assert_same(together, alone)
+    assert [len(found[0].tokens) for found in together] == [32 - 28, 32 - 1, 32 - 22]
+
+
 def test_a_prompt_that_fills_all_positions_is_refused():
     scorer = continuing(language_model(position="learned"), [[3] * 33])
-    with pytest.raises(GlassformerError, match="no room left to write in; shorten the prompt"):
+    with pytest.raises(
+        GlassformerError, match="row 1: the model has no room left to write in; shorten the prompt"
+    ):
         decode(scorer, Request(end=END))
 
 

@@ -148,7 +148,7 @@ def test_learned_positions_limit_what_is_written(kind):
     attention = AttentionConfig(heads=6, kind=kind)
     model = language_model(attention=attention, position="learned")
     longest = model.decoder.position.max_length
-    assert continuing(model, prompts((4, 2))).longest == longest - 3
+    assert continuing(model, prompts((4, 2))).room == [longest - 3, longest - 1]
 
 
 @torch.no_grad()
@@ -192,7 +192,7 @@ def test_a_state_is_gone_with_its_last_name():
 
 
 def test_the_mask_shows_each_branch_its_ancestors():
-    ancestry = Ancestry(1, 2, 3, prompt=None, fixed=False, device=torch.device("cpu"))
+    ancestry = Ancestry(1, 2, 3, prompt=None, reach=3, fixed=False, device=torch.device("cpu"))
     for parents in ([1, 0], [1, 1], [0, 1]):
         ancestry.advance()
         ancestry.branch(torch.tensor([parents]))
@@ -202,8 +202,8 @@ def test_the_mask_shows_each_branch_its_ancestors():
 
 def test_learned_positions_say_how_much_can_be_written():
     model = language_model(position="learned")
-    assert continuing(model, prompts((5, 2, 7))).longest == 32 - 6
-    assert continuing(language_model(), prompts()).longest is None
+    assert continuing(model, prompts((5, 2, 7))).room == [32 - 4, 32 - 1, 32 - 6]
+    assert continuing(language_model(), prompts()).room is None
 
 
 def test_an_empty_prompt_is_refused():
@@ -235,5 +235,7 @@ def test_on_a_cpu_rows_with_much_padding_are_read_packed(lengths, packed):
 def test_a_source_padded_wider_than_its_layout_is_refused(lengths):
     model, (samples, layout) = encoder_decoder(), sources(lengths)
     wider = torch.cat([samples, samples[:, :2]], 1)
-    with pytest.raises(ValueError, match=r"holds \(3, 11\) tokens, but its layout describes \(3, 9"):
+    with pytest.raises(
+        ValueError, match=r"holds \(3, 11\) tokens, but its layout describes \(3, 9"
+    ):
         translating(model, wider, layout, first=FIRST)

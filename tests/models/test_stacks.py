@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from glassformer.config import AttentionConfig, FeedForwardConfig, ModelConfig, StackConfig
+from glassformer.core.caches import FixedCache, PagePool
 from glassformer.core.layout import Layout, pack, pad
 from glassformer.core.masks import causal, everything, window
 from glassformer.core.norms import NORMS
@@ -185,6 +186,41 @@ def test_a_decoder_without_its_memory_and_a_memory_without_its_decoder_are_refus
     alone = Decoder(CONFIG)
     with pytest.raises(ValueError, match="a TransformerBlock looks at no memory; use a decoder's"):
         alone.keep(torch.randn(B, S, D), Layout.full(B, S))
+
+
+def roomy(name, decoder):
+    """Caches for two rows, with room beyond the 7 positions of a learned table."""
+    sizes = {"heads": H, "key_width": D // H, "value_width": D // H}
+    if name == "growing":
+        return decoder.new_caches()
+    return [FixedCache(2, 11, **sizes) for _ in decoder.blocks]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["growing", "fixed"])
+def test_tokens_that_fit_a_learned_table_go_on_however_far_padding_stands(name):
+    decoder = shaken(Decoder(replace(CONFIG, position="learned", max_length=7)))
+    caches, x = roomy(name, decoder), torch.randn(2, 7, D)
+    first = decoder(x[:, :5], layout=Layout.padded([5, 2]), caches=caches)
+    chunk = torch.stack([torch.cat([x[0, 5:], x[0, :3]]), x[1, 2:]])  # padding stands at 7, 8, 9
+    second = decoder(chunk, layout=Layout.padded([2, 5]), caches=caches)
+    whole = decoder(x, layout=Layout.full(2, 7))
+    torch.testing.assert_close(torch.cat([first[0], second[0, :2]]), whole[0])
+    torch.testing.assert_close(torch.cat([first[1, :2], second[1]]), whole[1])
+    with pytest.raises(ValueError, match=r"^positions up to 7 were asked for, but the learned tab"):
+        decoder(x[:, :1], layout=Layout.padded([0, 1]), caches=caches)
+
+
+@torch.no_grad()
+def test_tokens_that_fit_a_learned_table_go_on_in_pages_too():
+    decoder = shaken(Decoder(replace(CONFIG, position="learned", max_length=7)))
+    sizes = {"heads": H, "key_width": D // H, "value_width": D // H}
+    pool, x = PagePool(pages=9, page_size=2, layers=2, **sizes), torch.randn(2, 7, D)
+    rows = [pool.open(), pool.open()]
+    for lengths, tokens in (([5, 2], x[:, :5]), ([1, 5], torch.stack([x[0, 2:], x[1, 2:]]))):
+        layout, caches = pool.extend(rows, lengths)
+        answer = decoder(tokens, layout=layout, caches=caches)
+    torch.testing.assert_close(answer[1], decoder(x, layout=Layout.full(2, 7))[1, 2:])
 
 
 @pytest.mark.full

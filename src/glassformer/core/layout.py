@@ -123,6 +123,11 @@ class Layout:
         return torch.full((self.rows,), self.longest, device=self.device)
 
     @property
+    def ends(self) -> Int[Tensor, " B"]:
+        """The position after each row's last token."""
+        return self.lengths if self.starts is None else self.starts + self.lengths
+
+    @property
     def positions(self) -> Int[Tensor, "b T"] | Int[Tensor, " N"]:
         """Where each token stands in its sequence; `b` is 1 when all padded rows agree."""
         if self.row_of is None:
@@ -151,6 +156,22 @@ class Layout:
                 f"got {len(starts)} starts for {self.rows} rows; give one a row, or one for all"
             )
         return replace(self, starts=starts, reach=reach)
+
+    def fits(self, room: int) -> bool:
+        """Whether every token stands below `room`, wherever padding and fillers stand.
+
+        `reach` mostly settles it; where it does not, a GPU is waited for. While a graph is made,
+        nobody can wait: the check becomes part of it.
+        """
+        if self.reach <= room:
+            return True
+        if self.is_full and self.starts is None:
+            return False
+        inside = (self.ends[: self.rows - self.fillers] <= room).all()
+        if torch.compiler.is_compiling() or _is_captured(inside):
+            torch._assert_async(inside, f"a token stands beyond the last of {room} positions")
+            return True
+        return bool(inside)
 
     def to(self, device: torch.device | str) -> "Layout":
         """The same layout with its tensors on another device."""
@@ -253,6 +274,10 @@ def _fillers(lengths: list[int], longest: int, budget: int | None, rows: int | N
             f"{rows} are asked for; raise `rows` or lower the budget"
         )
     return fillers + [0] * ((rows or needed) - needed)
+
+
+def _is_captured(x: Tensor) -> bool:
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:

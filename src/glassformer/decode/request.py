@@ -53,12 +53,14 @@ def checked_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> li
             raise ValueError(
                 f"`{name}` is given for {len(given)} rows of {rows}; give it for all, or for none"
             )
-    longest = config.max_length
-    if scorer.longest is not None:
-        longest = min(longest, scorer.longest)
-    if longest < 1:
-        raise GlassformerError("the model has no room left to write in; shorten the prompt")
-    limits = [max(1, min(longest, n)) for n in request.limits] or [longest] * rows
+    limits = [max(1, min(config.max_length, n)) for n in request.limits]
+    limits = limits or [config.max_length] * rows
+    for row, room in enumerate(scorer.room or ()):
+        if room < 1:
+            raise GlassformerError(
+                f"row {row + 1}: the model has no room left to write in; shorten the prompt"
+            )
+        limits[row] = min(limits[row], room)
     _refuse_words(request, config)
     for row, limit in enumerate(limits):
         words = request.required[row] if request.required else ()

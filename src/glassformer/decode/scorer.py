@@ -12,6 +12,7 @@ A branch never leaves its row, so what belongs to a row (its source, its prompt)
 many branches look at it. A state that is passed to `step`, `branched` or `kept` is used up.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -38,12 +39,12 @@ class Scorer(Protocol):
 
     Attributes:
         first: (B,) the token that each row goes on from; it is not written again.
-        longest: How many tokens can be written at most, None for any number.
+        room: How many tokens can be written in each row at most; None for any number.
         compact_below: Rows that have ended leave the batch once fewer than this share remain.
     """
 
     first: Int[Tensor, " B"]
-    longest: int | None
+    room: Sequence[int] | None
     compact_below: float
 
     def begin(self, branches: int, length: int) -> Any:

@@ -64,11 +64,6 @@ def placed_after(layout: Layout, lengths: Int[Tensor, " B"] | None, longest: int
     return layout.shifted(lengths, reach)
 
 
-def lengths_after(layout: Layout) -> Int[Tensor, " B"]:
-    """How many tokens each row holds once these are in."""
-    return layout.lengths if layout.starts is None else layout.starts + layout.lengths
-
-
 def refuse_other_batch(rows: int, layout: Layout) -> None:
     """A cache serves the batch it was made for."""
     if layout.rows != rows:

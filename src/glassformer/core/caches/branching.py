@@ -29,6 +29,7 @@ class Ancestry:
     Args:
         prompt: The layout of what is read before the first step; None for nothing.
         steps: How many there may be.
+        reach: No token that counts stands here or beyond.
         fixed: Whether all slots are looked at in every step, so that its shapes stay the same.
     """
 
@@ -39,12 +40,13 @@ class Ancestry:
         steps: int,
         *,
         prompt: Layout | None,
+        reach: int,
         fixed: bool,
         device: torch.device,
     ) -> None:
         self.used = 0 if prompt is None else prompt.longest
         self.slots, self.fixed = self.used + branches * steps, fixed
-        self.reach = self.used + steps  # no token stands here or beyond
+        self.reach = reach
         self.even = branches == 1 and (prompt is None or prompt.is_full)
         self.seen: Bool[Tensor, "B W S"] = torch.zeros(
             rows, branches, self.slots, dtype=torch.bool, device=device
@@ -68,9 +70,12 @@ class Ancestry:
         return self.slots if self.fixed else self.used
 
     def place(self) -> Layout:
-        """Where the newest token of every branch stands: one position a row, for all branches."""
+        """Where the newest token of every branch stands: one position a row, for all branches.
+
+        A row that has ended may stand still until it leaves.
+        """
         newest = Layout.full(len(self.seen), 1, self.seen.device)
-        return newest.shifted(self.lengths - 1, self.reach)
+        return newest.shifted((self.lengths - 1).clamp(max=self.reach - 1), self.reach)
 
     def advance(self) -> None:
         """Open a slot for the next token of every branch."""

@@ -11,7 +11,6 @@ from glassformer.core.caches.base import (
     Cache,
     addresses,
     by_token,
-    lengths_after,
     refuse_gradient,
     refuse_other_batch,
     refuse_other_kind,
@@ -55,7 +54,7 @@ class FixedCache(Cache):
         refuse_gradient("a FixedCache", k, v)
         row, position = addresses(layout)
         position = set_aside(position, layout, spare=self.capacity)
-        lengths = lengths_after(layout)
+        lengths = layout.ends
         self._refuse_overflow(lengths)
         refuse_other_kind(self._k, by_token(k))
         refuse_other_kind(self._v, by_token(v))

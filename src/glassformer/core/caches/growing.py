@@ -9,7 +9,6 @@ from glassformer.core.caches.base import (
     Cache,
     addresses,
     by_token,
-    lengths_after,
     placed_after,
     refuse_other_batch,
     set_aside,
@@ -43,7 +42,7 @@ class GrowingCache(Cache):
         self._k = self._joined(self._k, k, layout)
         self._v = self._joined(self._v, v, layout)
         even = self._lengths is None and layout.is_full
-        self._lengths = None if even else lengths_after(layout).expand(layout.rows)
+        self._lengths = None if even else layout.ends
         self._longest = layout.reach
         return self._k.transpose(1, 2), self._v.transpose(1, 2), self._layout(layout)
 

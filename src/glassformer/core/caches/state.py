@@ -3,12 +3,7 @@
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.core.caches.base import (
-    Cache,
-    lengths_after,
-    placed_after,
-    refuse_other_batch,
-)
+from glassformer.core.caches.base import Cache, placed_after, refuse_other_batch
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
@@ -62,7 +57,7 @@ class StateCache(Cache):
         """Hold the state after these tokens (their layout placed), not the one before."""
         if not self.fixed:
             alike = layout.is_full and layout.starts is None
-            self._lengths = None if alike else lengths_after(layout).expand(layout.rows)
+            self._lengths = None if alike else layout.ends
             self._longest = layout.reach
         self._put(state)
 

@@ -128,10 +128,10 @@ class Linformer(nn.Module):
 
     def _summed_up(self, k: Keys, v: Values, layout: Layout) -> Memory:
         """The summary of each row: rows of `summary` keys and values, none of them padding."""
-        if layout.reach > self.max_length:
+        if not layout.fits(self.max_length):
             raise ValueError(
                 f"linformer sums up at most {self.max_length} positions, but the batch has "
-                f"{layout.reach}; shorten the input, or raise max_length and train again"
+                f"{int(layout.ends.max())}; shorten the input, or raise max_length and train again"
             )
         k, v, layout = padded(k, layout), padded(v, layout), layout.as_padded()
         return Memory(

@@ -20,13 +20,14 @@ class Learned(Position):
         nn.init.normal_(self.table.weight, std=0.02)
 
     def embed(self, x: Vectors, layout: Layout) -> Vectors:
-        if layout.reach > self.max_length:
+        if not layout.fits(self.max_length):
             raise ValueError(
-                f"positions up to {layout.reach - 1} were asked for, but the learned table has "
-                f"{self.max_length}; shorten the input, raise max_length and train again, "
-                f"or choose a scheme that extends (rotary, alibi, sinusoidal)"
+                f"positions up to {int(layout.ends.max()) - 1} were asked for, but the learned "
+                f"table has {self.max_length}; shorten the input, raise max_length and train "
+                f"again, or choose a scheme that extends (rotary, alibi, sinusoidal)"
             )
-        return x + self.table(layout.positions)
+        # Padding may stand beyond the last, and takes it.
+        return x + self.table(layout.positions.clamp(max=self.max_length - 1))
 
 
 class Sinusoidal(Position):

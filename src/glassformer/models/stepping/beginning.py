@@ -39,12 +39,25 @@ class Prompt:
         )
 
 
-def room_after(prompt: Prompt | None, decoder: nn.Module) -> int | None:
-    """How many tokens a decoder can write after a prompt; None for any number."""
+def known_positions(decoder: nn.Module) -> int | None:
+    """How many positions a decoder knows; None for any number."""
     position = getattr(decoder, "position", None)
-    if not isinstance(position, Learned):
+    return position.max_length if isinstance(position, Learned) else None
+
+
+def room_after(prompt: Prompt | None, decoder: nn.Module, rows: int) -> list[int] | None:
+    """How many tokens a decoder can write in each row after its prompt; None for any number."""
+    known = known_positions(decoder)
+    if known is None:
         return None
-    return position.max_length - (0 if prompt is None else prompt.layout.longest)
+    lengths = [0] * rows if prompt is None else prompt.layout.lengths.tolist()
+    return [known - length for length in lengths]
+
+
+def reach_after(prompt: Prompt | None, decoder: nn.Module, steps: int) -> int:
+    """A position that no token of these steps stands at or beyond."""
+    reach = steps + (0 if prompt is None else prompt.layout.longest)
+    return min(reach, known_positions(decoder) or reach)
 
 
 def without_padding(tokens: Tensor, layout: Layout) -> tuple[Tensor, Layout]:

@@ -22,7 +22,7 @@ from glassformer.core.shapes import merge_heads
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.frontends import Tokens
 from glassformer.models.stacks import Decoder
-from glassformer.models.stepping.beginning import Prompt, chosen_rows, room_after
+from glassformer.models.stepping.beginning import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stepping.capturing import graph_on, stepped
 from glassformer.models.transformer import scored
 
@@ -55,7 +55,7 @@ class BranchingScorer:
         self.first, self.memory, self.prompt = first, memory, prompt
         self.capture = first.is_cuda if capture is None else capture
         self.compact_below = COMPACT_BELOW.get(first.device.type, 1.0)
-        self.longest = room_after(prompt, decoder)
+        self.room = room_after(prompt, decoder, len(first))
 
     def begin(self, branches: int, length: int) -> "BranchingState":
         """Room for all branches, and the prompts read."""
@@ -64,6 +64,7 @@ class BranchingScorer:
             branches,
             length,
             prompt=None if self.prompt is None else self.prompt.layout,
+            reach=reach_after(self.prompt, self.decoder, length),
             fixed=self.capture,
             device=self.first.device,
         )

@@ -16,7 +16,7 @@ from glassformer.core.caches import Memory, StateCache
 from glassformer.core.layout import Layout
 from glassformer.models.baselines import BaselineDecoder
 from glassformer.models.stacks import Decoder
-from glassformer.models.stepping.beginning import Prompt, chosen_rows, room_after
+from glassformer.models.stepping.beginning import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stepping.capturing import CapturedStep, graph_on, stepped
 
 COMPACT_BELOW = {"cuda": 0.5}  # fewer rows mean another capture; elsewhere they leave at once
@@ -47,18 +47,19 @@ class StateScorer:
         self.memory, self.prompt = memory, prompt
         self.capture = first.is_cuda if capture is None else capture
         self.compact_below = COMPACT_BELOW.get(first.device.type, 1.0)
-        self.longest = room_after(prompt, decoder)
+        self.room = room_after(prompt, decoder, len(first))
 
     def begin(self, branches: int, length: int) -> "States":
         """The state after the prompt, for every branch."""
         caches = cast(list[StateCache], self.decoder.new_caches())
-        lengths, read = torch.zeros_like(self.first), 0
+        lengths = torch.zeros_like(self.first)
         if self.prompt is not None:
             self.score(self.prompt.tokens, self.prompt.layout, None, caches)
-            lengths, read = self.prompt.layout.lengths, self.prompt.layout.longest
+            lengths = self.prompt.layout.lengths
         for cache in caches:
             cache.fixed = self.capture
-        state = States(caches, self.memory, lengths, read + length, branches)
+        reach = reach_after(self.prompt, self.decoder, length)
+        state = States(caches, self.memory, lengths, reach, branches)
         state.choose(torch.arange(len(lengths), device=lengths.device).repeat_interleave(branches))
         return state
 
@@ -95,9 +96,9 @@ class States:
         self.graph: CapturedStep | None = None
 
     def place(self) -> Layout:
-        """Where the next token of every branch stands."""
+        """Where the next token of every branch stands; a row that has ended may stand still."""
         newest = Layout.full(len(self.lengths), 1, self.lengths.device)
-        return newest.shifted(self.lengths, self.reach)
+        return newest.shifted(self.lengths.clamp(max=self.reach - 1), self.reach)
 
     def branched(self, parents: Int[Tensor, "B W"]) -> "States":
         first = torch.arange(len(parents), device=parents.device)[:, None] * self.branches

@@ -1,6 +1,8 @@
 """The ladder: every kernel answers as `loop`, whatever the mask, position, heads or cache."""
 
+import gc
 import os
+import weakref
 
 import pytest
 import torch
@@ -200,17 +202,51 @@ def test_flex_builds_a_block_mask_once_for_a_batch_and_anew_for_another():
     q, k, v = (torch.randn(2, H, T, 16, device=DEVICE) for _ in "qkv")
     layout = Layout.padded([5, 3], device=DEVICE)
     call = describe(q, k, mask=window(2), queries=layout)
-    flex.BLOCK_MASKS.clear()
-    for _ in range(3):
-        attend(q, k, v, call, kernel="flex")
-    assert len(flex.BLOCK_MASKS) == 1
+    masks = [flex.block_mask(q, k, call) for _ in range(2)]
+    other = flex.block_mask(q, k, describe(q, k, mask=window(3), queries=layout))
     layout.row_lengths[0] = 2  # as a captured step changes its layout: in place
+    masks += [flex.block_mask(q, k, call) for _ in range(2)]
+    assert masks[0] is masks[1] is not other
+    assert masks[0] is not masks[2] is masks[3]
     answer = attend(q, k, v, call, kernel="flex")
-    assert len(flex.BLOCK_MASKS) == 2
     torch.testing.assert_close(answer, attend(q, k, v, call, kernel="loop"), **TIGHT)
-    for size in range(1, flex.REMEMBERED + 2):
-        attend(q, k, v, describe(q, k, mask=window(size)), kernel="flex")
-    assert len(flex.BLOCK_MASKS) == flex.REMEMBERED
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+def test_a_block_mask_is_gone_with_its_batch():
+    """Without waiting for the garbage collector: on a GPU it takes memory."""
+    q, layout = torch.randn(2, H, T, 16), Layout.padded([5, 3])
+    alive = weakref.ref(flex.block_mask(q, q, describe(q, q, mask=window(2), queries=layout)))
+    gc.disable()
+    del layout
+    gone = alive() is None
+    gc.enable()
+    assert gone
+
+
+@pytest.mark.parametrize("form", ["as_padded", "as_packed"])
+def test_flex_attends_in_inference_mode_with_a_layout_made_there(form):
+    with torch.inference_mode():
+        layout = getattr(Layout.padded([5, 3], device=DEVICE), form)()
+        q, k, v = (torch.randn(2, H, T, 16, device=DEVICE) for _ in "qkv")
+        if layout.is_packed:
+            q, k, v = (pack(x.transpose(1, 2), layout) for x in (q, k, v))
+        call = describe(q, k, mask=causal & window(2), queries=layout)
+        expected = attend(q, k, v, call, kernel="loop")
+        torch.testing.assert_close(attend(q, k, v, call, kernel="flex"), expected, **TIGHT)
+
+
+@pytest.mark.parametrize("mask", [everything, causal & window(2)], ids=str)
+def test_plain_keeps_double_precision(mask):
+    q, k, v = (torch.randn(2, 1, 3, 2, dtype=torch.float64, requires_grad=True) for _ in "qkv")
+    call = describe(q, k, mask=mask, queries=Layout.padded([3, 2]))
+    exact = {"atol": 1e-12, "rtol": 0.0}
+    torch.testing.assert_close(
+        attend(q, k, v, call, kernel="plain"), attend(q, k, v, call, kernel="loop"), **exact
+    )
+    assert torch.autograd.gradcheck(
+        lambda q, k, v: attend(q, k, v, call, kernel="plain"), (q, k, v)
+    )
 
 
 def test_the_weights_are_those_of_the_answer():

@@ -13,7 +13,8 @@ choosing a fast path never waits for a GPU.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -39,6 +40,7 @@ class Layout:
         offsets: (B + 1,) where each row begins in the pack, and the total; None when padded.
         row_of: (N,) the row of each packed token; None when padded.
         fillers: How many of the last rows only fill a packed batch up to its budget.
+        memo: What kernels have worked out for this batch, kept for the layers to come.
     """
 
     rows: int
@@ -51,6 +53,7 @@ class Layout:
     offsets: Int[Tensor, " bounds"] | None = None
     row_of: Int[Tensor, " N"] | None = None
     fillers: int = 0
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @staticmethod
     def full(rows: int, length: int, device: torch.device | str | None = None) -> "Layout":

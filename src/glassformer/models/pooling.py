@@ -61,7 +61,8 @@ class AttentionPool(nn.Module):
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
         x, real = in_rows(x, layout)
-        scores = self.to_score(x).float().masked_fill(~real, torch.finfo(torch.float32).min)
+        exact = torch.promote_types(x.dtype, torch.float32)
+        scores = self.to_score(x).to(exact).masked_fill(~real, torch.finfo(exact).min)
         weights = scores.softmax(1).masked_fill(~real, 0.0).to(x.dtype)
         return (weights * x).sum(1)
 

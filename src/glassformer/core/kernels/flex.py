@@ -19,8 +19,6 @@ from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 LONG = 8192  # from here on, skipping what is hidden pays for building the block mask
-REMEMBERED = 16  # block masks
-BLOCK_MASKS: dict[tuple[Any, ...], Any] = {}
 CHEAP = ((None, None), (None, 0))  # bands that the other kernels never lay out
 
 
@@ -43,15 +41,14 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 def block_mask(q: Queries, k: Keys, call: Call) -> Any:
     """Who may see whom, in blocks; made once for all the layers that ask about one batch."""
-    if torch.compiler.is_compiling():
+    state = None if torch.compiler.is_compiling() else versions(call.queries, call.keys)
+    if state is None:
         return new_block_mask(q, k, call)
-    key = (call.mask, identity(call.queries), identity(call.keys))
-    if key not in BLOCK_MASKS:
-        while len(BLOCK_MASKS) >= REMEMBERED:
-            del BLOCK_MASKS[next(iter(BLOCK_MASKS))]  # the oldest
+    memo, key = call.queries.memo, (call.mask, None if call.keys is call.queries else call.keys)
+    if key not in memo or memo[key][0] != state:
         with torch.inference_mode(False):  # a training step may ask for it next
-            BLOCK_MASKS[key] = new_block_mask(q, k, call)
-    return BLOCK_MASKS[key]
+            memo[key] = state, new_block_mask(q, k, call)
+    return memo[key][1]
 
 
 def new_block_mask(q: Queries, k: Keys, call: Call) -> Any:
@@ -73,12 +70,13 @@ def new_block_mask(q: Queries, k: Keys, call: Call) -> Any:
     )
 
 
-def identity(layout: Layout) -> tuple[Any, ...]:
-    """What makes a layout the same for a mask: its numbers, or itself and its tensors unchanged."""
-    tensors = [x for x in (layout.row_lengths, layout.starts, layout.row_of) if x is not None]
-    if not tensors:
-        return layout.rows, layout.longest, layout.device
-    return layout, *(x._version for x in tensors)
+def versions(*layouts: Layout) -> tuple[int, ...] | None:
+    """How often the layouts were changed in place; None where their tensors do not count it."""
+    fields = [(layout.row_lengths, layout.starts, layout.row_of) for layout in layouts]
+    tensors = [x for layout in fields for x in layout if x is not None]
+    if any(x.is_inference() for x in tensors):
+        return None
+    return tuple(x._version for x in tensors)
 
 
 def score_rule(call: Call) -> Callable[..., Tensor] | None:

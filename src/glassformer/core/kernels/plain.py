@@ -23,10 +23,11 @@ def attention_weights(
     scores = q @ share(k, q).mT * call.scale  # (B, H, T, S)
     if call.bias is not None:
         scores = scores + call.bias.scores(call.queries, call.keys)
+    exact = torch.promote_types(scores.dtype, torch.float32)
     if allowed is None:
-        return scores.softmax(dim=-1, dtype=torch.float32).to(q.dtype)
+        return scores.softmax(dim=-1, dtype=exact).to(q.dtype)
     scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(dim=-1, dtype=torch.float32)
+    weights = scores.softmax(dim=-1, dtype=exact)
     return weights.masked_fill(~allowed, 0.0).to(q.dtype)
 
 

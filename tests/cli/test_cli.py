@@ -13,7 +13,7 @@ from glassformer.core.masks import causal, prefix, window
 
 ALLOWED = (
     "allowed are causal, everything, window(n), prefix(n), documents([n, ...]), "
-    "valid_lengths([n, ...]), &, | and parentheses"
+    "valid_lengths([[n, ...]]), &, | and parentheses"
 )
 CHOICES = "causal, everything, window, prefix, documents, valid_lengths"
 
@@ -39,12 +39,12 @@ PICTURES = {
         ####.
         #####
     """,
-    "valid_lengths([0, 3, 1])": """
+    "valid_lengths([[0, 3, 1, 5, 2]])": """
         .....
         ###..
         #....
-        #....
-        #....
+        #####
+        ##...
     """,
     "everything": """
         #####
@@ -75,6 +75,12 @@ REFUSED = {
     "3": f"cannot read '3' as a mask; {ALLOWED}",
     "window": "window needs a number: window(3)",
     "documents": "documents needs a list of numbers: documents([3, 2])",
+    "valid_lengths": "valid_lengths needs a number for each query: valid_lengths([[1, 3, 2]])",
+    "valid_lengths([3, 2])": f"cannot read 'valid_lengths([3, 2])' as a mask; {ALLOWED}",
+    "valid_lengths([[1, 3]])": (
+        "valid_lengths([[1, 3]]) describes 2 queries, but a row has 8; give each row one number, "
+        "or a list with one for each of its queries; or draw fewer with --size"
+    ),
     "causal(3)": "causal takes nothing: write causal, not causal(3)",
     "window()": f"cannot read 'window()' as a mask; {ALLOWED}",
     "window(2, 3)": f"cannot read 'window(2, 3)' as a mask; {ALLOWED}",

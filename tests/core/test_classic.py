@@ -2,12 +2,11 @@
 
 import math
 
-import jaxtyping
 import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.core.attention import Heads, MultiHeadAttention
+from glassformer.core.attention import Heads, MultiHeadAttention, attend, describe
 from glassformer.core.classic import (
     AdditiveAttention,
     KernelRegression,
@@ -17,6 +16,8 @@ from glassformer.core.classic import (
     masked_softmax,
     wide_attention,
 )
+from glassformer.core.masks import valid_lengths
+
 
 B, H, T, S, K, W = 2, 3, 5, 7, 11, 13  # all different and prime, so a swapped axis cannot hide
 QUERY_DIM, KEY_DIM, HIDDEN = 17, 19, 23
@@ -30,15 +31,6 @@ BLIND = {"a row": torch.tensor([0, S]), "a query": torch.tensor([[0] * T, [1, 2,
 
 each_length = pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS.keys())
 each_blind = pytest.mark.parametrize("lengths", BLIND.values(), ids=BLIND.keys())
-
-
-@pytest.fixture
-def without_shape_hook():
-    """Call as a person does, without the hook that refuses wrong shapes before we can."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def lengths_of_each_query(lengths):
@@ -143,6 +135,15 @@ def test_lengths_of_a_wrong_shape_are_refused_in_words(shape):
         f"valid_lengths of shape {shape} do not fit scores of shape (2, 5, 7); "
         "give one length a row, shape (2,), or one a query, shape (2, 5)"
     )
+
+
+@each_blind
+def test_valid_lengths_mean_the_same_as_a_mask(lengths):
+    q, k, v = torch.randn(B, T, K), torch.randn(B, S, K), torch.randn(B, S, W)
+    heads = [x[:, None] for x in (q, k, v)]
+    mask = valid_lengths(lengths)
+    answer = attend(*heads, describe(*heads[:2], mask=mask))[:, 0]
+    torch.testing.assert_close(answer, dot_product_attention(q, k, v, lengths))
 
 
 def test_lengths_beyond_the_keys_are_refused_in_words():

@@ -184,7 +184,7 @@ def test_a_query_that_may_see_nothing_answers_zero_with_finite_gradients(kernel,
     if DEVICE == "cuda" and kernel == "packed":
         pytest.skip("flash attention takes bands only, and a band shows each query itself")
     q, k, v = (torch.randn(2, H, T, 8, device=DEVICE, requires_grad=True) for _ in "qkv")
-    blind = valid_lengths([0, 2, 0, 5, 0])
+    blind = valid_lengths([[0, 2, 0, 5, 0]])
     bias = make_position("t5", 48, H, 16).to(DEVICE).bias(q, Layout.full(2, T), Layout.full(2, T))
     call = describe(q, k, mask=blind, bias=bias if biased else None)
     with torch.autograd.set_detect_anomaly(True, check_nan=True):

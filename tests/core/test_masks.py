@@ -73,12 +73,12 @@ PICTURES = {
         ..##.
         ..###
     """,
-    valid_lengths([3, 0, 1, 4]): """
+    valid_lengths([[3, 0, 1, 4, 2]]): """
         ###..
         .....
         #....
         ####.
-        ####.
+        ##...
     """,
     (causal & window(2)) | (prefix(1) & documents([3, 2])): """
         #....
@@ -110,11 +110,17 @@ PICTURES_BY_ROW = {
         .###  ..##  ###.
         .###  ..##  ...#
     """,
-    valid_lengths([[1, 2], [4, 0], [0, 3]]): """
+    valid_lengths([[1, 2, 3, 1], [4, 0, 1, 1], [0, 3, 2, 0]]): """
         #...  ####  ....
         ##..  ....  ###.
-        ##..  ....  ###.
-        ##..  ....  ###.
+        ###.  #...  ##..
+        #...  #...  ....
+    """,
+    valid_lengths([1, 3, 0]): """
+        #...  ###.  ....
+        #...  ###.  ....
+        #...  ###.  ....
+        #...  ###.  ....
     """,
     causal & documents([[1, 3], [2, 2], [3, 1]]): """
         #...  #...  #...
@@ -122,7 +128,7 @@ PICTURES_BY_ROW = {
         .##.  ..#.  ###.
         .###  ..##  ...#
     """,
-    window(2) | valid_lengths([[1, 2], [4, 0], [0, 3]]) & causal: """
+    window(2) | valid_lengths([2, 0, 3]) & causal: """
         ##..  ##..  ##..
         ###.  ###.  ###.
         ####  .###  ####
@@ -164,7 +170,7 @@ def test_rules_by_row_look_as_drawn(mask, picture):
 
 def test_more_keys_than_queries_are_drawn_as_a_wide_picture():
     assert (causal | prefix(3)).picture(2, 5) == "###..\n###.."
-    assert valid_lengths([4, 1]).picture(3, 5) == "####.\n#....\n#...."
+    assert valid_lengths([[4, 1]]).picture(2, 5) == "####.\n#...."
 
 
 @each_mask
@@ -199,7 +205,7 @@ def test_a_table_is_laid_out_once_when_all_rows_agree():
         (causal, "#####.."),
         (causal & window(3), "..###.."),
         (documents([3, 4]), "...####"),
-        (valid_lengths([1, 2, 3, 4, 6]), "######."),
+        (valid_lengths([[1, 2, 3, 4, 6]]), "######."),
     ],
     ids=str,
 )
@@ -247,6 +253,8 @@ def test_masks_print_as_a_person_would_write_them():
     assert repr(everything & (causal | prefix(3))) == "everything & (causal | prefix(3))"
     assert repr(documents([2, 3])) == "documents([2, 3])"
     assert repr(valid_lengths(torch.tensor([[1, 2], [0, 3]]))) == "valid_lengths([[1, 2], [0, 3]])"
+    assert repr(valid_lengths([[1, 2]])) == "valid_lengths([[1, 2]])"
+    assert repr(valid_lengths([[1], [2]])) == "valid_lengths([1, 2])"
 
 
 def test_masks_that_say_the_same_are_one_key_and_others_are_not():
@@ -267,13 +275,15 @@ def test_a_mask_cannot_be_changed(mask):
 # while hypothesis draws.
 
 lengths = st.lists(st.integers(1, 4), min_size=1, max_size=4)
-counts = st.lists(st.integers(0, S), min_size=1, max_size=T)
+count = st.integers(0, S)
+counts = st.lists(count, min_size=T, max_size=T)
+a_row_each = st.lists(count, min_size=ROWS, max_size=ROWS)
 bands = st.sampled_from(["everything", "causal"]) | st.integers(1, S).map("window({})".format)
 rules = st.one_of(
     bands,
     st.integers(1, S).map("prefix({})".format),
     (lengths | st.lists(lengths, min_size=ROWS, max_size=ROWS)).map("documents({})".format),
-    (counts | st.lists(counts, min_size=ROWS, max_size=ROWS)).map("valid_lengths({})".format),
+    (a_row_each | st.lists(counts, min_size=ROWS, max_size=ROWS)).map("valid_lengths({})".format),
 )
 
 
@@ -347,7 +357,20 @@ REFUSALS = {
     "a bare row": (lambda: documents([[2], []]), "each row needs lengths of 1 or more, got []"),
     "empty": (lambda: documents([3, 0]), "each row needs lengths of 1 or more, got [3, 0]"),
     "no lengths": (lambda: valid_lengths([]), "each row needs lengths of 0 or more, got []"),
-    "below": (lambda: valid_lengths([2, -1]), "each row needs lengths of 0 or more, got [2, -1]"),
+    "below": (lambda: valid_lengths([2, -1]), "each row needs lengths of 0 or more, got [-1]"),
+    "ragged": (
+        lambda: valid_lengths([[1, 2], [3]]),
+        "each row needs a length for each query, got lists of [2, 1]; fill the shorter ones up",
+    ),
+    "too few rows": (
+        lambda: valid_lengths([3, 2]).table(QUERIES, KEYS),
+        "valid_lengths([3, 2]) describes 2 rows, but the batch has 3; describe one or 3",
+    ),
+    "too few queries": (
+        lambda: (valid_lengths([[3, 2]]) & causal).table(QUERIES, KEYS),
+        f"valid_lengths([[3, 2]]) describes 2 queries, but a row has {T}; "
+        "give each row one number, or a list with one for each of its queries",
+    ),
     "table": (lambda: TWO.table(QUERIES, KEYS), TWO_OF_THREE),
     "two and three": (lambda: TWO & THREE, TWO_OF_THREE),
     "three and two": (lambda: THREE & TWO, TWO_OF_THREE),

@@ -111,7 +111,7 @@ def mask(
 ) -> None:
     """Draw who may see whom: a line a query, a column a key.
 
-    Rules: causal, everything, window(3), prefix(3), documents([3, 2]), valid_lengths([1, 3, 2]).
+    Rules: causal, everything, window(3), prefix(3), documents([3, 2]), valid_lengths([[1, 3, 2]]).
 
     Example: glassformer mask "causal & window(3)"
     """
@@ -119,7 +119,10 @@ def mask(
     from glassformer.core.layout import Layout
 
     rule, square = parse(expression), Layout.full(1, size)
-    cells = rule.table(square, square)[0, 0].tolist()
+    try:
+        cells = rule.table(square, square)[0, 0].tolist()
+    except ValueError as error:
+        raise GlassformerError(f"{error}; or draw fewer with --size") from None
     console = Terminal()
     if not console.is_terminal or not console.encoding.startswith("utf"):
         for line in cells:

@@ -22,11 +22,9 @@ from glassformer.errors import GlassformerError, unknown
 
 ALONE: dict[str, Mask] = {"causal": causal, "everything": everything}
 WITH_NUMBER: dict[str, Callable[[int], Mask]] = {"window": window, "prefix": prefix}
-WITH_LIST: dict[str, Callable[[list[int]], Mask]] = {
-    "documents": documents,
-    "valid_lengths": valid_lengths,
-}
-RULES = [*ALONE, *WITH_NUMBER, *WITH_LIST]
+WITH_LIST: dict[str, Callable[[list[int]], Mask]] = {"documents": documents}
+WITH_ROW: dict[str, Callable[[list[list[int]]], Mask]] = {"valid_lengths": valid_lengths}
+RULES = [*ALONE, *WITH_NUMBER, *WITH_LIST, *WITH_ROW]
 
 LONGEST = 500  # characters
 DEEPEST = 32  # combinations inside each other
@@ -78,6 +76,8 @@ def named(name: str) -> Mask:
         raise GlassformerError(f"{name} needs a number: {name}(3)")
     if name in WITH_LIST:
         raise GlassformerError(f"{name} needs a list of numbers: {name}([3, 2])")
+    if name in WITH_ROW:
+        raise GlassformerError(f"{name} needs a number for each query: {name}([[1, 3, 2]])")
     raise GlassformerError(unknown("rule", name, RULES))
 
 
@@ -92,6 +92,10 @@ def called(name: str, argument: ast.expr, node: ast.Call) -> Mask:
             return WITH_NUMBER[name](number(argument))
         if name in WITH_LIST and isinstance(argument, ast.List):
             return WITH_LIST[name]([number(item) for item in argument.elts])
+        if name in WITH_ROW and isinstance(argument, ast.List):
+            match argument.elts:
+                case [ast.List(items)]:
+                    return WITH_ROW[name]([[number(item) for item in items]])
     except ValueError as error:
         raise GlassformerError(f"{ast.unparse(node)}: {error}") from None
     raise GlassformerError(refusal(ast.unparse(node)))
@@ -112,5 +116,6 @@ def refusal(text: str) -> str:
         *ALONE,
         *(f"{name}(n)" for name in WITH_NUMBER),
         *(f"{name}([n, ...])" for name in WITH_LIST),
+        *(f"{name}([[n, ...]])" for name in WITH_ROW),
     ]
     return f"cannot read {text!r} as a mask; allowed are {', '.join(allowed)}, &, | and parentheses"

@@ -16,7 +16,7 @@ def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
         raise ValueError(
             f"a mask is a rule such as causal or window(3), got a {type(call.mask).__name__}"
         )
-    call.mask.check_rows(call.queries.rows)
+    call.mask.check(call.queries)
     if q.shape[1] % k.shape[1]:
         raise ValueError(
             f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads; "

@@ -46,7 +46,7 @@ class Mask(ABC):
 
     def table(self, queries: Layout, keys: Layout) -> Bool[Tensor, "b 1 T S"]:
         """Lay the rule out over padded rows and hide padding keys; `b` is 1 if all rows agree."""
-        self.check_rows(queries.rows)
+        self.check(queries)
         row = torch.arange(self.rows, device=queries.device)[:, None, None]
         may_see = self.rule(queries.device)
         allowed = may_see(
@@ -55,6 +55,10 @@ class Mask(ABC):
         if not keys.is_full:
             allowed = allowed & keys.real[:, None, :]
         return allowed[:, None]
+
+    def check(self, queries: Layout) -> None:
+        """Refuse queries that the mask does not describe."""
+        self.check_rows(queries.rows)
 
     def check_rows(self, rows: int) -> None:
         """Refuse a batch of another size than the one described."""
@@ -106,6 +110,10 @@ class Both(Mask):
         self.left.check_rows(self.rows)
         self.right.check_rows(self.rows)
 
+    def check(self, queries: Layout) -> None:
+        self.left.check(queries)
+        self.right.check(queries)
+
     @property
     def rows(self) -> int:  # type: ignore[override]
         return max(self.left.rows, self.right.rows)
@@ -141,6 +149,10 @@ class Either(Mask):
     def __post_init__(self) -> None:
         self.left.check_rows(self.rows)
         self.right.check_rows(self.rows)
+
+    def check(self, queries: Layout) -> None:
+        self.left.check(queries)
+        self.right.check(queries)
 
     @property
     def rows(self) -> int:  # type: ignore[override]

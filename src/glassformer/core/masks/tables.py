@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from glassformer.core.layout import Layout
 from glassformer.core.masks.base import Index, Mask, Rule
 
 
@@ -37,18 +38,28 @@ class Documents(Mask):
         return lambda row, q, k: document(row, q) == document(row, k)
 
     def __repr__(self) -> str:
-        return f"documents({_as_given(self.lengths)})"
+        first, *others = (list(row) for row in self.lengths)
+        return f"documents({[first, *others] if others else first})"
 
 
 @dataclass(frozen=True, repr=False)
 class ValidLengths(Mask):
-    """Query q of a row sees the first `lengths[row][q]` keys; the last number goes on for ever."""
+    """Query q of a row sees the first `lengths[row][q]` keys; one number serves all queries."""
 
     lengths: tuple[tuple[int, ...], ...]
 
     @property
     def rows(self) -> int:  # type: ignore[override]
         return len(self.lengths)
+
+    def check(self, queries: Layout) -> None:
+        super().check(queries)
+        count = len(self.lengths[0])
+        if count > 1 and not queries.fits(count):
+            raise ValueError(
+                f"{self} describes {count} queries, but a row has {int(queries.ends.max())}; "
+                f"give each row one number, or a list with one for each of its queries"
+            )
 
     def sees(self, row: Index, q: Index, k: Index) -> Any:
         return k < _entry(self.lengths, row, q)
@@ -58,7 +69,9 @@ class ValidLengths(Mask):
         return lambda row, q, k: k < limit(row, q)
 
     def __repr__(self) -> str:
-        return f"valid_lengths({_as_given(self.lengths)})"
+        if len(self.lengths[0]) == 1:
+            return f"valid_lengths({[number for (number,) in self.lengths]})"
+        return f"valid_lengths({[list(row) for row in self.lengths]})"
 
 
 def documents(lengths: Sequence[int] | Sequence[Sequence[int]]) -> Documents:
@@ -66,29 +79,40 @@ def documents(lengths: Sequence[int] | Sequence[Sequence[int]]) -> Documents:
 
     For training, pack instead: give each document a row of its own in `Layout.packed`.
     """
-    return Documents(_by_row(lengths, least=1))
+    rows = lengths if lengths and isinstance(lengths[0], Sequence) else [lengths]
+    return Documents(_checked(rows, least=1))
 
 
 def valid_lengths(
-    lengths: Sequence[int] | Sequence[Sequence[int]] | Int[Tensor, " T"] | Int[Tensor, "B T"],
+    lengths: Sequence[int] | Sequence[Sequence[int]] | Int[Tensor, " B"] | Int[Tensor, "B T"],
 ) -> ValidLengths:
-    """How many keys each query may see: one number a query, or such a list for each row."""
-    return ValidLengths(
-        _by_row(lengths.tolist() if isinstance(lengths, Tensor) else lengths, least=0)
-    )
+    """How many keys may be seen: one number a row, or for each row a list of one a query.
+
+    A single number or list serves all rows. As in `core.classic`, and in "Dive into deep learning".
+
+    >>> print(valid_lengths([[1, 3, 2]]).picture(3))
+    #..
+    ###
+    ##.
+    """
+    values = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    rows = [row if isinstance(row, Sequence) else [row] for row in values] or [[]]
+    checked = _checked(rows, least=0)
+    counts = [len(row) for row in checked]
+    if min(counts) < max(counts):
+        raise ValueError(
+            f"each row needs a length for each query, got lists of {counts}; "
+            f"fill the shorter ones up"
+        )
+    return ValidLengths(checked)
 
 
-def _by_row(values: Sequence[Any], least: int) -> tuple[tuple[int, ...], ...]:
-    """The numbers as a tuple a row; a flat list is one row that serves all."""
-    rows = values if values and isinstance(values[0], Sequence) else [values]
+def _checked(rows: Sequence[Any], least: int) -> tuple[tuple[int, ...], ...]:
+    """The numbers as a tuple a row."""
     for row in rows:
         if not row or min(row) < least:
             raise ValueError(f"each row needs lengths of {least} or more, got {list(row)}")
     return tuple(tuple(row) for row in rows)
-
-
-def _as_given(lengths: tuple[tuple[int, ...], ...]) -> list[Any]:
-    return list(lengths[0]) if len(lengths) == 1 else [list(row) for row in lengths]
 
 
 def _entry(table: tuple[tuple[int, ...], ...], row: int, index: int) -> int:

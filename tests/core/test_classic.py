@@ -18,7 +18,6 @@ from glassformer.core.classic import (
 )
 from glassformer.core.masks import valid_lengths
 
-
 B, H, T, S, K, W = 2, 3, 5, 7, 11, 13  # all different and prime, so a swapped axis cannot hide
 QUERY_DIM, KEY_DIM, HIDDEN = 17, 19, 23
 

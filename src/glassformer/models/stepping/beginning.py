@@ -45,7 +45,7 @@ def known_positions(decoder: nn.Module) -> int | None:
     return position.max_length if isinstance(position, Learned) else None
 
 
-def room_after(prompt: Prompt | None, decoder: nn.Module, rows: int) -> list[int] | None:
+def room_after(prompt: Prompt | None, decoder: nn.Module, rows: int) -> Sequence[int] | None:
     """How many tokens a decoder can write in each row after its prompt; None for any number."""
     known = known_positions(decoder)
     if known is None:

@@ -28,7 +28,6 @@ NAMES = [
     "Position",
     "Run",
     "StackConfig",
-    "Wish",
     "align",
     "attend",
     "build_classifier",

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         make_position as make_position,
     )
     from glassformer.errors import GlassformerError as GlassformerError
-    from glassformer.explaining.alignment import align as align
     from glassformer.explaining.watching import watching as watching
     from glassformer.models.build import (
         build_classifier as build_classifier,
@@ -56,8 +55,12 @@ if TYPE_CHECKING:
     from glassformer.runs.foresight.estimate import Estimate as Estimate
     from glassformer.runs.foresight.planning import plan as plan
     from glassformer.runs.run import Run as Run
-    from glassformer.runs.verbs import load as load, resume as resume, train as train
-    from glassformer.tasks.shared.generation import Wish as Wish
+    from glassformer.runs.verbs import (
+        align as align,
+        load as load,
+        resume as resume,
+        train as train,
+    )
 
 __version__ = "0.1.0"
 
@@ -84,7 +87,6 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "glassformer.core.positions": ("POSITIONS", "Position", "make_position"),
     "glassformer.errors": ("GlassformerError",),
-    "glassformer.explaining.alignment": ("align",),
     "glassformer.explaining.watching": ("watching",),
     "glassformer.models.build": (
         "build_classifier",
@@ -96,8 +98,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "glassformer.runs.examining": ("doctor",),
     "glassformer.runs.foresight.planning": ("plan",),
     "glassformer.runs.run": ("Run",),
-    "glassformer.runs.verbs": ("load", "resume", "train"),
-    "glassformer.tasks.shared.generation": ("Wish",),
+    "glassformer.runs.verbs": ("align", "load", "resume", "train"),
 }
 
 

@@ -176,7 +176,7 @@ def test_a_text_that_is_no_unicode_is_refused(run, capsys):
     assert predict(run, "fine", "bad \udcff byte") == 1
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 1
-    assert err == "glassformer: text 2 is not UTF-8; send it as UTF-8, or as a file\n"
+    assert err == "glassformer: input 2 is not UTF-8; send it as UTF-8, or as a file\n"
 
 
 # Standard input
@@ -218,9 +218,9 @@ def test_no_input_gets_no_answer(run, typed, capsys):
 
 
 def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
-    from glassformer.cli import use
+    from glassformer.cli import inputs
 
-    monkeypatch.setattr(use, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(inputs, "MOST_BYTES", 100_000)
     with typed(b"one\n" + b"word " * 50_000):
         assert predict(run) == 1
     told = "standard input line 2: longer than 100,000 bytes; break it into lines"

@@ -9,11 +9,11 @@ import pytest
 from small_files import trained
 from small_translator import sentences, translation, translator
 
-from glassformer.cli import main, use
+from glassformer.cli import main, predict as command
 from glassformer.errors import GlassformerError
 from glassformer.explaining import alignment_picture
 from glassformer.runs.run import Run
-from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks.shared.generation import GenerationOptions
 
 SOURCE = "wet old cat"
 
@@ -109,9 +109,10 @@ def test_scores_show_what_could_be_said_instead_of_each_token(predict, values):
         assert len(others) >= 2
 
 
-def test_alternatives_of_tokens_that_would_not_show_are_refused(folder, capsys):
-    assert main(["predict", str(folder), SOURCE, "--set", "decode.alternatives=3"]) == 2
-    assert "decode.alternatives shows in --scores or --json" in capsys.readouterr().err
+def test_alternatives_of_tokens_are_shown_without_asking_for_scores(predict):
+    asked = predict("--set", "decode.alternatives=3", SOURCE).out
+    assert asked == predict("--scores", "--set", "decode.alternatives=3", SOURCE).out
+    assert asked != predict(SOURCE).out
 
 
 # Words, and other searches
@@ -159,7 +160,7 @@ def test_writing_stops_before_a_text_to_stop_at(values):
     [
         (["--set", "decode.beem.width=3"], "unknown setting 'decode.beem'; did you mean"),
         (["--set", "model.dim=3"], "--set model.dim=3: a trained run takes settings of decoding"),
-        (["--set", "decode=3"], "--set decode=3: a trained run takes settings of decoding alone"),
+        (["--set", "decode=3"], "--set decode=3: a trained run takes settings of decoding only"),
         (
             ["--set", "decode.method=greedy", "--alternatives", "2"],
             "greedy writing finds one answer and no alt",
@@ -192,23 +193,26 @@ def test_what_cannot_be_asked_is_refused_in_one_line(predict, options, told):
     ],
     ids=lambda option: option[0],
 )
-def test_a_classifier_takes_no_wish_about_writing(tmp_path_factory, option, capsys):
+def test_a_classifier_refuses_the_options_of_a_translator(tmp_path_factory, option, capsys):
     classifier = trained(tmp_path_factory) / "run"
     capsys.readouterr()
     assert main(["predict", str(classifier), "a great film", *option]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("glassformer: classify does not write its answers token by token")
+    assert err == (
+        f"glassformer: {option[0]} is an option of translate, and this run does classify; "
+        f"leave it out\n"
+    )
     assert err.count("\n") == 1
 
 
 def test_python_asks_for_the_same(run):
-    found = run.predict(SOURCE, Wish(alternatives=2, forbidden=("nass",)))
+    found = run.predict(SOURCE, alternatives=2, forbidden=("nass",))
     assert len(found.details["alternatives"]) == 2
     assert "nass" not in found.text.split()
-    assert run.predict(SOURCE).details["alternatives"] == []  # a wish is not kept
+    assert run.predict(SOURCE).details["alternatives"] == []  # options are not kept
     with pytest.raises(GlassformerError, match="alternatives must be 0 or more, got -1"):
-        Wish(alternatives=-1)
+        GenerationOptions(alternatives=-1)
 
 
 # Alignment
@@ -236,7 +240,7 @@ def test_a_picture_is_drawn_of_one_text(predict, tmp_path):
 @pytest.mark.parametrize("inputs", [[], ["@texts.txt"], ["one", "two"]])
 def test_a_picture_of_several_texts_is_refused(predict, inputs):
     _, err = predict("--picture", "a.png", *inputs, code=2)
-    assert "--picture draws one text" in err
+    assert "--picture takes one INPUT, and no file" in err
 
 
 def test_without_a_font_the_terminal_still_shows_the_alignment(predict, tmp_path, monkeypatch):
@@ -279,14 +283,14 @@ def test_on_a_terminal_every_line_is_answered_until_ctrl_d(run, predict, termina
 def test_a_line_that_cannot_be_answered_does_not_end_the_conversation(
     run, predict, terminal, monkeypatch
 ):
-    answers = use._answer
+    answers = command._answer
 
-    def strict(run, wish, shown, texts):
+    def strict(run, options, shown, texts):
         if [text for _, text in texts] == ["red"]:
             raise GlassformerError("not red; type something else")
-        answers(run, wish, shown, texts)
+        answers(run, options, shown, texts)
 
-    monkeypatch.setattr(use, "_answer", strict)
+    monkeypatch.setattr(command, "_answer", strict)
     terminal(f"red\n{SOURCE}\n".encode() + b"\x04")
     out, err = predict()
     assert out.split("\t")[0] == run.predict(SOURCE).text

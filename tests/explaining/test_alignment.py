@@ -12,17 +12,14 @@ from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.explaining.alignment import (
     Alignment,
-    align,
-    alignment_of,
-    as_typed,
+    as_written,
     looks_across,
     merged,
     word_table,
 )
 from glassformer.models.build import build_transformer
 from glassformer.runs.run import Run
-from glassformer.tasks.shared.generation import Wish
-from glassformer.tasks.translate.tokens import PairTokens
+from glassformer.runs.verbs import align
 
 V, SOURCE, TOLD = 13, (5, 7, 4, 11, 3), (2, 9, 6)
 
@@ -51,8 +48,8 @@ def characters(*texts):
 def test_words_find_the_words_they_translate(run):
     right = total = 0
     sources = sentences(23, seed=5)
-    for source, said in zip(sources, run.predict(sources), strict=True):
-        found = alignment_of(run, source, said)
+    for source in sources:
+        found = align(run, source)
         assert found.source == tuple(source.split())
         if found.target == tuple(translation(source).split()):
             total += len(found.target)
@@ -62,7 +59,7 @@ def test_words_find_the_words_they_translate(run):
 
 
 def test_an_answer_that_was_asked_for_otherwise_is_aligned_too(run):
-    found = align(run, "red old cat", Wish(prefix="neu"))
+    found = align(run, "red old cat", prefix="neu")
     assert found.target[0] == "neu"
     assert found.weights.shape == (len(found.target), 3)
 
@@ -88,8 +85,8 @@ def test_words_stand_as_they_were_typed_not_as_they_are_read(run, monkeypatch):
 
 
 def test_words_that_cannot_be_found_as_typed_stay_as_they_are_read():
-    assert as_typed(["ﬁ", "?", "b"], "A ? B", "a x b") == ("ﬁ", "?", "B")
-    assert as_typed(["i", "x"], "İ X", "i\u0307 x") == ("i", "x")  # one character became two
+    assert as_written(["ﬁ", "?", "b"], "A ? B", "a x b") == ("ﬁ", "?", "B")
+    assert as_written(["i", "x"], "İ X", "i\u0307 x") == ("i", "x")  # one character became two
 
 
 @pytest.mark.parametrize("text", ["", "  "])
@@ -136,7 +133,6 @@ def test_the_looks_of_a_gru_are_those_its_context_is_made_with():
 
 def test_a_word_is_taken_whole_and_looks_with_all_its_tokens():
     tokens = characters("ab c", "x yz")
-    pair = PairTokens(tokens, tokens)
     source, target = (
         [*tokens.encode([text])[0].tolist(), Tokenizer.end] for text in ("ab c", "x yz")
     )
@@ -149,7 +145,7 @@ def test_a_word_is_taken_whole_and_looks_with_all_its_tokens():
             [0.0, 0.0, 0.0, 0.0, 1.0],  # end
         ]
     )
-    found = merged(pair, source, target, looks)
+    found = merged(tokens, tokens, source, target, looks)
     assert (found.source, found.target) == (("ab", "c"), ("x", "yz"))
     truth = [[0.3, 0.4], [(0.8 + 0.2 + 0.2) / 3, (0.2 + 0.8 + 0.2) / 3]]
     assert torch.allclose(found.weights, torch.tensor(truth))

@@ -14,7 +14,7 @@ from glassformer import GlassformerError, Run
 from glassformer.runs import verbs
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.listing import found_in
-from glassformer.tasks.job import Prediction
+from glassformer.tasks.predictor import Prediction
 from glassformer.training.machine import choose_machine
 
 TEXTS = ["a great dull film", "the people said", "a warm town"]
@@ -143,9 +143,11 @@ def test_what_is_no_text_is_refused_in_words(run, inputs, without_shape_hook):
         run.predict(inputs)
 
 
-def test_what_is_no_wish_or_no_path_is_refused_in_words(run, home, without_shape_hook):
-    with pytest.raises(GlassformerError, match=r"a wish is made by glassformer\.Wish"):
-        run.predict("a film", {"alternatives": 2})
+def test_what_is_no_option_or_no_path_is_refused_in_words(run, home, without_shape_hook):
+    with pytest.raises(
+        GlassformerError, match="alternatives is no option of classify, which has none"
+    ):
+        run.predict("a film", alternatives=2)
     for wrong in (glassformer.load, glassformer.resume):
         with pytest.raises(GlassformerError, match="a run is given by its path, got None"):
             wrong(None)

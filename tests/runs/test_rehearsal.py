@@ -29,9 +29,9 @@ def written(monkeypatch):
     seen = []
     predict_each = Run.predict_each
 
-    def watched(self, inputs, wish=None):
+    def watched(self, inputs, **options):
         seen.extend(inputs)
-        return predict_each(self, seen[-TRIED:], wish)
+        return predict_each(self, seen[-TRIED:], **options)
 
     monkeypatch.setattr(Run, "predict_each", watched)
     return seen
@@ -79,7 +79,7 @@ def test_scores_of_long_sentences_take_their_time(tmp_path):
     run = translate(tmp_path / "pairs.tsv", tmp_path / "run", "task.measure=text", steps=1)
     job = verbs.load(run.folder.path).folder.job(run.config, run.folder.data)
     seconds = TranslateReporter(job).baseline_seconds()
-    job.task = type(job.task)(measure="letters")
+    job.settings = type(job.settings)(measure="letters")
     tested = len(job.lengths("test"))
     more = seconds - TranslateReporter(job).baseline_seconds()
     assert more == pytest.approx(2 * 1.3e-6 * tested * 10**3)

@@ -14,8 +14,9 @@ from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
 from glassformer.runs.verbs import load, train
 from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.classify.predictor import TOGETHER, ClassifyPredictor
 from glassformer.tasks.classify.reporter import ClassifyReporter
-from glassformer.tasks.classify.task import TOGETHER, ClassifyTask
+from glassformer.tasks.classify.task import ClassifyTask
 
 COLOURS = ("red", "green", "blue")
 
@@ -125,10 +126,10 @@ def test_predictions_are_as_sure_as_the_temperature_allows(tmp_path):
     model = job.model().eval()
     with torch.no_grad():
         model.to_class.weight.mul_(40)
-    before = next(job.predict(model, ["a red stone"]))
+    before = next(ClassifyPredictor(job).predict(model, ["a red stone"]))
     with torch.no_grad():
         ClassifyReporter(job).calibrate(job.answers(model, [everything(job, "valid")]))
-    after = next(job.predict(model, ["a red stone"]))
+    after = next(ClassifyPredictor(job).predict(model, ["a red stone"]))
     logits = np.log(list(before.details["probabilities"].values())) / job.labels.temperature
     by_hand = np.exp(logits) / np.exp(logits).sum()
     assert list(after.details["probabilities"].values()) == pytest.approx(by_hand, abs=1e-5)
@@ -138,21 +139,23 @@ def test_answers_come_in_order_as_if_each_text_were_alone(tmp_path):
     job = small_job(tmp_path, task={"max_length": 6, "long": "windows"})
     model = taught(job, 5)
     texts = [text * (n % 4) for n, (text, _) in enumerate(sentences(2 * TOGETHER, seed=4))]
-    together = list(job.predict(model, iter(texts)))
+    together = list(ClassifyPredictor(job).predict(model, iter(texts)))
     some = range(0, len(texts), 37)
-    alone = [next(job.predict(model, [texts[n]])) for n in some]
+    alone = [next(ClassifyPredictor(job).predict(model, [texts[n]])) for n in some]
     for n, one in zip(some, alone, strict=True):
         assert together[n].details["probabilities"] == pytest.approx(
             one.details["probabilities"], abs=1e-5
         )
     assert len(together) == len(texts)
-    assert list(job.predict(model, [])) == []
+    assert list(ClassifyPredictor(job).predict(model, [])) == []
 
 
 def test_predict_streams_from_inputs_that_never_end(tmp_path):
     job = small_job(tmp_path)
     model, given = job.model().eval(), itertools.count()
-    answers = job.predict(model, (f"stone {next(given)}" for _ in itertools.count()))
+    answers = ClassifyPredictor(job).predict(
+        model, (f"stone {next(given)}" for _ in itertools.count())
+    )
     next(answers)
     assert next(given) == 1, "the first answer waits for the first text alone"
     assert torch.is_grad_enabled(), "between answers, the caller does as it likes"
@@ -185,7 +188,7 @@ def test_several_labels_are_learned_each_for_itself(tmp_path):
     model = taught(job, 60, rate=2e-2)
     with torch.no_grad():
         assert job.score(model, [everything(job)])["accuracy"] == 1
-    found = next(job.predict(model, ["blue red stone"]))
+    found = next(ClassifyPredictor(job).predict(model, ["blue red stone"]))
     assert found.details["labels"] == ["blue", "red"]
     assert found.text == "blue, red"
     chances = found.details["probabilities"]

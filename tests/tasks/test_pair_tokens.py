@@ -52,9 +52,9 @@ def test_kinds_follow_from_the_texts_and_alike_sides_share(pairs, kinds, joint, 
     job = pair_job(tmp_path / "job", pairs)
     assert (job.pair.source.kind, job.pair.target.kind) == kinds
     assert job.pair.joint is joint
-    assert job.task.joint is joint
-    assert (job.config.data.tokenizer.kind, job.task.target.kind) == kinds
-    sizes = job.config.data.tokenizer.vocabulary, job.task.target.vocabulary
+    assert job.settings.joint is joint
+    assert (job.config.data.tokenizer.kind, job.settings.target.kind) == kinds
+    sizes = job.config.data.tokenizer.vocabulary, job.settings.target.vocabulary
     assert sizes == (job.pair.source_size, job.pair.target_size)
     for (source, target), row in zip(pairs, range(len(pairs)), strict=True):
         assert job.pair.source.decode(job.sources[row]) == source
@@ -74,7 +74,7 @@ def test_a_kind_that_is_named_holds_for_both_sides(kind, joint, tmp_path):
 def test_symbols_stay_whole_whatever_the_source_is_made_of(tmp_path):
     settings = {"data": {"tokenizer": {"kind": "bpe", "vocabulary": 300, "dropout": 0.1}}}
     job = pair_job(tmp_path / "job", paired(WORDS, PHONEMES, 5), **settings)
-    assert job.task.target == TokenizerConfig(
+    assert job.settings.target == TokenizerConfig(
         kind="words", vocabulary=job.pair.target.size, lowercase=False
     )
     assert job.pair.target.pieces(job.targets[0]) == ["R", "IY", "D"]
@@ -101,7 +101,7 @@ def test_a_target_of_its_own_settings_has_its_own_vocabulary(tmp_path):
 def test_a_joint_vocabulary_that_is_asked_for_is_of_the_sources_kind(tmp_path):
     job = pair_job(tmp_path / "job", paired(ENGLISH, CHINESE), task={"joint": True})
     assert job.pair.joint
-    assert job.task.target.kind == job.config.data.tokenizer.kind == "bpe"
+    assert job.settings.target.kind == job.config.data.tokenizer.kind == "bpe"
 
 
 def test_few_words_are_symbols_only_if_they_come_again():
@@ -151,8 +151,8 @@ def test_tokens_of_another_translator_are_taken_as_they_are(tmp_path):
     second = pair_job(tmp_path / "second", paired(WORDS[:2], PHONEMES[:2]), tmp_path / "first")
     assert second.pair.source.to_json() == first.pair.source.to_json()
     assert second.pair.target.to_json() == first.pair.target.to_json()
-    assert second.task.target.kind == "words"
-    assert not second.task.joint
+    assert second.settings.target.kind == "words"
+    assert not second.settings.joint
 
 
 def test_of_a_run_that_only_reads_the_tokens_of_the_source_are_taken(tmp_path):
@@ -174,10 +174,10 @@ def test_a_run_without_tags_cannot_teach_data_that_has_them(tmp_path):
 def test_sentences_of_few_words_are_no_symbols(tmp_path):
     rows = [(f"{a} sees {b}.", f"{b} wird von {a} gesehen.") for a in NAMES for b in NAMES]
     job = pair_job(tmp_path / "job", rows)
-    assert (job.task.measure, job.task.target.kind) == ("text", "bpe")
+    assert (job.settings.measure, job.settings.target.kind) == ("text", "bpe")
     assert TranslateReporter(job).remarks() == []
     spelt = pair_job(tmp_path / "spelt", paired(WORDS, PHONEMES, 5))
-    assert spelt.task.measure == "symbols"
+    assert spelt.settings.measure == "symbols"
     assert (
         TranslateReporter(spelt)
         .remarks()[0]
@@ -226,7 +226,7 @@ def test_tokens_of_another_run_are_shared_as_they_were(joint, tmp_path):
     rows = paired(ENGLISH, GERMAN)
     pair_job(tmp_path / "first", rows, task={"joint": joint})
     again = pair_job(tmp_path / "again", rows, tmp_path / "first", task={"joint": joint})
-    assert again.task.joint is joint
+    assert again.settings.joint is joint
     have = "share a vocabulary" if joint else "have a vocabulary each"
     with pytest.raises(GlassformerError, match=rf"both sides {have}; leave it out, or train with"):
         pair_job(tmp_path / "other", rows, tmp_path / "first", task={"joint": not joint})

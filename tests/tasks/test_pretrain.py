@@ -11,6 +11,7 @@ from torch.distributions import Categorical, kl_divergence
 from glassformer.errors import GlassformerError
 from glassformer.runs.teaching import begin
 from glassformer.runs.verbs import train
+from glassformer.tasks.pretrain.predictor import PretrainPredictor
 from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.training.weights import read_tensors, weights_of
 
@@ -187,7 +188,9 @@ def learned(tmp_path_factory):
 def test_it_learns_a_tiny_corpus_by_heart(learned):
     job, model = learned
     for colour, animal in ANIMALS.items():
-        found = next(job.predict(model, [f"the {colour} <mask> sleeps by the lake"]))
+        found = next(
+            PretrainPredictor(job).predict(model, [f"the {colour} <mask> sleeps by the lake"])
+        )
         assert found.text == f"the {colour} {animal} sleeps by the lake"
         assert found.confidence > 0.5
         assert next(iter(found.details["gaps"][0])) == animal
@@ -195,7 +198,7 @@ def test_it_learns_a_tiny_corpus_by_heart(learned):
 
 def test_several_gaps_are_filled_at_once_and_alternatives_are_told(learned):
     job, model = learned
-    found = next(job.predict(model, ["the <mask> fox sleeps <mask> the <mask>"]))
+    found = next(PretrainPredictor(job).predict(model, ["the <mask> fox sleeps <mask> the <mask>"]))
     assert found.text.startswith("the red fox sleeps by the ")
     gaps = found.as_values()["gaps"]
     assert [next(iter(gap)) for gap in gaps[:2]] == ["red", "by"]
@@ -210,9 +213,15 @@ def test_a_gap_in_a_long_text_is_seen_with_what_stands_around_it(learned):
     job, model = learned
     around = "the white <mask> sleeps by the wood"
     long = " ".join([*TEXTS[:40], around, *TEXTS[:40]])
-    assert "the white swan sleeps by the wood" in next(job.predict(model, [long])).text
+    assert (
+        "the white swan sleeps by the wood"
+        in next(PretrainPredictor(job).predict(model, [long])).text
+    )
     for text in (f"{around} {long}"[:-1], " ".join(TEXTS[:41]) + " the white <mask>"):
-        assert "<mask>" not in next(job.predict(model, [text.replace(long, TEXTS[0])])).text
+        assert (
+            "<mask>"
+            not in next(PretrainPredictor(job).predict(model, [text.replace(long, TEXTS[0])])).text
+        )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +239,7 @@ def test_a_gap_in_a_long_text_is_seen_with_what_stands_around_it(learned):
 def test_what_cannot_be_filled_is_refused_in_one_line(learned, text, words):
     job, model = learned
     with pytest.raises(GlassformerError) as refusal:
-        list(job.predict(model, [text]))
+        list(PretrainPredictor(job).predict(model, [text]))
     assert str(refusal.value) == words
 
 
@@ -245,10 +254,10 @@ def test_what_cannot_be_filled_is_refused_in_one_line(learned, text, words):
 def test_a_gap_takes_the_blank_before_it_where_words_do(tmp_path, text, read):
     data = {"tokenizer": {"kind": "bpe", "vocabulary": 320}}
     job = filler(tmp_path, data=data)
-    ids, gaps = job._with_gaps(text)
+    ids, gaps = PretrainPredictor(job)._with_gaps(text)
     assert job.tokenizer.pieces(ids) == ["<start>", *read]
     assert gaps.tolist() == [n + 1 for n, piece in enumerate(read) if piece == "<mask>"]
-    assert next(job.predict(job.model().eval(), [text])).text.count("  ") == 0
+    assert next(PretrainPredictor(job).predict(job.model().eval(), [text])).text.count("  ") == 0
 
 
 @pytest.fixture(scope="module")

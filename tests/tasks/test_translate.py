@@ -16,6 +16,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.translate import writing
 from glassformer.tasks.translate.batch import pair_batch
+from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
 from glassformer.training.schedules import rate_at
@@ -60,7 +61,10 @@ def test_it_learns_to_read_numbers_backwards_that_it_has_never_seen(reader):
     assert found.values()["exact"] >= 0.9
     assert job.goal == "exact"
     assert job.score(model, [everything(job, "test")])["exact"] >= 0.9
-    assert [one.text for one in job.predict(model, ["012", "543"])] == ["210", "345"]
+    assert [one.text for one in TranslatePredictor(job).predict(model, ["012", "543"])] == [
+        "210",
+        "345",
+    ]
 
 
 def test_a_gru_with_bahdanau_attention_learns_the_same(tmp_path):
@@ -124,18 +128,19 @@ def test_a_batch_says_what_its_rows_say_one_by_one(reader):
     assert together.meant == apart.meant
     np.testing.assert_allclose(together.surprise, apart.surprise, atol=1e-4)
     texts = ["012", "5", "", "1 2"]
-    in_one = [one.text for one in job.predict(model, texts)]
-    assert in_one == [next(job.predict(model, [text])).text for text in texts]
+    predict = TranslatePredictor(job).predict
+    in_one = [one.text for one in predict(model, texts)]
+    assert in_one == [next(predict(model, [text])).text for text in texts]
 
 
 def test_scores_of_an_answer_are_those_of_teacher_forcing(reader):
     job, model = reader
-    for found in job.predict(model, ["031", "5544", "20"]):
+    for found in TranslatePredictor(job).predict(model, ["031", "5544", "20"]):
         ids = [token["id"] for token in found.details["tokens"]]
         assert ids[-1] == Tokenizer.end
         assert found.text == job.pair.target.decode(ids[:-1])
     for text in ("031", "5544"):
-        [found] = job.predict(model, [text])
+        [found] = TranslatePredictor(job).predict(model, [text])
         [source] = job.pair.source.encode([text])
         [target] = job.pair.target.encode([found.text])
         sides = job.pair.read(Jagged.of([source]), None), Jagged.of([target])
@@ -193,7 +198,7 @@ def test_specials_and_tags_are_never_written(special, tmp_path):
     with torch.no_grad():
         scores = model(source, first, source=reads, target=Layout.full(1, 1))
     assert scores.argmax() == number
-    for found in job.predict(model, ["<de> ab", "<de> c"]):
+    for found in TranslatePredictor(job).predict(model, ["<de> ab", "<de> c"]):
         assert number not in {token["id"] for token in found.details["tokens"]}
 
 
@@ -208,7 +213,7 @@ def test_long_texts_are_cut_and_it_is_said(tmp_path):
     assert second.startswith("1 texts of the target side have more")
     assert everything(job).reads.lengths.max() == everything(job).writes.lengths.max() == 6
     model = fresh(job)
-    whole, cut = job.predict(model, ["abcde", "abcdefga"])
+    whole, cut = TranslatePredictor(job).predict(model, ["abcde", "abcdefga"])
     assert "unread" not in whole.details
     assert cut.details["unread"] == 3
     assert all(len(one.details["tokens"]) <= 6 for one in (whole, cut))  # an end counts
@@ -225,11 +230,11 @@ def test_targets_that_cannot_be_written_are_told(tmp_path):
 
 def test_nothing_is_said_of_nothing(tmp_path):
     job = pair_job(tmp_path / "job", PAIRS)
-    empty, said, blank = job.predict(fresh(job), ["", "ab", " \t"])
+    empty, said, blank = TranslatePredictor(job).predict(fresh(job), ["", "ab", " \t"])
     assert (empty.text, blank.text) == ("", "")
     assert empty.details["tokens"] is not blank.details["tokens"]
     assert said.details["tokens"]
-    assert list(job.predict(fresh(job), [])) == []
+    assert list(TranslatePredictor(job).predict(fresh(job), [])) == []
     with pytest.raises(GlassformerError, match="no rows to translate; give at least one"):
         job.answers(fresh(job), [])
 
@@ -241,7 +246,7 @@ def test_positions_reach_the_longest_text_with_its_tag_and_end(position, tmp_pat
     job = pair_job(tmp_path / "job", rows, model=stacks, task={"max_length": 20})
     model = fresh(job)
     assert job.forward(model, everything(job)).shape == (21, job.pair.target_size)
-    assert next(job.predict(model, ["<de> " + "ab" * 10])).text is not None
+    assert next(TranslatePredictor(job).predict(model, ["<de> " + "ab" * 10])).text is not None
 
 
 def test_merges_are_dropped_and_tokens_hidden_only_while_learning(tmp_path):
@@ -249,7 +254,7 @@ def test_merges_are_dropped_and_tokens_hidden_only_while_learning(tmp_path):
     tokens = {"kind": "bpe", "vocabulary": 300, "dropout": 0.5}
     job = pair_job(tmp_path / "job", [(text, text)] * 3, data={"tokenizer": tokens})
     asked, one, other = (everything(job, epoch=epoch) for epoch in (None, 0, 1))
-    assert job.task.target.dropout == 0.5  # like the source
+    assert job.settings.target.dropout == 0.5  # like the source
     assert one.tokens > asked.tokens
     assert len({batch.truth.numpy().tobytes() for batch in (asked, one, other)}) == 3
     again = everything(job, epoch=1)
@@ -268,11 +273,11 @@ def test_either_script_of_chinese_is_read_and_simplified_is_written_and_right(tm
     job = pair_job(tmp_path / "there", rows, **settings)
     batch = everything(job)
     assert batch.meant == (("这是书",), ("头发", "发"))
-    assert job.task.target.simplified
+    assert job.settings.target.simplified
     back = pair_job(
         tmp_path / "back", [("這是書", "book")], data={"tokenizer": {"simplified": True}}
     )
-    said = [one.text for one in back.predict(fresh(back), ["這是書", "这是书"])]
+    said = [one.text for one in TranslatePredictor(back).predict(fresh(back), ["這是書", "这是书"])]
     assert said[0] == said[1]
     assert back.pair.source.unknown not in everything(back).source
 
@@ -291,7 +296,10 @@ def test_one_model_writes_the_language_that_the_tag_names(tmp_path):
     assert job.pair.tags == ("back", "same")
     assert job.lengths("train").sum() == everything(job).tokens
     model = taught_quickly(job, 60)
-    said = [one.text for one in job.predict(model, ["<back> ab", "<same> ab", " <back>ab"])]
+    said = [
+        one.text
+        for one in TranslatePredictor(job).predict(model, ["<back> ab", "<same> ab", " <back>ab"])
+    ]
     assert said == ["ba", "ab", "ba"]
 
 
@@ -306,7 +314,7 @@ def test_one_model_writes_the_language_that_the_tag_names(tmp_path):
 def test_a_text_without_a_tag_that_is_known_is_refused(text, complaint, tmp_path):
     job = pair_job(tmp_path / "job", [tagged("a", "b", "fr"), tagged("b", "c", "de")])
     with pytest.raises(GlassformerError) as caught:
-        list(job.predict(fresh(job), [text]))
+        list(TranslatePredictor(job).predict(fresh(job), [text]))
     assert str(caught.value).startswith(complaint)
 
 
@@ -323,14 +331,6 @@ def test_a_row_without_a_target_language_is_refused_before_training(row, complai
     with pytest.raises(GlassformerError) as caught:
         pair_job(tmp_path / "job", rows)
     assert f"{tmp_path / 'job' / 'rows.jsonl'} {complaint}" in str(caught.value)
-
-
-def test_a_row_of_a_table_is_asked_as_it_would_be_typed(tmp_path):
-    job = pair_job(tmp_path / "job", [tagged("a", "b", "fr"), tagged("b", "c", "de")])
-    assert job.as_typed({"source": "a film", "to": "de"}) == "<de> a film"
-    assert job.as_typed({"source": "<de> a film"}) == "<de> a film"
-    bare = pair_job(tmp_path / "bare", PAIRS)
-    assert bare.as_typed({"source": "a film", "to": "de"}) == "a film"
 
 
 # Settings

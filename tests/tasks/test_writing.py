@@ -8,7 +8,7 @@ from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis
 from glassformer.errors import GlassformerError
-from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.translate.tokens import PairTokens
 from glassformer.tasks.translate.writing import Writer, Written, as_prediction
 
@@ -43,21 +43,23 @@ def test_the_end_is_a_token_of_an_answer_that_ended():
 def test_a_stop_cuts_behind_all_required_words():
     said = found(GOOD, MORNING, GOOD, MORNING, scores=(-0.1,) * 4, reason="stop")
     assert writer(stop=("morning",))._written(said).text == "good"
-    asked = Wish(decode={"method": "beam"}, required=("morning",))
-    assert writer(stop=("good",)).as_wished(asked)._written(said).text == "good morning"
-    assert writer(stop=("morning",)).as_wished(asked)._written(said).text == "good morning good"
+    asked = GenerationOptions(decode={"method": "beam"}, required=("morning",))
+    assert writer(stop=("good",)).with_options(asked)._written(said).text == "good morning"
+    assert writer(stop=("morning",)).with_options(asked)._written(said).text == "good morning good"
 
 
 def test_an_answer_has_room_for_what_it_must_say_and_for_its_end():
-    ask = Wish(decode={"method": "beam"}, prefix="good " * 35, required=("morning", "evening"))
+    ask = GenerationOptions(
+        decode={"method": "beam"}, prefix="good " * 35, required=("morning", "evening")
+    )
     ids, reads = torch.tensor([[GOOD, Tokenizer.end]]), Layout.full(1, 2)
     roomy = writer(longest=90)
     assert roomy._request(ids, reads, None).limits == [36]
-    assert roomy.as_wished(ask)._request(ids, reads, None).limits == [36 + 37]
-    full = writer(longest=37).as_wished(ask)
+    assert roomy.with_options(ask)._request(ids, reads, None).limits == [36 + 37]
+    full = writer(longest=37).with_options(ask)
     assert full._request(ids, reads, None).limits == [38]
     with pytest.raises(GlassformerError, match=r"have 37 tokens, but answers have at most 36; ask"):
-        writer(longest=36).as_wished(ask)
+        writer(longest=36).with_options(ask)
 
 
 def test_a_tag_that_was_likely_is_shown_by_its_name():

@@ -7,7 +7,6 @@
 Each can be learned within seconds. `train_on` and the makers below are what tests share.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from symbol_rows import Pairs, apart, hide, padded, some_rows, told
 from torch import Tensor, nn
 
 from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig, stack_of_size
@@ -26,7 +26,7 @@ from glassformer.data.samples import SPLITS, Samples
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier, build_encoder, build_transformer
 from glassformer.models.transformer import entered
-from glassformer.tasks.job import JobTask, Prediction
+from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import Loss, Task
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
@@ -35,25 +35,6 @@ from glassformer.training.state import State
 
 CPU = Machine(torch.device("cpu"), torch.float32, False)
 BLANK = 0  # of CTC
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """What is read and what is to be said, a row each, both padded."""
-
-    source: Tensor
-    reads: Layout
-    target: Tensor
-    writes: Layout
-    owners: Tensor
-
-    @property
-    def tokens(self):
-        return self.reads.tokens
-
-    def to(self, device):
-        moved = (part.to(device) for part in (self.source, self.reads, self.target, self.writes))
-        return Pairs(*moved, self.owners.to(device))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,14 +135,6 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
 
     def score(self, model, batches):
         return {"exact": float(self.answers(model, batches).mean())}
-
-    @torch.no_grad()
-    def predict(self, model, inputs) -> Iterator[Prediction]:
-        for text in inputs:
-            ids = [np.array(self.read(text))]
-            [(written, sure)] = self.write(model, self.pairs(ids, ids, np.arange(1)))
-            letters = [*self.alphabet, "", "", "?"]
-            yield Prediction("".join(letters[place] for place in written), sure, {})
 
 
 class InMemory(Task[Pairs, Tensor]):
@@ -297,32 +270,6 @@ class First(InMemory):
         return {"accuracy": float(torch.cat(right).float().mean())}
 
 
-def padded(rows) -> tuple[Tensor, Layout]:
-    """Rows of numbers as one tensor, with their layout."""
-    lengths = [len(row) for row in rows]
-    filled = np.zeros((len(rows), max(lengths)), dtype=np.int64)
-    for line, row in zip(filled, rows, strict=True):
-        line[: len(row)] = row
-    return torch.from_numpy(filled), Layout.padded(lengths)
-
-
-def hide(row, share: float, hidden: int, dice: np.random.Generator):
-    """The row with a share of its numbers hidden."""
-    return np.where(dice.random(len(row)) < share, hidden, row)
-
-
-def told(rows: Tensor, layout: Layout) -> Iterable[tuple[Tensor, int]]:
-    """Rows with their lengths."""
-    return zip(rows, layout.lengths.tolist(), strict=True)
-
-
-def apart(a: Tensor, b: Tensor, layout: Layout) -> Loss:
-    """D(a || b), summed over what is real."""
-    log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
-    every = (log_a.exp() * (log_a - log_b)).sum(-1)
-    return Loss(every[layout.real].sum(), layout.real.sum().float())
-
-
 def settings(name="first", *, dropout=0.0, share=False, seed=0, **data) -> Config:
     """A configuration of a tiny model."""
     stack = stack_of_size("tiny", dim=32, depth=1, dropout=dropout, max_length=64)
@@ -340,15 +287,6 @@ def make_copy(folder: Path, parts: dict[str, list[str]], **asked) -> Copy:
     config = Copy.learn(config, samples, folder, None)
     Copy(config, folder, None).index(samples, data)
     return Copy(config, folder, data)
-
-
-def some_rows(count: int, symbols: int, *, first: int = 0, longest: int = 5) -> list[list[int]]:
-    """Rows of 2 to `longest` symbols, all different."""
-    dice, rows = np.random.default_rng([count, symbols]), {}
-    while len(rows) < count:
-        row = dice.integers(first, first + symbols, dice.integers(2, longest + 1)).tolist()
-        rows[tuple(row)] = row
-    return list(rows.values())
 
 
 def make(name: str, folder: Path, **asked) -> Task:

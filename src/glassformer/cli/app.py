@@ -21,11 +21,12 @@ from rich.text import Text
 from glassformer import __version__, processes
 from glassformer.cli import bench, data, runs
 from glassformer.cli.doctor import doctor
+from glassformer.cli.evaluate import evaluate
 from glassformer.cli.output import watched_output
 from glassformer.cli.plan import plan
+from glassformer.cli.predict import predict
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
-from glassformer.cli.use import evaluate, predict
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_line
 

@@ -25,6 +25,10 @@ Columns = Annotated[
 ]
 
 
+Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+
+
 def asked_for(
     job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOBS)}.")],
     data: Files,

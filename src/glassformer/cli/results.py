@@ -14,7 +14,6 @@ from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
-from glassformer.tasks.translate.task import TranslateTask
 from glassformer.terminal import Terminal, print_json, printable
 
 Ends = Mapping[str, float | None]  # value, low, high; None is no number
@@ -54,7 +53,7 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
     for note in report["notes"]:
         console.say(note)
     console.say(f"Report: {path / 'report.html'}")
-    use = f'glassformer predict {shlex.quote(str(path))} "{_to_type(run)}"'
+    use = f'glassformer predict {shlex.quote(str(path))} "{run.predictor.example()}"'
     console.say(f"Use it: {use}")
 
 
@@ -129,14 +128,6 @@ def _names(run: Run, other: Run | None) -> tuple[str, str]:
         return path.name, ""
     beside = other.folder.path
     return (str(path), str(beside)) if path.name == beside.name else (path.name, beside.name)
-
-
-def _to_type(run: Run) -> str:
-    """What stands for a text; a model of several target languages is told which one to write."""
-    job = run.job
-    if isinstance(job, TranslateTask) and job.pair.tags:
-        return job.as_typed({"source": "...", "to": job.pair.tags[0]})
-    return "..."
 
 
 def list_recipes(recipes: list[Recipe]) -> None:

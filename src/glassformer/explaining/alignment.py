@@ -5,12 +5,12 @@ cross-attention, or with the one additive attention of a GRU (Bahdanau et al., 2
 read once more by a twin that shares the weights, and its looks are averaged over heads and layers.
 What a word looked at is the average of its tokens; what is taken of a word is the sum of its own.
 
-    alignment = align(run, "早上好！")
+    alignment = glassformer.align(run, "早上好！")
     alignment.source, alignment.target, alignment.weights, alignment.links
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.core.layout import Layout
-from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.errors import GlassformerError
 from glassformer.explaining.watching import watching
 from glassformer.models.baselines.bahdanau import BahdanauDecoder
 from glassformer.models.transformer import Transformer
-from glassformer.runs.run import Run
-from glassformer.tasks.job import Prediction
-from glassformer.tasks.shared.generation import Wish
-from glassformer.tasks.translate.task import TranslateTask
-from glassformer.tasks.translate.tokens import PairTokens
 
 STRONG, EVENLY = 0.5, 3.0  # see `strengths`
 
@@ -75,43 +68,10 @@ class Alignment:
         }
 
 
-def align(run: Run, text: str, wish: Wish | None = None) -> Alignment:
-    """Translate a text, and say which of its words each word of the answer looked at."""
-    refuse_unaligned(run)
-    return alignment_of(run, text, run.predict(text, wish))
-
-
-def refuse_unaligned(run: Run) -> None:
-    """Only what writes one text from another can be aligned."""
-    if not isinstance(run.job, TranslateTask):
-        raise GlassformerError(
-            f"{run.folder.path}: does {run.config.job}, which turns no text into another; "
-            f"align a run that translates"
-        )
-
-
-def alignment_of(run: Run, text: str, found: Prediction) -> Alignment:
-    """The alignment of a text and what a translator said to it."""
-    job, model = run.job, run.model
-    assert isinstance(job, TranslateTask)
-    assert isinstance(model, Transformer)
-    if not found.details["tokens"]:  # nothing was asked
-        return Alignment((), (), torch.zeros(0, 0))
-    bare, tag = job.pair.tagged(text)
-    [ids] = job.pair.source.encode([bare])
-    source = job.pair.read(Jagged.of([ids[: job.task.max_length]]), tag).values.tolist()
-    target = [token["id"] for token in found.details["tokens"]]
-    told = [Tokenizer.start, *target[:-1]]
-    with torch.no_grad(), run.machine.autocast():
-        looks = looks_across(model, source, told).mean((0, 1))  # (T, S)
-    aligned = merged(job.pair, source, target, looks.float().cpu())
-    return replace(aligned, source=as_typed(aligned.source, bare, job.pair.source.clean(bare)))
-
-
-def as_typed(words: Sequence[str], text: str, read: str) -> tuple[str, ...]:
+def as_written(words: Sequence[str], text: str, read: str) -> tuple[str, ...]:
     """The words as they stand in the text, not as the model reads it: in one case or script.
 
-    >>> as_typed(["这", "书"], "這本書", "这本书")
+    >>> as_written(["这", "书"], "這本書", "这本书")
     ('這', '書')
 
     A word that is found nowhere stays, as do all where the text is read with more characters.
@@ -152,11 +112,15 @@ def looks_across(
 
 
 def merged(
-    pair: PairTokens, source: Sequence[int], target: Sequence[int], looks: Float[Tensor, "T S"]
+    reader: Tokenizer,
+    writer: Tokenizer,
+    source: Sequence[int],
+    target: Sequence[int],
+    looks: Float[Tensor, "T S"],
 ) -> Alignment:
     """Looks between tokens as looks between words."""
-    reads, source_words = word_table(pair.source, source)
-    writes, target_words = word_table(pair.target, target)
+    reads, source_words = word_table(reader, source)
+    writes, target_words = word_table(writer, target)
     weights = writes / writes.sum(1, keepdim=True) @ looks @ reads.mT
     return Alignment(source_words, target_words, weights)
 

@@ -6,8 +6,10 @@ morning  ████ ··
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from glassformer.explaining.alignment import Alignment
@@ -16,6 +18,16 @@ from glassformer.terminal import printable
 
 GAP = 1  # between two columns
 LONGEST = 16  # columns of the screen that a word may take
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentTable:
+    """An alignment that rich can draw, as wide as its console."""
+
+    alignment: Alignment
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield alignment_text(self.alignment, console.width)
 
 
 def alignment_text(alignment: Alignment, width: int = 80) -> Text:

@@ -32,6 +32,10 @@ class PackedLinear(nn.Linear):
         self.register_parameter("bias", bias)
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "PackedLinear":
+        """Shared by twins: nothing in it ever changes, and what is laid out cannot be copied."""
+        return self
+
     def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
         if torch.is_autocast_enabled("cpu"):  # the layout is one for fp32
             return super().forward(x)

@@ -126,7 +126,7 @@ def surprise(run: Run, job: TranslateTask, asked: Sequence[str], meant: Sequence
     for start in range(0, len(asked), TOGETHER):
         reads, writes = (
             Jagged.of(
-                [ids[: job.task.max_length] for ids in tokens.encode(texts[start:][:TOGETHER])]
+                [ids[: job.settings.max_length] for ids in tokens.encode(texts[start:][:TOGETHER])]
             )
             for tokens, texts in ((job.pair.source, asked), (job.pair.target, meant))
         )

@@ -182,7 +182,7 @@ def work_ratio(texts: PretrainTask) -> float:
     """
     model = texts.model()
     encoder = sum(weight.numel() for weight in model.encoder.parameters())
-    gaps = texts.task.masked * model.frontend.vocabulary * model.frontend.dim
+    gaps = texts.settings.masked * model.frontend.vocabulary * model.frontend.dim
     return encoder / (encoder + gaps)
 
 

@@ -27,8 +27,9 @@ from glassformer.runs.asked import named_columns, path_of
 from glassformer.runs.evaluation import Evaluation, Said
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.parts import fresh_model
-from glassformer.tasks.job import JobTask, Prediction
-from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks import JOBS
+from glassformer.tasks.job import JobTask
+from glassformer.tasks.predictor import Prediction, Predictor, refuse_foreign_options
 from glassformer.training.feeding import part_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.plan import Plan
@@ -75,30 +76,41 @@ class Run:
         """What report.json says; empty when there is none."""
         return read_json(self.folder.report)
 
-    def predict(self, inputs: str | Iterable[str], wish: Wish | None = None) -> Any:
-        """What it says: one Prediction for one text, a list for several.
+    @cached_property
+    def predictor(self) -> Predictor[Any, Any]:
+        """What predicts with the model."""
+        return JOBS[self.config.job].predictor(self.job)
+
+    def predict(self, inputs: Any, **options: Any) -> Any:
+        """Predict: one Prediction for one input, a list for several.
 
         Args:
-            wish: How answers are to be written, for jobs that write.
+            inputs: What the job takes, such as a text, or several of them.
+            options: Those of the job's predictor, such as `alternatives=3` for a translator.
         """
-        if isinstance(inputs, str):
-            return next(self.predict_each([inputs], wish))
-        if isinstance(inputs, Mapping) or not isinstance(inputs, Iterable):
-            raise _no_text(inputs)
-        return list(self.predict_each(inputs, wish))
+        one = isinstance(inputs, self.predictor.kinds)
+        if not one and (isinstance(inputs, Mapping) or not isinstance(inputs, Iterable)):
+            self.predictor.accept(inputs)  # which says what it takes
+        found = list(self.predict_each([inputs] if one else inputs, **options))
+        return found[0] if one else found
 
-    def predict_each(self, inputs: Iterable[str], wish: Wish | None = None) -> Iterator[Prediction]:
-        """What it says, one after the other, as the inputs come."""
-        if not isinstance(wish, Wish | None):
-            raise GlassformerError(f"a wish is made by glassformer.Wish(...), got {wish!r}")
-        job = self.job if wish is None else self.job.as_wished(wish)
-        answers = job.predict(self._swift.eval(), map(_text, inputs))
+    def predict_each(self, inputs: Iterable[Any], **options: Any) -> Iterator[Prediction]:
+        """Predict one after the other, as the inputs come."""
+        predictor = self.configured(**options)
+        answers = predictor.predict(self._swift.eval(), map(predictor.accept, inputs))
         while True:
             with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
                 found = next(answers, None)
             if found is None:
                 return
             yield found
+
+    def configured(self, **options: Any) -> Predictor[Any, Any]:
+        """The predictor with these options, refused where the job does not have them."""
+        if not options:
+            return self.predictor
+        refuse_foreign_options(JOBS[self.config.job].about, options)
+        return self.predictor.configured(**options)
 
     def evaluate(
         self,
@@ -175,8 +187,8 @@ class Run:
         learned = {content_key(one[role]) for one in Samples.open(self.folder.data).of("train")}
         return sum(content_key(sample[role]) in learned for sample in samples.of("test"))
 
-    def texts_of(self, rows: Iterable[Row]) -> Iterator[str]:
-        """What is read of a table's rows: the columns that were trained on, or the likeliest."""
+    def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
+        """The inputs in a table's rows: the columns that were trained on, or the likeliest."""
         rest, (first, *others) = iter(rows), self.job.roles
         head = list(islice(rest, LOOKED_AT))
         roles = [first, *(role for role in others if role.endswith("?"))]
@@ -185,7 +197,7 @@ class Run:
         columns = find_columns(head, roles, known)
         for row in chain(head, rest):
             found = {role: _as_text(row[column]) for role, column in columns.items()}
-            yield self.job.as_typed(found)
+            yield self.predictor.from_sample(found)
 
     def _columns(self, names: Iterable[str]) -> dict[str, str]:
         """The columns that were trained on, as far as these files have them."""
@@ -220,16 +232,6 @@ class Run:
         )
         title = f"{html.escape(self.config.job)}: {html.escape(str(self.folder.path))}"
         return f"<b>{title}</b><table><tr><th></th>{head}</tr>{rows}</table>"
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _no_text(value)
-    return value
-
-
-def _no_text(value: object) -> GlassformerError:
-    return GlassformerError(f"predict takes a text or a list of texts, got {value!r}; give a text")
 
 
 def _as_text(value: str | list[str]) -> str:

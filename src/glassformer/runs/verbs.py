@@ -125,3 +125,12 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
 def load(path: str | Path, *, device: str = "auto") -> Run:
     """A trained run, ready to use: `glassformer.load("runs/reviews").predict("What a film")`."""
     return Run(path, device=device)
+
+
+def align(run: Run, text: str, **options: Any) -> Any:
+    """Predict for a text, and say which of its words each word of the answer looked at.
+
+    Args:
+        options: More of the predictor's options, such as `prefix`.
+    """
+    return run.predict(text, align=True, **options).explanation

@@ -17,6 +17,7 @@ class Option:
         kind: bool for a switch, else the type of its value.
         several: Whether it may be repeated.
         least: The smallest number allowed.
+        single: Whether it takes exactly one input.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Option:
     metavar: str | None = None
     several: bool = False
     least: int | None = None
+    single: bool = False
 
     @property
     def typed(self) -> str:

@@ -11,43 +11,21 @@ its About in the entry point group `glassformer.jobs` of a package of your own.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from torch import nn
-
 from glassformer.config.run import Config
 from glassformer.config.values import Values
 from glassformer.data.doctor import Check, checks_of_texts
-from glassformer.data.samples import Sample, Samples
-from glassformer.errors import GlassformerError
+from glassformer.data.samples import Samples
 from glassformer.tasks.about import About
+from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.reporter import Reporter
-from glassformer.tasks.shared.generation import Wish
 from glassformer.tasks.task import Batch, Output, Task
 
 Answers = TypeVar("Answers")
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """One answer.
-
-    Attributes:
-        text: In words.
-        confidence: How sure the model is, from 0 to 1.
-        details: What the job adds, ready for JSON, such as the probability of every label.
-    """
-
-    text: str
-    confidence: float
-    details: Mapping[str, Any]
-
-    def as_values(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return {"prediction": self.text, "confidence": self.confidence, **self.details}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +42,7 @@ class Job:
     settings: type
     defaults: Callable[[bool], Values]
     task: "type[JobTask[Any, Any, Any]]"
+    predictor: type[Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
 
     @property
@@ -112,27 +91,12 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def index(self, samples: Samples, data: Path) -> None:
         """Turn samples into numbers, once, and put them beside the samples."""
 
-    @abstractmethod
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        """What does it say? In order, as the inputs come."""
-
-    def as_wished(self, wish: Wish) -> "JobTask[Batch, Output, Answers]":
-        """The same job, whose answers are written as is wished; for jobs that write."""
-        raise GlassformerError(
-            f"{self.name} does not write its answers token by token, so they have no alternatives, "
-            f"scores, alignment, words or settings of decoding; ask without them"
-        )
-
     def rehearsed(self) -> "JobTask[Batch, Output, Answers]":
         """The same job, to be timed with a model that has learned nothing yet.
 
         One that writes would write on and on: here it stops where a good answer would.
         """
         return self
-
-    def as_typed(self, sample: Sample) -> str:
-        """What a person would type to ask about a sample."""
-        return str(sample[self.roles[0]])
 
     def where(self, part: str, row: int) -> str:
         if self.samples is None:

@@ -1,6 +1,7 @@
 """The parts of `classify`, put together."""
 
 from glassformer.tasks.classify.about import ABOUT
+from glassformer.tasks.classify.predictor import ClassifyPredictor
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
 from glassformer.tasks.classify.task import ClassifyTask
@@ -12,4 +13,5 @@ JOB = Job(
     defaults=classify_defaults,
     task=ClassifyTask,
     reporter=ClassifyReporter,
+    predictor=ClassifyPredictor,
 )

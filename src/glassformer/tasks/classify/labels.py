@@ -15,7 +15,7 @@ from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
 from glassformer.metrics.classification import THRESHOLD
-from glassformer.tasks.job import Prediction
+from glassformer.tasks.predictor import Prediction
 
 MANY = 1000  # labels; more are usually free text in the wrong column
 

@@ -4,7 +4,7 @@ An encoder reads the text, a pool over its real tokens makes one vector of it, a
 the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TCN.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.batches import ordered_batches, row_rng
+from glassformer.data.batches import row_rng
 from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
@@ -29,11 +29,10 @@ from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.labels import MANY, Labels, names_in
 from glassformer.tasks.classify.long_texts import WAYS
-from glassformer.tasks.job import JobTask, Prediction
+from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.text import (
     SHORT,
     TextBatch,
-    growing,
     hidden_at_random,
     index_texts,
     reaching,
@@ -41,8 +40,6 @@ from glassformer.tasks.shared.text import (
     text_batch,
 )
 from glassformer.tasks.task import Loss
-
-TOGETHER = 256  # texts predicted at a time
 
 
 class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
@@ -54,7 +51,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
     usual_epochs = 8.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
-        self.config, self.folder, self.task = config, folder, config.task
+        self.config, self.folder, self.settings = config, folder, config.task
         self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
         self.labels = Labels.load(folder / "labels.json")
         self.samples = None
@@ -100,9 +97,9 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
         full = self.tokens.lengths[self.samples.rows(part)] + 1  # with the end
-        longest = self.task.max_length - 1  # the start is one more
+        longest = self.settings.max_length - 1  # the start is one more
         pieces = np.ones_like(full)
-        if self.task.long == "windows" and part != "train":
+        if self.settings.long == "windows" and part != "train":
             pieces = np.maximum(1, -(-full // longest))
         return pieces * (np.minimum(full, longest) + 1)
 
@@ -120,22 +117,22 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
     def _pieces(self, number: int, epoch: int | None) -> list[np.ndarray]:
         """What is read of a sample: every piece, or one of them with what training adds."""
         if epoch is None:
-            return self._cut(self.tokens[number])
+            return self.cut(self.tokens[number])
         rng, data = row_rng(self.config.seed, epoch, number), self.config.data
         ids = self.tokens[number]
         if self.bpe_dropout is not None and self.samples is not None:
             text = self.samples[number]["text"]
             ids = self.bpe_dropout.encode(text, data.tokenizer.dropout, rng)
-        pieces = self._cut(ids)
+        pieces = self.cut(ids)
         piece = pieces[rng.integers(len(pieces))]
         if data.token_dropout:
             piece = hidden_at_random(piece, data.token_dropout, self.tokenizer.mask, rng)
         return [piece]
 
-    def _cut(self, ids: np.ndarray) -> list[np.ndarray]:
+    def cut(self, ids: np.ndarray) -> list[np.ndarray]:
         """The pieces that are read: each begins with a start, the text ends with an end."""
         whole = np.append(ids, self.tokenizer.end)
-        pieces = WAYS[self.task.long](whole, self.task.max_length - 1)
+        pieces = WAYS[self.settings.long](whole, self.settings.max_length - 1)
         return [np.concatenate([[self.tokenizer.start], piece]) for piece in pieces]
 
     @property
@@ -148,10 +145,10 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         return model(batch.ids, layout=batch.layout, noise=noise).float()
 
     def loss(self, output: Float[Tensor, "B C"], batch: TextBatch) -> Loss:
-        smoothing = self.task.label_smoothing
+        smoothing = self.settings.label_smoothing
         if self.labels.multi:
             target = batch.labels * (1 - smoothing) + smoothing / 2
-            rare = self._weights(output.device) if self.task.class_weights else None
+            rare = self._weights(output.device) if self.settings.class_weights else None
             losses = F.binary_cross_entropy_with_logits(
                 output, target, pos_weight=rare, reduction="none"
             ).sum(1)
@@ -174,7 +171,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     def _counted(self, losses: Float[Tensor, " B"], batch: TextBatch) -> Loss:
         """The sum of the texts' losses; each counts one, or what its label weighs."""
-        if self.task.class_weights and not self.labels.multi:
+        if self.settings.class_weights and not self.labels.multi:
             weights = self._weights(losses.device)[batch.labels]
             return Loss((losses * weights).sum(), weights.sum())
         return Loss(losses.sum(), losses.new_full((), len(losses)))
@@ -194,25 +191,3 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
             "macro_f1": found.macro_f1(),
             "loss": log_loss(found.logits, found.labels),
         }
-
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        device = next(model.parameters()).device
-        for texts in growing(inputs, TOGETHER):
-            pieces = [self._cut(ids) for ids in self.tokenizer.encode(texts)]
-            batches = (batch.to(device) for batch in self._unlabelled(pieces))
-            with torch.no_grad():  # not around what the caller does between two answers
-                found = self.answers(model, batches).probabilities()
-            for probabilities in found:
-                yield self.labels.prediction(probabilities)
-
-    def _unlabelled(self, texts: list[list[np.ndarray]]) -> Iterator[TextBatch]:
-        """Batches of texts in pieces, those of about one length together."""
-        pieces = [piece for text in texts for piece in text]
-        owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-        lengths = np.array([len(piece) for piece in pieces])
-        for rows in ordered_batches(lengths, self.config.data.batch_tokens, padded=True):
-            chosen = Jagged.of([pieces[row] for row in rows.tolist()])
-            ids, layout = text_batch(chosen, packed=False)
-            shape = (len(rows), len(self.labels.names)) if self.labels.multi else (len(rows),)
-            labels = torch.zeros(shape, dtype=torch.long)
-            yield TextBatch(ids, layout, labels, torch.from_numpy(owners[rows]))

@@ -2,6 +2,7 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain.about import ABOUT
+from glassformer.tasks.pretrain.predictor import PretrainPredictor
 from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.tasks.pretrain.settings import PretrainConfig, pretrain_defaults
 from glassformer.tasks.pretrain.task import PretrainTask
@@ -12,4 +13,5 @@ JOB = Job(
     defaults=pretrain_defaults,
     task=PretrainTask,
     reporter=PretrainReporter,
+    predictor=PretrainPredictor,
 )

@@ -5,7 +5,7 @@ words are hidden. `train classify --from RUN` goes on from what it learned.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -24,10 +24,9 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.coders import SPECIALS
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.errors import GlassformerError
 from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
-from glassformer.tasks.job import JobTask, Prediction
+from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.masking import choose_words, hide
 from glassformer.tasks.shared.text import (
     SHORT,
@@ -39,10 +38,7 @@ from glassformer.tasks.shared.text import (
 )
 from glassformer.tasks.task import Loss
 
-GAP = "<mask>"
-TAKE_THE_BLANK = ("bpe", "unigram")  # kinds whose words hold the blank before them
 STILL = 2**31  # the epoch whose gaps are the same every time, for evaluation
-ALTERNATIVES = 5
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,7 +63,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     usual_epochs = 10.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
-        self.config, self.folder, self.task = config, folder, config.task
+        self.config, self.folder, self.settings = config, folder, config.task
         self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
         self.samples = None
         if data is not None:
@@ -96,7 +92,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     def _pieces(self, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of every piece of a part: its sample, where it starts there, and its length."""
         assert self.samples is not None
-        longest = self.task.max_length - 1  # the start is one more
+        longest = self.settings.max_length - 1  # the start is one more
         samples = self.samples.rows(part)
         full = self.tokens.lengths[samples]
         counts = -(-full // longest)
@@ -119,8 +115,8 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
             start = int(starts[row])
             ids = self.tokens[int(samples[row])][start : start + int(lengths[row])]
             rng = row_rng(*self._seed_and_epoch(epoch), row)
-            chosen = choose_words(self.tokenizer.word_of(ids), self.task.masked, rng)
-            hidden = hide(ids, chosen, self.tokenizer.mask, self._words(), rng)
+            chosen = choose_words(self.tokenizer.word_of(ids), self.settings.masked, rng)
+            hidden = hide(ids, chosen, self.tokenizer.mask, self.words(), rng)
             asked = self._worth_asking(ids, chosen)
             shown.append(np.concatenate([[self.tokenizer.start], hidden]))
             gaps.append(asked + 1)
@@ -136,7 +132,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         """The seed and epoch of the gaps; in evaluation they are the same for every run."""
         return (0, STILL) if epoch is None else (self.config.seed, epoch)
 
-    def _words(self) -> range:
+    def words(self) -> range:
         """The tokens that are no specials."""
         return range(len(SPECIALS), self.tokenizer.size)
 
@@ -182,57 +178,6 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         loss = float(found.surprise.sum() / found.gaps.sum())
         right = float(found.right.sum() / found.gaps.sum())
         return {"loss": loss, "perplexity": math.exp(min(loss, 100)), "accuracy": right}
-
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        """Fill the gaps of texts that have some, written <mask>."""
-        device = next(model.parameters()).device
-        for text in inputs:
-            ids, gaps = self._with_gaps(text)
-            row, layout = text_batch(Jagged.of([ids]), packed=False)
-            none = torch.zeros(0, dtype=torch.long)
-            batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
-            with torch.no_grad():
-                said = self.forward(model, batch)
-            said[:, : len(SPECIALS)] = -math.inf
-            yield self._filled(text, said.softmax(-1).cpu())
-
-    def _with_gaps(self, text: str) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " asked"]]:
-        """The tokens that are read of a text with gaps, and where its gaps are."""
-        *before, last = text.split(GAP)
-        if not before:
-            raise GlassformerError(f"{text[:40]!r} has no gap to fill; write {GAP} for it")
-        if self.tokenizer.kind in TAKE_THE_BLANK:
-            before = [part.removesuffix(" ") for part in before]
-        mask = np.array([self.tokenizer.mask])
-        first, *others = self.tokenizer.encode([*before, last])
-        ids = np.concatenate([first, *(ids for other in others for ids in (mask, other))])
-        gaps = np.flatnonzero(ids == self.tokenizer.mask)
-        room = self.task.max_length - 1  # the start is one more
-        if gaps[-1] - gaps[0] >= room:
-            raise GlassformerError(
-                f"{text[:40]!r} has gaps that lie {gaps[-1] - gaps[0]:,} tokens apart, the model "
-                f"reads {room:,} at once; fill them one by one"
-            )
-        middle = int(gaps[0] + gaps[-1] + 1) // 2
-        start = min(max(0, middle - room // 2), max(0, len(ids) - room))
-        shown = ids[start : start + room]
-        return np.concatenate([[self.tokenizer.start], shown]), gaps - start + 1
-
-    def _filled(self, text: str, chances: Float[Tensor, "asked V"]) -> Prediction:
-        """The text with its gaps filled, and what else might stand in them."""
-        best = chances.topk(min(ALTERNATIVES, len(self._words())))
-        whole, *rest = text.split(GAP)
-        fills: list[dict[str, float]] = []
-        for tokens, values, after in zip(*map(Tensor.tolist, best[::-1]), rest, strict=True):
-            fill: dict[str, float] = {}
-            for token, chance in zip(tokens, values, strict=True):
-                word = self.tokenizer.decode([token])
-                fill[word] = fill.get(word, 0.0) + chance
-            fills.append(fill)
-            word = next(iter(fill))
-            whole += (word.removeprefix(" ") if whole[-1:] in ("", " ") else word) + after
-        sure = math.prod(next(iter(fill.values())) for fill in fills)
-        return Prediction(whole, sure, {"gaps": fills})
 
 
 def _firsts(lengths: list[int], width: int | None) -> list[int]:

@@ -1,7 +1,7 @@
-"""Wishes: how answers are to be written, said when they are asked for.
+"""Generation options: how the answers of one prediction are written.
 
-A run writes as it was trained to, unless it is told otherwise: by another search, with more
-answers, or with words that must or must not stand in them.
+A run writes as its settings say, unless an option says otherwise: another search, more answers, or
+words that must or must not occur in them.
 """
 
 import math
@@ -19,7 +19,7 @@ from glassformer.errors import GlassformerError
 
 Tokens = Sequence[int]
 
-KINDS = {  # of what a wish is made of
+KINDS = {  # of the options
     "decode": dict[str, Any],
     "alternatives": int | None,
     "prefix": str,
@@ -31,10 +31,10 @@ TAKE_BLANKS = ("bpe", "unigram")  # kinds of tokens that take along the blank be
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wish:
+class GenerationOptions:
     """What is asked of answers; what is left out stays as the run has it.
 
-    A text with nothing in it is answered by nothing, whatever is wished.
+    An empty text has an empty answer, whatever the options.
 
     Args:
         decode: Settings of decoding, nested: `{"beam": {"width": 8}}`.
@@ -60,7 +60,7 @@ class Wish:
         at_most("alternatives", count, MOST_ANSWERS - 1)  # beside the best
 
     def decoding(self, usual: DecodeConfig) -> DecodeConfig:
-        """The usual settings with those wished for; a beam is as wide as the answers need."""
+        """The usual settings with those given here; a beam is as wide as the answers need."""
         settings = build(DecodeConfig, laid_over(plain(usual), self.decode), "decode.")
         refuse_idle(self.decode, settings.method)
         if self.alternatives is None:
@@ -90,7 +90,7 @@ def refuse_idle(asked: Mapping[str, Any], method: str, where: str = "decode") ->
 
 @dataclass(frozen=True, slots=True)
 class Spelt:
-    """The words of a wish in tokens.
+    """The words of the options in tokens.
 
     Attributes:
         openings: Of each required word, how it is spelt where an answer begins with it, if that
@@ -110,24 +110,24 @@ class Spelt:
         return len(self.prefix) + sum(map(len, self.required))
 
 
-def spell(wish: Wish, tokens: Tokenizer) -> Spelt:
-    """The words of a wish as these tokens write them.
+def spell(options: GenerationOptions, tokens: Tokenizer) -> Spelt:
+    """The words of the options as these tokens write them.
 
     Inside a sentence a word takes along the blank before it, where the tokens do so. So a forbidden
     word is out in both spellings, and a required word is the one with the blank, or else it would
     be glued to the word before it; only an answer that begins with it has it without. No more
     letters follow it, either.
     """
-    required = [_whole_word(tokens, word) for word in wish.required]
-    forbidden = [spelt for word in wish.forbidden for spelt in _spellings(tokens, word)]
+    required = [_whole_word(tokens, word) for word in options.required]
+    forbidden = [spelt for word in options.forbidden for spelt in _spellings(tokens, word)]
     spelt = Spelt(
-        _beginning(tokens, wish.prefix) if wish.prefix else (),
+        _beginning(tokens, options.prefix) if options.prefix else (),
         tuple(word for word, _ in required),
         tuple(opening for _, opening in required),
         tuple(forbidden),
         _continuing(tokens) if required else (),
     )
-    _refuse_contradictions(wish, spelt, tokens)
+    _refuse_contradictions(options, spelt, tokens)
     return spelt
 
 
@@ -173,14 +173,14 @@ def _spellings(tokens: Tokenizer, word: str) -> list[Tokens]:
     return [bare] if tokens.unknown in inside else [bare, inside]
 
 
-def _refuse_contradictions(wish: Wish, spelt: Spelt, tokens: Tokenizer) -> None:
+def _refuse_contradictions(options: GenerationOptions, spelt: Spelt, tokens: Tokenizer) -> None:
     """Refuse a forbidden word that must be said."""
-    said = {f"the prefix {wish.prefix!r}": spelt.prefix}
+    said = {f"the prefix {options.prefix!r}": spelt.prefix}
     said |= {
         f"the required word {word!r}": its_tokens
-        for word, its_tokens in zip(wish.required, spelt.required, strict=True)
+        for word, its_tokens in zip(options.required, spelt.required, strict=True)
     }
-    for word in wish.forbidden:
+    for word in options.forbidden:
         for where, its_tokens in said.items():
             if any(all_said(its_tokens, [one]) is not None for one in _spellings(tokens, word)):
                 raise GlassformerError(

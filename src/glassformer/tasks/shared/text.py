@@ -14,9 +14,10 @@ from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
-from glassformer.data.samples import Samples
+from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.tasks.predictor import Predictor, SomeTask
 
 CHUNK = 512  # texts that are tokenised together
 TEXT_FRONTENDS = ("tokens", "ngrams")
@@ -57,6 +58,13 @@ class TextBatch:
             self.owners.to(device, non_blocking=True),
             None if self.asked is None else self.asked.to(device, non_blocking=True),
         )
+
+
+class TextPredictor(Predictor[SomeTask, str]):
+    """Predicts from texts."""
+
+    def from_sample(self, sample: Sample) -> str:
+        return str(sample["text"])
 
 
 def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:

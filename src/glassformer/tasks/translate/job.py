@@ -2,6 +2,7 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT
+from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
 from glassformer.tasks.translate.task import TranslateTask
@@ -12,4 +13,5 @@ JOB = Job(
     defaults=translate_defaults,
     task=TranslateTask,
     reporter=TranslateReporter,
+    predictor=TranslatePredictor,
 )

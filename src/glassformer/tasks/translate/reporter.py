@@ -45,8 +45,8 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
         if task.samples is None:
             return []
         sides = {"source": task.sources, "target": task.targets}
-        scored = remarks_on_scores(task.task.measure, task.pair.target)
-        return [*remarks_on(task.samples, sides, task.task.max_length), *scored]
+        scored = remarks_on_scores(task.settings.measure, task.pair.target)
+        return [*remarks_on(task.samples, sides, task.settings.max_length), *scored]
 
     def notes(self, answers: Translations) -> list[str]:
         return [f"{name} by sacreBLEU: {said}" for name, said in answers.signatures.items()]
@@ -80,7 +80,7 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
             said |= zip(rows, memory(self.sources(rows)), strict=True)
             analyser = memory.described
         meant = [self.task.right_answers(row) for row in asked]
-        answers = Translations(list(said.values()), meant, self.task.task.measure)
+        answers = Translations(list(said.values()), meant, self.task.settings.measure)
         return Baseline("translation memory", analyser, answers, notes)
 
     def baseline_seconds(self) -> float:
@@ -95,7 +95,7 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
 
     def scoring_seconds(self, rows: Int[np.ndarray, " rows"]) -> float:
         """About how long the scores take: TER grows with the cube of their words."""
-        if self.task.task.measure != "text" or not len(rows):
+        if self.task.settings.measure != "text" or not len(rows):
             return 0.0
         some = rows[:: max(1, len(rows) // LOOKED_AT)].tolist()
         words = np.array([len(self.task.right_answers(row)[0].split()) for row in some])

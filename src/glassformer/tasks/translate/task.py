@@ -4,7 +4,7 @@ An encoder-decoder (Vaswani et al., 2017), taught to say each next token given t
 it; afterwards it writes by search. Encoders and decoders of other kinds mix with it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from itertools import islice
@@ -22,15 +22,14 @@ from glassformer.data.doctor import Check
 from glassformer.data.doctor.pairs import checks_of_pairs
 from glassformer.data.jagged import Jagged, Row
 from glassformer.data.ragged import Ragged
-from glassformer.data.samples import Sample, Samples
+from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
-from glassformer.tasks.job import JobTask, Prediction
-from glassformer.tasks.shared.generation import Wish
-from glassformer.tasks.shared.text import as_settled, growing, hidden_at_random, token_rows
+from glassformer.tasks.job import JobTask
+from glassformer.tasks.shared.text import as_settled, hidden_at_random, token_rows
 from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
     GOALS,
@@ -50,10 +49,9 @@ from glassformer.tasks.translate.tokens import (
     settle_sides,
     take_pair_tokens,
 )
-from glassformer.tasks.translate.writing import Writer, as_prediction
+from glassformer.tasks.translate.writing import Writer
 
 TAG_OF_EACH = "tags.npy"  # the tag of every sample, where there are several target languages
-TOGETHER = 256  # texts translated at a time
 
 
 class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
@@ -65,17 +63,17 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     rehearses = False  # whether answers are as long as the right ones, whatever the model says
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
-        self.config, self.folder, self.task = config, folder, config.task
+        self.config, self.folder, self.settings = config, folder, config.task
         self.pair = PairTokens.load(folder)
-        self.goal = GOALS[self.task.measure]
+        self.goal = GOALS[self.settings.measure]
         self.perfect = PERFECT[self.goal]
-        self.writer = Writer(self.pair, self.task.decode, self.task.max_length)
+        self.writer = Writer(self.pair, self.settings.decode, self.settings.max_length)
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
             self.sources, self.targets = (Ragged.open(data / side) for side in ("source", "target"))
             self.tags = np.load(data / TAG_OF_EACH, allow_pickle=False) if self.pair.tags else None
-        shares = config.data.tokenizer.dropout, self.task.target.dropout
+        shares = config.data.tokenizer.dropout, self.settings.target.dropout
         tokens = self.pair.source, self.pair.target
         self.dropouts = {
             side: (BpeDropout(some), share)
@@ -126,7 +124,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
-        rows, longest = self.samples.rows(part), self.task.max_length
+        rows, longest = self.samples.rows(part), self.settings.max_length
         reads, writes = (
             np.minimum(side.lengths[rows], longest) + 1 for side in (self.sources, self.targets)
         )
@@ -142,7 +140,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         if epoch is not None and (self.dropouts or self.config.data.token_dropout):
             sources, targets = self._with_noise(numbers, epoch)
         else:
-            longest = self.task.max_length
+            longest = self.settings.max_length
             sources, targets = (
                 side.take(numbers, longest) for side in (self.sources, self.targets)
             )
@@ -168,7 +166,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             hidden = self.config.data.token_dropout
             sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, rng)
             for side, row in sides.items():
-                found[side].append(row[: self.task.max_length])
+                found[side].append(row[: self.settings.max_length])
         return Jagged.of(found["source"]), Jagged.of(found["target"])
 
     def forward(
@@ -179,7 +177,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     def loss(self, output: Float[Tensor, "next V"], batch: PairBatch) -> Loss:
         total = F.cross_entropy(
-            output, batch.truth, reduction="sum", label_smoothing=self.task.label_smoothing
+            output, batch.truth, reduction="sum", label_smoothing=self.settings.label_smoothing
         )
         return Loss(total, total.new_full((), len(output)))
 
@@ -196,7 +194,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     def score(self, model: nn.Module, batches: Iterable[PairBatch]) -> dict[str, float]:
         """Scores of what it writes without search, which is quicker, and of what it was told."""
-        greedy = replace(self.task.decode, method="greedy", best=1)
+        greedy = replace(self.settings.decode, method="greedy", best=1)
         return self._answers(model, batches, replace(self.writer, decode=greedy)).values()
 
     def _answers(
@@ -217,49 +215,9 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             raise GlassformerError("there are no rows to translate; give at least one")
         _, said, meant, surprises, tokens = zip(*sorted(found), strict=True)
         sums = np.array(surprises), np.array(tokens, float)
-        return Translations(list(said), list(meant), self.task.measure, *sums)
-
-    def as_wished(self, wish: Wish) -> "TranslateTask":
-        other = copy(self)
-        other.writer = self.writer.as_wished(wish)
-        return other
+        return Translations(list(said), list(meant), self.settings.measure, *sums)
 
     def rehearsed(self) -> "TranslateTask":
         other = copy(self)
         other.rehearses = True
         return other
-
-    def as_typed(self, sample: Sample) -> str:
-        tag = f"<{sample['to']}> " if self.pair.tags and sample.get("to") else ""
-        return tag + str(sample["source"])
-
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        """Translations in order; inside, texts of about one length are written together."""
-        for texts in growing(inputs, TOGETHER):
-            asked = [text for text in texts if text.strip()]
-            with torch.no_grad():  # not around what the caller does between two answers
-                found = iter(self._translated(model, asked) if asked else ())
-            yield from (next(found) if text.strip() else nothing() for text in texts)
-
-    def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
-        bare, tags = zip(*map(self.pair.tagged, texts), strict=True)
-        rows, longest = self.pair.source.encode(list(bare)), self.task.max_length
-        cut = Jagged.of([ids[:longest] for ids in rows])
-        sources = self.pair.read(cut, np.array(tags) if self.pair.tags else None)
-        written = self.writer.write_all(model, sources.rows, self.config.data.batch_tokens)
-        return [
-            cut_short(as_prediction(answers), len(ids) - longest)
-            for answers, ids in zip(written, rows, strict=True)
-        ]
-
-
-def nothing() -> Prediction:
-    """The answer to a text with nothing in it, which is sure, since no model is asked."""
-    return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
-
-
-def cut_short(prediction: Prediction, unread: int) -> Prediction:
-    """The answer, which tells how many tokens of its text were not read, where there are some."""
-    if unread <= 0:
-        return prediction
-    return replace(prediction, details={**prediction.details, "unread": unread})

@@ -18,8 +18,8 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, all_said, before_stop, decode
 from glassformer.errors import GlassformerError
 from glassformer.models.stepping import translating
-from glassformer.tasks.job import Prediction
-from glassformer.tasks.shared.generation import Spelt, Tokens, Wish, spell
+from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens, spell
 from glassformer.tasks.shared.text import text_batch
 from glassformer.tasks.translate.tokens import PairTokens
 
@@ -71,15 +71,15 @@ class Writer:
     longest: int
     words: Spelt = field(default_factory=Spelt)
 
-    def as_wished(self, wish: Wish) -> "Writer":
-        """The same writer, with what is wished for in the place of what is usual."""
-        words = spell(wish, self.pair.target)
+    def with_options(self, options: GenerationOptions) -> "Writer":
+        """The same writer with other options than the usual ones."""
+        words = spell(options, self.pair.target)
         if words.needed > self.longest:
             raise GlassformerError(
                 f"the prefix and required words have {words.needed} tokens, but answers have at "
                 f"most {self.longest}; ask for fewer, or train with a larger task.max_length"
             )
-        return replace(self, decode=wish.decoding(self.decode), words=words)
+        return replace(self, decode=options.decoding(self.decode), words=words)
 
     def write_all(self, model: nn.Module, sources: list[Row], budget: int) -> list[list[Written]]:
         """The answers of each row; rows of about one length are written together.

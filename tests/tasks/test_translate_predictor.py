@@ -1,6 +1,7 @@
 """What a translator is asked: whole words, nothing about nothing, and scores that are numbers."""
 
 import re
+from copy import copy
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from small_jobs import everything
 from small_pairs import pair_job
 
 from glassformer.errors import GlassformerError
-from glassformer.tasks.shared.generation import Wish
+from glassformer.tasks.shared.generation import GenerationOptions
+from glassformer.tasks.translate.predictor import TranslatePredictor
 
 PAIRS = [("the old tomcat", "der alte Kater")] * 9 + [("a car", "Autobahn Hausauto auto")] * 9
 BPE = {"kind": "bpe", "vocabulary": 290}
@@ -25,23 +27,24 @@ def model_of(job, seed):
     return job.model().eval()
 
 
-def said(job, model, texts, wish):
-    return [found.text for found in job.as_wished(wish).predict(model, texts)]
+def said(job, model, texts, **options):
+    predictor = TranslatePredictor(job).configured(**options)
+    return [found.text for found in predictor.predict(model, texts)]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_required_word_stands_apart_from_its_neighbours(job, seed):
     bare, inside = (job.pair.target.encode([text])[0] for text in ("auto", " auto"))
     assert len(bare) <= len(inside)
-    wish = Wish(required=("auto", "Kater"), prefix="der alte")
-    for text in said(job, model_of(job, seed), ["the old tomcat", "a car"], wish):
+    options = {"required": ("auto", "Kater"), "prefix": "der alte"}
+    for text in said(job, model_of(job, seed), ["the old tomcat", "a car"], **options):
         assert re.search(r"\sauto(?!\w)", text)
         assert re.search(r"\sKater(?!\w)", text)
 
 
-def test_a_text_with_nothing_in_it_is_answered_by_nothing_whatever_is_wished(job):
-    wish = Wish(prefix="der", required="Kater")
-    first, second, third = said(job, model_of(job, 1), ["", "a car", " \t"], wish)
+def test_a_text_with_nothing_in_it_is_answered_by_nothing_whatever_the_options(job):
+    options = {"prefix": "der", "required": "Kater"}
+    first, second, third = said(job, model_of(job, 1), ["", "a car", " \t"], **options)
     assert (first, third) == ("", "")
     assert second.startswith("der")
 
@@ -51,8 +54,21 @@ def test_weights_that_are_no_numbers_are_told(job, method):
     model = model_of(job, 1)
     with torch.no_grad():
         next(model.parameters()).fill_(torch.nan)
-    wish = Wish(decode={"method": method})
+    decode = {"method": method}
     with pytest.raises(GlassformerError, match="row 1: the model's scores are not numbers"):
-        said(job, model, ["a car"], wish)
+        said(job, model, ["a car"], decode=decode)
+    with_options = copy(job)
+    with_options.writer = job.writer.with_options(GenerationOptions(decode=decode))
     with pytest.raises(GlassformerError, match="row 1: the model's scores are not numbers"):
-        job.as_wished(wish).answers(model, [everything(job)])
+        with_options.answers(model, [everything(job)])
+
+
+def test_a_row_of_a_table_is_asked_as_it_would_be_typed(tmp_path):
+    job = pair_job(
+        tmp_path / "job",
+        [{"source": "a", "target": "b", "to": "fr"}, {"source": "b", "target": "c", "to": "de"}],
+    )
+    typed = TranslatePredictor(job).from_sample
+    assert typed({"source": "a film", "to": "de"}) == typed({"source": "<de> a film"})
+    bare = TranslatePredictor(pair_job(tmp_path / "bare", PAIRS)).from_sample
+    assert bare({"source": "a film", "to": "de"}) == "a film"

@@ -1,4 +1,4 @@
-"""Wishes: words become the tokens that sentences have, and settings are laid over a run's own."""
+"""Generation options: words become tokens, and settings are laid over a run's own."""
 
 import pytest
 from small_pairs import shapes_unchecked
@@ -6,7 +6,7 @@ from small_pairs import shapes_unchecked
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.tasks.shared.generation import Spelt, Wish, spell
+from glassformer.tasks.shared.generation import GenerationOptions, Spelt, spell
 
 TEXTS = ["the old cat", "an old dog", "the cat is old", "old cat and old dog", "早上好 早安"] * 9
 
@@ -21,7 +21,7 @@ def shown(tokens, words):
 
 
 def test_a_required_word_takes_along_the_blank_it_has_in_a_sentence(pieces):
-    spelt = spell(Wish(required=("cat", " old")), pieces)
+    spelt = spell(GenerationOptions(required=("cat", " old")), pieces)
     assert shown(pieces, spelt.required) == [" cat", " old"]
     inside = pieces.encode(["the old cat"])[0].tolist()
     assert spelt.required[0] == inside[-len(spelt.required[0]) :]
@@ -34,73 +34,84 @@ def test_a_required_word_is_never_glued_to_the_word_before_it(kind):
     tokens = Tokenizer.train(kind, texts, vocabulary=290)
     bare, inside = (tokens.encode([text])[0].tolist() for text in ("cat", " cat"))
     assert len(bare) < len(inside)
-    spelt = spell(Wish(required="cat"), tokens)
+    spelt = spell(GenerationOptions(required="cat"), tokens)
     assert (spelt.required, spelt.openings) == ((inside,), (bare,))
 
 
 def test_what_begins_with_a_letter_would_go_on_with_a_required_word(pieces):
-    follow = set(spell(Wish(required="cat"), pieces).continuing)
+    follow = set(spell(GenerationOptions(required="cat"), pieces).continuing)
     for text, goes_on in {"old": True, " old": False, "'": False, "7": True, ".": False}.items():
         assert (pieces.encode([text])[0].tolist()[0] in follow) == goes_on
     assert not follow & {Tokenizer.end, Tokenizer.start}
     letters = Tokenizer.train("characters", TEXTS, vocabulary=100)
-    assert spell(Wish(required="cat"), letters).continuing == ()
+    assert spell(GenerationOptions(required="cat"), letters).continuing == ()
 
 
 def test_signs_and_scripts_without_blanks_are_spelt_without(pieces):
-    spelt = spell(Wish(required=("好", "!")), pieces)
+    spelt = spell(GenerationOptions(required=("好", "!")), pieces)
     assert shown(pieces, spelt.required) == ["好", "!"]
     assert spelt.openings == ((), ())
     letters = Tokenizer.train("characters", TEXTS, vocabulary=100)
-    assert shown(letters, spell(Wish(required=("cat",)), letters).required) == ["cat"]
+    assert shown(letters, spell(GenerationOptions(required=("cat",)), letters).required) == ["cat"]
     chinese = Tokenizer.train("bpe", ["我爱NBA早上好", "NBA早安我爱你"] * 9, vocabulary=290)
-    assert shown(chinese, spell(Wish(required=("NBA",)), chinese).required) == ["NBA"]
+    assert shown(chinese, spell(GenerationOptions(required=("NBA",)), chinese).required) == ["NBA"]
 
 
 def test_a_forbidden_word_is_out_at_the_beginning_and_inside(pieces):
-    spelt = spell(Wish(forbidden=("cat", "dog")), pieces)
+    spelt = spell(GenerationOptions(forbidden=("cat", "dog")), pieces)
     assert shown(pieces, spelt.forbidden) == ["cat", " cat", "dog", " dog"]
 
 
 def test_where_no_blanks_are_written_a_word_is_spelt_without():
     digits = Tokenizer.train("characters", ["2024-02-29", "1999"], vocabulary=30)
-    spelt = spell(Wish(required=("19",), forbidden=("20",)), digits)
+    spelt = spell(GenerationOptions(required=("19",), forbidden=("20",)), digits)
     assert shown(digits, spelt.required) == ["19"]
     assert shown(digits, spelt.forbidden) == ["20"]
 
 
 def test_a_prefix_stays_as_it_is(pieces):
-    assert pieces.decode(spell(Wish(prefix="the  old"), pieces).prefix) == "the  old"
-    assert spell(Wish(), pieces) == Spelt()
+    assert pieces.decode(spell(GenerationOptions(prefix="the  old"), pieces).prefix) == "the  old"
+    assert spell(GenerationOptions(), pieces) == Spelt()
 
 
 def test_blanks_around_a_prefix_are_left_to_the_next_word(pieces):
-    assert pieces.decode(spell(Wish(prefix=" the old "), pieces).prefix) == "the old"
+    assert pieces.decode(spell(GenerationOptions(prefix=" the old "), pieces).prefix) == "the old"
     letters = Tokenizer.train("characters", TEXTS, vocabulary=100)  # where they are tokens
-    assert letters.decode(spell(Wish(prefix=" the old "), letters).prefix) == "the old "
+    assert (
+        letters.decode(spell(GenerationOptions(prefix=" the old "), letters).prefix) == "the old "
+    )
     with pytest.raises(GlassformerError, match="the model cannot write '': it is empty; leave it"):
-        spell(Wish(prefix=" "), pieces)
+        spell(GenerationOptions(prefix=" "), pieces)
 
 
 @pytest.mark.parametrize(
-    ("wish", "complaint"),
+    ("options", "complaint"),
     [
-        (Wish(prefix="the old cat", forbidden="cat"), "the prefix 'the old cat' has the forbidden"),
-        (Wish(prefix="cat", forbidden=("dog", "cat")), "the prefix 'cat' has the forbidden word"),
-        (Wish(required=("dog", "cat"), forbidden="cat"), "the required word 'cat' has the forb"),
+        (
+            GenerationOptions(prefix="the old cat", forbidden="cat"),
+            "the prefix 'the old cat' has the forbidden",
+        ),
+        (
+            GenerationOptions(prefix="cat", forbidden=("dog", "cat")),
+            "the prefix 'cat' has the forbidden word",
+        ),
+        (
+            GenerationOptions(required=("dog", "cat"), forbidden="cat"),
+            "the required word 'cat' has the forb",
+        ),
     ],
 )
-def test_a_forbidden_word_that_must_be_said_is_refused(pieces, wish, complaint):
+def test_a_forbidden_word_that_must_be_said_is_refused(pieces, options, complaint):
     with pytest.raises(GlassformerError, match=f"^{complaint}.* in it; leave one of them out$"):
-        spell(wish, pieces)
-    assert spell(Wish(prefix="the old", forbidden="cat"), pieces).forbidden
+        spell(options, pieces)
+    assert spell(GenerationOptions(prefix="the old", forbidden="cat"), pieces).forbidden
 
 
 def test_one_word_means_the_same_as_a_list_of_one():
-    assert Wish(required="cat", forbidden="old dog") == Wish(
+    assert GenerationOptions(required="cat", forbidden="old dog") == GenerationOptions(
         required=("cat",), forbidden=("old dog",)
     )
-    assert Wish(required=["cat"]) == Wish(required=("cat",))
+    assert GenerationOptions(required=["cat"]) == GenerationOptions(required=("cat",))
 
 
 @pytest.mark.parametrize(
@@ -120,22 +131,22 @@ def test_one_word_means_the_same_as_a_list_of_one():
 )
 def test_what_is_no_wish_is_refused_by_its_name(asked, complaint):
     with shapes_unchecked(), pytest.raises(GlassformerError, match=f"^{complaint}"):
-        Wish(**asked)
+        GenerationOptions(**asked)
 
 
 def test_what_has_no_token_is_refused():
     words = Tokenizer.train("words", TEXTS, vocabulary=100)
     with pytest.raises(GlassformerError, match="the model cannot write 'cow': some of it is in no"):
-        spell(Wish(forbidden=("cow",)), words)
+        spell(GenerationOptions(forbidden=("cow",)), words)
 
 
 def test_settings_are_laid_over_those_of_the_run():
     usual = DecodeConfig(method="beam", max_length=17, beam=BeamConfig(width=3, strength=0.5))
-    found = Wish(decode={"beam": {"width": 5}}).decoding(usual)
+    found = GenerationOptions(decode={"beam": {"width": 5}}).decoding(usual)
     assert found == DecodeConfig(
         method="beam", max_length=17, beam=BeamConfig(width=5, strength=0.5)
     )
-    assert Wish().decoding(usual) == usual
+    assert GenerationOptions().decoding(usual) == usual
 
 
 @pytest.mark.parametrize(
@@ -143,13 +154,13 @@ def test_settings_are_laid_over_those_of_the_run():
 )
 def test_a_beam_is_as_wide_as_the_answers_need_in_even_groups(wanted, groups, width):
     usual = DecodeConfig(method="beam", beam=BeamConfig(width=3, groups=groups))
-    found = Wish(alternatives=wanted).decoding(usual)
+    found = GenerationOptions(alternatives=wanted).decoding(usual)
     assert (found.best, found.beam.width) == (wanted + 1, width)
 
 
 def test_a_setting_that_does_not_fit_is_refused_by_its_name():
     with pytest.raises(GlassformerError, match=r"decode\.beam must be BeamConfig, got 3"):
-        Wish(decode={"beam": 3}, alternatives=2).decoding(DecodeConfig(method="beam"))
+        GenerationOptions(decode={"beam": 3}, alternatives=2).decoding(DecodeConfig(method="beam"))
 
 
 @pytest.mark.parametrize(
@@ -162,9 +173,9 @@ def test_a_setting_that_does_not_fit_is_refused_by_its_name():
 )
 def test_a_setting_that_would_do_nothing_is_refused(method, asked, told):
     with pytest.raises(GlassformerError, match=f"^{told}.*; add decode.method="):
-        Wish(decode=asked).decoding(DecodeConfig(method=method))
+        GenerationOptions(decode=asked).decoding(DecodeConfig(method=method))
 
 
 def test_settings_of_the_run_may_be_for_another_method():
     usual = DecodeConfig(method="beam", beam=BeamConfig(width=7))
-    assert Wish(decode={"method": "sample", "sample": {"top_p": 0.9}}).decoding(usual)
+    assert GenerationOptions(decode={"method": "sample", "sample": {"top_p": 0.9}}).decoding(usual)

@@ -1,0 +1,33 @@
+"""`glassformer evaluate`: how good a run is on labelled data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glassformer.cli.options import Columns, Device, RunFolder
+
+
+def evaluate(
+    run: RunFolder,
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files or folders.")],
+    against: Annotated[
+        Path | None, typer.Option(metavar="RUN2", help="Another run to compare it with.")
+    ] = None,
+    columns: Columns = "",
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score a run on labelled data, each score with its interval.
+
+    Example: glassformer evaluate runs/reviews test.csv --against runs/other
+    """
+    from glassformer.cli.results import show_evaluation
+    from glassformer.runs.display import Display
+    from glassformer.runs.run import Run
+
+    ours = Run(run, device=device)
+    other = None if against is None else Run(against, device=device)
+    with Display().waiting("evaluating"):
+        found = ours.evaluate(*data, against=other, columns=columns or None)
+    show_evaluation(found, ours, other, as_json=as_json)

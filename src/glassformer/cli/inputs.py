@@ -1,0 +1,105 @@
+"""What is predicted for: arguments, the lines of files, rows of tables, standard input."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import tee
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glassformer.errors import GlassformerError
+
+if TYPE_CHECKING:
+    from glassformer.runs.run import Run
+
+Placed = tuple[str, Any]  # where an input stands, or nothing where that is plain, and the input
+
+AT_ONCE = 1 << 16  # bytes taken from standard input before answering
+MOST_BYTES = 1 << 24
+
+
+def given_inputs(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]]:
+    """The inputs of the command line, those of a file together."""
+    for number, given in enumerate(inputs, start=1):
+        if given.startswith("@") and given != "@":
+            yield _from_file(Path(given[1:]), run)
+        else:
+            yield [("", run.predictor.parse(_unicode(given, f"input {number}")))]
+
+
+def typed_line() -> str:
+    """The next line that a person types, whatever is in it: `input` stops at a zero byte."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
+    try:
+        return line.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise GlassformerError("this line is not UTF-8; set the terminal to UTF-8") from None
+
+
+def _unicode(text: str, name: str) -> str:
+    """The text, refused where bytes that are no UTF-8 came in with it."""
+    if text.isascii() or text.encode(errors="ignore").decode() == text:
+        return text
+    raise GlassformerError(f"{name} is not UTF-8; send it as UTF-8, or as a file")
+
+
+def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
+    """The lines of a text file, blank ones too, or what a table's rows hold."""
+    from glassformer.data.sources import read_rows
+    from glassformer.data.sources.decoding import LONGEST_LINE, lines
+    from glassformer.data.sources.formats import is_table
+
+    encoding = run.config.data.encoding
+    if not path.exists():
+        raise GlassformerError(
+            f"{path}: not found; check the path after @, or send a text that begins so through "
+            f"standard input"
+        )
+    if path.is_dir() or is_table(path):
+        rows, same = tee(read_rows(path, encoding=encoding))
+        yield from zip((row.where for row in same), run.inputs_of(rows), strict=False)
+        return
+    for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
+        if len(line) > LONGEST_LINE:
+            raise _too_long(str(path), number, f"{LONGEST_LINE:,} characters")
+        yield _parsed(run, f"{path} line {number}", line.rstrip("\r\n"))
+
+
+def from_stdin(run: "Run") -> Iterator[Iterable[Placed]]:
+    """Whole lines as they arrive, so that a slow pipe is answered at once."""
+    handle, name = sys.stdin.fileno(), "standard input"
+    rest, number = b"", 0
+    while piece := os.read(handle, AT_ONCE):
+        *lines, rest = (rest + piece).split(b"\n")
+        if lines:
+            yield (_decoded(run, line, name, n) for n, line in enumerate(lines, number + 1))
+            number += len(lines)
+        if len(rest) > MOST_BYTES:
+            raise _too_long(name, number + 1, f"{MOST_BYTES:,} bytes")
+    if rest:
+        yield [_decoded(run, rest, name, number + 1)]
+
+
+def _decoded(run: "Run", line: bytes, name: str, number: int) -> Placed:
+    """Where a line stands, and its input without the mark that may come before the first."""
+    try:
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise GlassformerError(
+            f"{name} line {number}: not UTF-8 (byte {line[error.start]:#04x}); save it as UTF-8"
+        ) from None
+    return _parsed(run, f"{name} line {number}", text.removesuffix("\r"))
+
+
+def _parsed(run: "Run", where: str, text: str) -> Placed:
+    """The input that a line holds; where it holds none, the error says which line that is."""
+    try:
+        return where, run.predictor.parse(text)
+    except GlassformerError as error:
+        raise GlassformerError(f"{where}: {error}") from None
+
+
+def _too_long(name: str, number: int, most: str) -> GlassformerError:
+    return GlassformerError(f"{name} line {number}: longer than {most}; break it into lines")

@@ -1,0 +1,110 @@
+"""`glassformer predict`: what a run says about new inputs."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import tee
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.cli.inputs import Placed, from_stdin, given_inputs, typed_line
+from glassformer.cli.job_options import given_options, with_job_options
+from glassformer.cli.options import Device, RunFolder
+from glassformer.errors import GlassformerError
+from glassformer.terminal import Terminal, print_line
+
+if TYPE_CHECKING:
+    from glassformer.cli.answers import Show
+    from glassformer.runs.run import Run
+    from glassformer.tasks.predictor import Prediction
+
+Options = dict[str, Any]
+
+
+@with_job_options
+def predict(
+    run: RunFolder,
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[INPUT...]",
+            help="What the job reads, such as texts; @FILE reads a file; none reads stdin.",
+        ),
+    ] = [],  # noqa: B006
+    abstain: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Give no answer below this confidence.")
+    ] = None,
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    **options: Any,
+) -> None:
+    """Predict with a run: one line an input, the answer and its confidence.
+
+    Example: glassformer predict runs/reviews "What a film"
+    """
+    from glassformer.cli.answers import Show
+    from glassformer.runs.run import Run
+
+    loaded = Run(run, device=device)
+    given = given_options(options, loaded.config.job, inputs)
+    loaded.configured(**given)  # what is wrong with the options
+    _ = loaded.model  # and with the model shows before anybody types
+    answer = partial(_answer, loaded, given, Show(abstain=abstain, as_json=as_json))
+    if not inputs and sys.stdin is None:
+        raise GlassformerError(
+            "standard input is closed; give an input or @FILE, or send some inputs"
+        )
+    if not inputs and sys.stdin.isatty():
+        _talk(loaded, answer)
+        return
+    for placed in given_inputs(inputs, loaded) if inputs else from_stdin(loaded):
+        answer(placed)
+
+
+def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]) -> None:
+    """Show the answer to each input, in order."""
+    for given, found in _answered(run, options, inputs):
+        shown.show(given, found)
+
+
+def _answered(
+    run: "Run", options: Options, inputs: Iterable[Placed]
+) -> "Iterator[tuple[Any, Prediction]]":
+    """Inputs and their answers; the run reads some ahead, to answer those of one length together.
+
+    Those that it read before one that cannot be answered are answered all the same, one by one.
+    """
+    read, unanswered = tee(inputs)
+    try:
+        for found in run.predict_each((given for _, given in read), **options):
+            yield next(unanswered)[1], found
+    except GlassformerError:
+        for where, given in unanswered:
+            yield given, _answer_to(run, options, where, given)
+        raise
+
+
+def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Prediction":
+    """The answer to one input; where there is none, the error says which input that is."""
+    try:
+        return next(run.predict_each([given], **options))
+    except GlassformerError as error:
+        if not where:
+            raise
+        raise GlassformerError(f"{where}: {error}") from None
+
+
+def _talk(run: "Run", answer: Callable[[Iterable[Placed]], None]) -> None:
+    """Answer what is typed, a line at a time; a line that cannot be answered ends nothing."""
+    print_line(f"One {run.predictor.noun} a line; end with Ctrl-D.", stderr=True)
+    prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
+    while True:
+        Terminal().print(prompt, end="")
+        try:
+            answer([("", run.predictor.parse(typed_line()))])
+        except EOFError:
+            print_line(stderr=True)
+            return
+        except GlassformerError as error:
+            print_line(f"glassformer: {error}", stderr=True)

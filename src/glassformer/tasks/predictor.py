@@ -1,0 +1,98 @@
+"""The predictor of a job: what an input is, and what a trained model says about it.
+
+An input is whatever the job says: a text, the path of a recording, a picture. It comes from Python
+(`accept`), from the command line (`parse`) or from a row of a table (`from_sample`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rich.console import RenderableType
+from torch import nn
+
+from glassformer.data.samples import Sample
+from glassformer.errors import GlassformerError
+from glassformer.tasks.about import About
+
+SomeTask = TypeVar("SomeTask")
+Input = TypeVar("Input")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One answer.
+
+    Attributes:
+        text: In words.
+        confidence: How sure the model is, from 0 to 1.
+        details: What the job adds, ready for JSON, such as the probability of every label.
+        below: What a terminal shows under the answer: lines, or anything rich can draw.
+        note: What to know about the input, such as that it was cut.
+        explanation: What the answer rests on, where that was asked for.
+    """
+
+    text: str
+    confidence: float
+    details: Mapping[str, Any]
+    below: Sequence[RenderableType] = ()
+    note: str = ""
+    explanation: Any = None
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {"prediction": self.text, "confidence": self.confidence, **self.details}
+
+
+class Predictor(ABC, Generic[SomeTask, Input]):
+    """Predicts with an opened task.
+
+    Attributes:
+        kinds: Types of one input, as given from Python; anything else is taken for several.
+        noun: What one input is called.
+    """
+
+    kinds: ClassVar[tuple[type, ...]] = (str,)
+    noun: ClassVar[str] = "text"
+
+    def __init__(self, task: SomeTask) -> None:
+        self.task = task
+
+    @abstractmethod
+    def predict(self, model: nn.Module, inputs: Iterable[Input]) -> Iterator[Prediction]:
+        """Predictions in the order of the inputs, as they come."""
+
+    def accept(self, value: Any) -> Input:
+        """An input given from Python, refused where it is none."""
+        if not isinstance(value, self.kinds):
+            raise GlassformerError(
+                f"predict takes a {self.noun} or a list of {self.noun}s, got {value!r}; "
+                f"give a {self.noun}"
+            )
+        return value  # type: ignore[return-value]
+
+    def parse(self, typed: str) -> Input:
+        """An input as it is typed: an argument of the command line, or a line of a file."""
+        return self.accept(typed)
+
+    @abstractmethod
+    def from_sample(self, sample: Sample) -> Input:
+        """The input that a row of a table holds."""
+
+    def configured(self, **options: Any) -> "Predictor[SomeTask, Input]":
+        """The same predictor with the options that the job's `About` declares."""
+        return self
+
+    def example(self) -> str:
+        """What stands for an input in a command that is shown."""
+        return "..."
+
+
+def refuse_foreign_options(about: About, options: Mapping[str, Any]) -> None:
+    """Raise where an option is given that the job does not declare."""
+    own = [option.name for option in about.options]
+    for name in options:
+        if name not in own:
+            has = f"; its options are {', '.join(own)}" if own else ", which has none of its own"
+            raise GlassformerError(f"{name} is no option of {about.name}{has}; leave it out")

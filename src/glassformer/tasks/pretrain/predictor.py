@@ -1,0 +1,75 @@
+"""Words for the gaps of new texts."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.data.jagged import Jagged
+from glassformer.data.text.coders import SPECIALS
+from glassformer.errors import GlassformerError
+from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.pretrain.task import PretrainTask
+from glassformer.tasks.shared.text import TextBatch, TextPredictor, text_batch
+
+GAP = "<mask>"
+TAKE_THE_BLANK = ("bpe", "unigram")  # kinds whose words hold the blank before them
+ALTERNATIVES = 5
+
+
+class PretrainPredictor(TextPredictor[PretrainTask]):
+    """The text with its gaps filled, and what else might stand in each."""
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """Fill the gaps of texts that have some, written <mask>."""
+        device = next(model.parameters()).device
+        for text in inputs:
+            ids, gaps = self._with_gaps(text)
+            row, layout = text_batch(Jagged.of([ids]), packed=False)
+            none = torch.zeros(0, dtype=torch.long)
+            batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
+            with torch.no_grad():
+                said = self.task.forward(model, batch)
+            said[:, : len(SPECIALS)] = -math.inf
+            yield self._filled(text, said.softmax(-1).cpu())
+
+    def _with_gaps(self, text: str) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " asked"]]:
+        """The tokens that are read of a text with gaps, and where its gaps are."""
+        *before, last = text.split(GAP)
+        if not before:
+            raise GlassformerError(f"{text[:40]!r} has no gap to fill; write {GAP} for it")
+        if self.task.tokenizer.kind in TAKE_THE_BLANK:
+            before = [part.removesuffix(" ") for part in before]
+        mask = np.array([self.task.tokenizer.mask])
+        first, *others = self.task.tokenizer.encode([*before, last])
+        ids = np.concatenate([first, *(ids for other in others for ids in (mask, other))])
+        gaps = np.flatnonzero(ids == self.task.tokenizer.mask)
+        room = self.task.settings.max_length - 1  # the start is one more
+        if gaps[-1] - gaps[0] >= room:
+            raise GlassformerError(
+                f"{text[:40]!r} has gaps that lie {gaps[-1] - gaps[0]:,} tokens apart, the model "
+                f"reads {room:,} at once; fill them one by one"
+            )
+        middle = int(gaps[0] + gaps[-1] + 1) // 2
+        start = min(max(0, middle - room // 2), max(0, len(ids) - room))
+        shown = ids[start : start + room]
+        return np.concatenate([[self.task.tokenizer.start], shown]), gaps - start + 1
+
+    def _filled(self, text: str, chances: Float[Tensor, "asked V"]) -> Prediction:
+        """The text with its gaps filled, and what else might stand in them."""
+        best = chances.topk(min(ALTERNATIVES, len(self.task.words())))
+        whole, *rest = text.split(GAP)
+        fills: list[dict[str, float]] = []
+        for tokens, values, after in zip(*map(Tensor.tolist, best[::-1]), rest, strict=True):
+            fill: dict[str, float] = {}
+            for token, chance in zip(tokens, values, strict=True):
+                word = self.task.tokenizer.decode([token])
+                fill[word] = fill.get(word, 0.0) + chance
+            fills.append(fill)
+            word = next(iter(fill))
+            whole += (word.removeprefix(" ") if whole[-1:] in ("", " ") else word) + after
+        sure = math.prod(next(iter(fill.values())) for fill in fills)
+        return Prediction(whole, sure, {"gaps": fills})

@@ -1,0 +1,168 @@
+"""Translations of new texts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from glassformer.config.values import Values, laid_over, parse_setting
+from glassformer.data.jagged import Jagged
+from glassformer.data.samples import Sample
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
+from glassformer.explaining.alignment import Alignment, as_written, looks_across, merged
+from glassformer.explaining.alignment_picture import check_picture, draw_alignment
+from glassformer.explaining.alignment_terminal import AlignmentTable
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.shared.generation import GenerationOptions
+from glassformer.tasks.shared.text import TextPredictor, growing
+from glassformer.tasks.translate.task import TranslateTask
+from glassformer.tasks.translate.writing import as_prediction
+
+TOGETHER = 256  # texts translated at a time
+
+
+class TranslatePredictor(TextPredictor[TranslateTask]):
+    """Translations, with alternatives, scores of tokens and alignments where they are asked for."""
+
+    def __init__(self, task: TranslateTask) -> None:
+        super().__init__(task)
+        self.writer = task.writer
+        self.scores, self.align = False, False
+        self.picture: Path | None = None
+
+    def configured(
+        self,
+        *,
+        scores: bool = False,
+        align: bool = False,
+        picture: str | Path | None = None,
+        settings: Sequence[str] = (),
+        decode: Mapping[str, Any] | None = None,
+        **generation: Any,
+    ) -> "TranslatePredictor":
+        decode = laid_over(dict(decode or {}), decode_settings(settings))
+        options = GenerationOptions(decode=decode, **generation)
+        other = copy(self)
+        other.writer = self.task.writer.with_options(options)
+        other.scores = scores or bool(decode.get("alternatives"))
+        other.align = align or picture is not None
+        if picture is not None:
+            other.picture = Path(picture)
+            check_picture(other.picture)
+        return other
+
+    def from_sample(self, sample: Sample) -> str:
+        tag = f"<{sample['to']}> " if self.task.pair.tags and sample.get("to") else ""
+        return tag + str(sample["source"])
+
+    def example(self) -> str:
+        tags = self.task.pair.tags
+        return f"<{tags[0]}> ..." if tags else "..."
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """Translations in order; inside, texts of about one length are written together."""
+        for texts in growing(inputs, TOGETHER):
+            real = [text for text in texts if text.strip()]
+            with torch.no_grad():  # not around what the caller does between two answers
+                found = iter(self._translated(model, real) if real else ())
+            for text in texts:
+                shown = self._shown(model, text, next(found) if text.strip() else nothing())
+                yield shown
+                if self.picture is not None:  # last: a missing font does not cost the answer
+                    draw_alignment(shown.explanation, self.picture)
+
+    def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
+        pair, longest = self.task.pair, self.task.settings.max_length
+        bare, tags = zip(*map(pair.tagged, texts), strict=True)
+        rows = pair.source.encode(list(bare))
+        cut = Jagged.of([ids[:longest] for ids in rows])
+        sources = pair.read(cut, np.array(tags) if pair.tags else None)
+        written = self.writer.write_all(model, sources.rows, self.task.config.data.batch_tokens)
+        return [
+            cut_short(as_prediction(answers), len(ids) - longest)
+            for answers, ids in zip(written, rows, strict=True)
+        ]
+
+    def _shown(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
+        """The prediction with what is shown below it."""
+        others = found.details["alternatives"]
+        below: list[Any] = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]
+        if self.scores:
+            below += token_lines(found.details["tokens"])
+        if not self.align:
+            return replace(found, below=below)
+        alignment = self.alignment(model, text, found)
+        below.append(AlignmentTable(alignment))
+        details = {**found.details, "alignment": alignment.as_values()}
+        return replace(found, details=details, below=below, explanation=alignment)
+
+    @torch.no_grad()
+    def alignment(self, model: nn.Module, text: str, found: Prediction) -> Alignment:
+        """Which words of a text each word of its translation looked at."""
+        assert isinstance(model, Transformer)
+        if not found.details["tokens"]:  # of an empty text
+            return Alignment((), (), torch.zeros(0, 0))
+        pair = self.task.pair
+        bare, tag = pair.tagged(text)
+        [ids] = pair.source.encode([bare])
+        cut = Jagged.of([ids[: self.task.settings.max_length]])
+        source = pair.read(cut, tag).values.tolist()
+        target = [token["id"] for token in found.details["tokens"]]
+        looks = looks_across(model, source, [Tokenizer.start, *target[:-1]]).mean((0, 1))  # (T, S)
+        aligned = merged(pair.source, pair.target, source, target, looks.float().cpu())
+        words = as_written(aligned.source, bare, pair.source.clean(bare))
+        return replace(aligned, source=words)
+
+
+def decode_settings(settings: Iterable[str]) -> Values:
+    """Settings of decoding written `decode.key=value`; a trained run takes no others."""
+    values: Values = {}
+    for setting in settings:
+        parsed = parse_setting(setting)
+        if not isinstance(parsed.get("decode"), dict):
+            raise GlassformerError(
+                f"--set {setting}: a trained run takes settings of decoding only; "
+                f"write for example --set decode.beam.width=8"
+            )
+        values = laid_over(values, parsed["decode"])
+    return values
+
+
+def nothing() -> Prediction:
+    """The translation of an empty text, which is certain, since no model is asked."""
+    return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
+
+
+def cut_short(prediction: Prediction, unread: int) -> Prediction:
+    """The prediction, noting how many tokens of its text were not read, where there are some."""
+    if unread <= 0:
+        return prediction
+    return replace(
+        prediction,
+        details={**prediction.details, "unread": unread},
+        note=f"is too long: its last {unread:,} tokens were not read",
+    )
+
+
+def token_lines(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tokens and their scores in a line; with what else was likely, a line a token."""
+    if any(token.get("instead") for token in tokens):
+        return [f"  {' or '.join(map(_scored, (token, *_others(token))))}" for token in tokens]
+    return [f"  {' | '.join(map(_scored, tokens))}"] if tokens else []
+
+
+def _others(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was likeliest in the place of a token, without itself."""
+    return [other for other in token["instead"] if other["id"] != token["id"]]
+
+
+def _scored(token: Mapping[str, Any]) -> str:
+    """A token and its log-probability, with its spaces made visible."""
+    return f"{token['piece'].replace(' ', '␣')} {token['log_probability']:.3f}"

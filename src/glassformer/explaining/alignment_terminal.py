@@ -7,9 +7,9 @@ morning  ████ ··
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from glassformer.explaining.alignment import Alignment
@@ -26,7 +26,7 @@ class AlignmentTable:
 
     alignment: Alignment
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
         yield alignment_text(self.alignment, console.width)
 
 

@@ -181,10 +181,10 @@ def test_a_score_has_the_same_decimals_whatever_its_value():
 
 
 def test_a_table_with_a_score_names_it_and_keeps_its_decimals():
-    header = ("rows", "bleu on the validation part", "ratio", "ser")
+    header = ("rows", "bleu on the validation split", "ratio", "ser")
     rows = [(3, 0.746, 0.746, 0.5), (5, 32.41, 32.41, None)]
     shown = texts_of(Report(title="t", tables=[Table(title="x", header=header, rows=rows)]))
-    assert "rows BLEU on the validation part ratio symbol error rate" in shown
+    assert "rows BLEU on the validation split ratio symbol error rate" in shown
     assert "3 0.7 0.746 0.500 5 32.4 32.4 –" in shown
 
 

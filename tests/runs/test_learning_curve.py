@@ -54,7 +54,7 @@ def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it
 def test_too_few_rows_give_no_curve_and_say_so(tmp_path, capsys):
     data, held = (write_reviews(tmp_path / f"{n}.csv", 11, seed=n) for n in (1, 2))
     run = learn(data, tmp_path / "run", valid=held, test=held, curve=True, quiet=False)
-    assert "no learning curve: there are too few rows to leave some out" in capsys.readouterr().err
+    assert "no learning curve: too few rows to train on a share of them" in capsys.readouterr().err
     assert not [note for note in run.report["notes"] if "twice" in note]
 
 
@@ -72,7 +72,7 @@ def test_a_run_that_was_begun_so_ends_without_a_curve(tmp_path, monkeypatch, cap
     monkeypatch.setattr(creating, "refuse_curve", lambda *_: None)
     data = write_reviews(tmp_path / "x.csv")
     run = learn(data, tmp_path / "run", *NOTHING_TO_CHOOSE_BY, curve=True, quiet=False)
-    assert "no learning curve: no rows are held out to choose by" in capsys.readouterr().err
+    assert "no learning curve: there are no validation rows" in capsys.readouterr().err
     assert run.report["scores"]
 
 

@@ -38,7 +38,7 @@ def test_the_most_confident_mistake_comes_first():
 def test_without_mistakes_the_table_says_so():
     table = sections(labels=CHANCES.argmax(axis=1)).tables[1]
     assert table.rows == []
-    assert table.note == "There are none."
+    assert table.note == "No mistakes."
 
 
 def test_at_most_ten_mistakes_are_shown_and_all_are_counted():

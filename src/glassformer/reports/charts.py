@@ -62,25 +62,26 @@ def curve(points: Sequence[Point], x: Scale, y: Scale, hue: str) -> Iterator[str
 
 
 def reliability_diagram(bins: Sequence[Bin]) -> str:
-    """How often answers were right against how sure they were; on the diagonal both agree."""
+    """Accuracy against confidence; on the diagonal both agree."""
     x = Scale(0, 1, LEFT, SIDE - RIGHT)
     y = Scale(0, 1, SIDE - BOTTOM, TOP)
     most = max((entry.count for entry in bins), default=1)
     parts = [
         *y_axis(y, SIDE),
-        *x_axis(x, SIDE, "how sure it was"),
+        *x_axis(x, SIDE, "confidence"),
         f'<line class="guide" x1="{x(0)}" y1="{y(0)}" x2="{x(1)}" y2="{y(1)}"/>',
     ]
     for entry in bins:
         a, b = x(entry.confidence), y(entry.accuracy)
         radius = 2.5 + 6 * math.sqrt(entry.count / most)  # the area tells how many answers
-        hint = f"sure {entry.confidence:.2f}, right {entry.accuracy:.2f}, {entry.count:,} answers"
+        sure, right = f"confidence {entry.confidence:.2f}", f"accuracy {entry.accuracy:.2f}"
+        hint = f"{sure}, {right}, {entry.count:,} answers"
         parts += [
             f'<line class="gap hue-1" x1="{a}" y1="{y(entry.confidence)}" x2="{a}" y2="{b}"/>',
             f'<circle class="spot hue-0" cx="{a}" cy="{b}" r="{radius:.1f}">'
             f"<title>{hint}</title></circle>",
         ]
-    return svg(SIDE, SIDE, "How often it was right, by how sure it was", parts)
+    return svg(SIDE, SIDE, "Accuracy by confidence", parts)
 
 
 def whiskers(score: Score, low: Number, high: Number, hue: str, said: str) -> str:

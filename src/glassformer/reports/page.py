@@ -131,8 +131,8 @@ def confusions(heat_map: HeatMap | None) -> str:
     )
     table = f'<table class="heat"><thead><tr><td></td>{across}</tr></thead><tbody>{rows}</tbody>'
     note = (
-        '<p class="quiet">Down: the truth. Across: the answer. Small: how far a count would move '
-        "if the rows were drawn again.</p>"
+        '<p class="quiet">Rows: the true class. Columns: the predicted class. Small: the 95 % '
+        "interval of the count.</p>"
     )
     return section(heat_map.title, f'<div class="wide">{table}</table></div>{note}')
 
@@ -170,7 +170,7 @@ def most_confused(heat_map: HeatMap) -> Table:
         )
         for count, row, column in pairs[:MOST_PAIRS]
     ]
-    header = ("truth", "answer", "rows", "from", "to", "share of the truth")
+    header = ("true class", "predicted", "rows", "from", "to", "share of the true class")
     return Table(title=f"{heat_map.title}: the most frequent", header=header, rows=rows)
 
 
@@ -179,11 +179,11 @@ def reliability(report: Report) -> str:
     if not report.reliability:
         return ""
     note = (
-        "On the dashed line, answers are right as often as they are sure. Below it they are too "
-        "sure. Larger spots stand for more answers."
+        "On the dashed line, the model is right as often as its confidence says; below it, it is "
+        "overconfident. Larger dots stand for more answers."
     )
     drawn = charts.reliability_diagram(report.reliability)
-    caption = "<figcaption>how often it was right</figcaption>"
+    caption = "<figcaption>accuracy</figcaption>"
     figure = f'<figure class="square">{caption}{drawn}</figure><p class="quiet">{note}</p>'
     return section("Calibration", figure)
 

@@ -49,7 +49,7 @@ class Report:
         facts: What was run, on what, and how: name and value, in the order shown.
         scores: By the system's name, then by the score's; ours first, then what stands beside it.
         curves: Name to (step, value) pairs. Curves whose names end in the same word share a chart.
-        reliability: How often answers were right, by how sure they were.
+        reliability: Accuracy by confidence.
         notes: Sentences: warnings, rows left out, decisions taken.
     """
 

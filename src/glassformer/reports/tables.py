@@ -30,7 +30,7 @@ def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: 
             )
             for name, found in comparisons.items()
         ],
-        note="p: how often chance alone would make a difference this large.",
+        note="p: how often chance alone would make a difference at least this large.",
     )
 
 

@@ -19,7 +19,7 @@ def named(text: str) -> str:
 def style_in(text: str) -> ScoreStyle:
     """The style of the score that a name tells of, also among other words.
 
-    >>> style_in("bleu on the validation part").most, style_in("accuracy").most
+    >>> style_in("bleu on the validation split").most, style_in("accuracy").most
     (100, 1)
     """
     return style_of(next((word for word in text.split() if word in STYLES), text))

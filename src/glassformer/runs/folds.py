@@ -3,7 +3,7 @@
 For data that nobody has split. A row falls into a fold by a hash of what it says, or of its group,
 so duplicates fall together and the folds are the same on every machine. All rows are written once,
 as a table with a column a fold (`fold-3` is "test" for the rows of the third fold and "train" for
-the others), and each fold is an ordinary run over that table; its validation part is held out of
+the others), and each fold is an ordinary run over that table; its validation split is held out of
 the rest. The answers of all folds, and those of the baseline, are then scored together.
 """
 
@@ -35,7 +35,7 @@ def column_of(fold: int) -> str:
 
 
 def fold_of(key: str, folds: int) -> int:
-    """The fold of a row, by a hash of its own: validation parts are drawn by another.
+    """The fold of a row, by a hash of its own: validation splits are drawn by another.
 
     >>> [fold_of(f"film {n}", 3) for n in range(6)]
     [2, 2, 2, 3, 3, 2]
@@ -100,8 +100,8 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     sections = reporter.sections(ours, samples)
     scores, tables = {OURS: reporter.scores(ours)}, [*sections.tables, by_fold(folds)]
     notes = [
-        f"Each of {len(samples):,} rows is scored by the one model of {len(folds)} that has not "
-        f"learned from it; the intervals tell of other rows, not of other training.",
+        f"Each of {len(samples):,} rows is scored by the one model of {len(folds)} that was not "
+        f"trained on it; the intervals cover the choice of rows, not of training runs.",
         *dict.fromkeys(note for fold in folds for note in fold.notes),
     ]
     baselines = [fold.baseline for fold in folds if fold.baseline is not None]
@@ -117,7 +117,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
             "job": runs[0].config.job,
             "rows": f"{len(samples):,}",
             "folds": len(folds),
-            "scored on": "test parts of all folds",
+            "scored on": "test splits of all folds",
             "machine": runs[0].machine.described,
             "seed": runs[0].config.seed,
             "command": command,

@@ -1,6 +1,6 @@
-"""A learning curve: would more data help? The same run on parts of its training rows.
+"""A learning curve: would more data help? The same run on shares of its training rows.
 
-The rows of a smaller part are among those of the larger, the validation part stays the same, and
+The rows of a smaller share are among those of the larger, the validation split stays the same, and
 the steps shrink with the rows, but not below what a run takes at least. A power law through the
 errors says what twice the data might give; it is a guess, and says so.
 """
@@ -33,7 +33,7 @@ WORTH = 0.002  # a smaller gain is none
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How good a model is on the validation part, by the number of rows it learned from.
+    """How good a model is on the validation split, by the number of rows it learned from.
 
     >>> print(Curve("accuracy", True, [(100, 0.7), (200, 0.8), (400, 0.866)]).sentence())
     With 100, 200, 400 rows accuracy is 0.700, 0.800, 0.866; twice the rows might give 0.911.
@@ -73,7 +73,7 @@ class Curve:
         """For the report."""
         return Table(
             title="Learning curve",
-            header=("training rows", f"{self.goal} on the validation part"),
+            header=("training rows", f"{self.goal} on the validation split"),
             rows=self.points,
             note=self.sentence(),
         )
@@ -83,16 +83,16 @@ def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve
     """Train on an eighth, a quarter and a half of the rows, as far as those are enough."""
     job, samples = taught.job, Samples.open(folder.data)
     if not len(job.lengths("valid")):
-        display.say("no learning curve: no rows are held out to choose by and to score on")
+        display.say("no learning curve: there are no validation rows to score on")
         return None
-    kept = {int((parts == 0).sum()): (share, parts) for share, parts in shares_of(samples)}
+    kept = {int((splits == 0).sum()): (share, splits) for share, splits in shares_of(samples)}
     points = [
-        (rows, trained_on(folder, share, parts, display))
-        for rows, (share, parts) in sorted(kept.items())
+        (rows, trained_on(folder, share, splits, display))
+        for rows, (share, splits) in sorted(kept.items())
         if rows >= FEWEST_ROWS
     ]
     if not points:
-        display.say("no learning curve: there are too few rows to leave some out")
+        display.say("no learning curve: too few rows to train on a share of them")
         return None
     points.append((len(samples.rows("train")), validate(taught.model, job, taught.plan)[job.goal]))
     curve = Curve(job.goal, job.higher_is_better, points, job.perfect)
@@ -101,9 +101,9 @@ def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve
 
 
 def trained_on(
-    folder: RunFolder, share: float, parts: UInt8[np.ndarray, " samples"], display: Display
+    folder: RunFolder, share: float, splits: UInt8[np.ndarray, " samples"], display: Display
 ) -> float:
-    """The score of the same run when only these rows are in the training part."""
+    """The score of the same run when only these rows are in the training split."""
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
         smaller = RunFolder(Path(scratch))
         learned = (folder.model, folder.metrics, folder.report)
@@ -114,26 +114,26 @@ def trained_on(
         for path in folder.data.iterdir():
             os.symlink(path.resolve(), smaller.data / path.name)
         (smaller.data / "parts.npy").unlink()
-        Samples.assign(smaller.data, parts)
+        Samples.assign(smaller.data, splits)
         config = folder.config()
         whole = config.train.steps or 1
         steps = max(min(FEWEST_STEPS, whole), round(whole * share))
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
-        display.say(f"learning curve: {int((parts == 0).sum()):,} rows")
+        display.say(f"learning curve: {int((splits == 0).sum()):,} rows")
         taught = teach(smaller, display)
         return validate(taught.model, taught.job, taught.plan)[taught.job.goal]
 
 
 def shares_of(samples: Samples) -> Iterator[tuple[float, UInt8[np.ndarray, " samples"]]]:
-    """Each share of the training rows, and the part of each sample when only those are left."""
+    """Each share of the training rows, and the split of each sample when only those are left."""
     for share in SHARES:
         yield share, fewer(samples, share)
 
 
 def fewer(samples: Samples, share: float) -> UInt8[np.ndarray, " samples"]:
-    """The part of each sample, with only a share of the training rows left in theirs."""
-    parts = samples.splits.copy()
+    """The split of each sample, with only a share of the training rows left in theirs."""
+    splits = samples.splits.copy()
     for row in samples.rows("train").tolist():
         if split_of(str(row), {"kept": share}, 0) != "kept":
-            parts[row] = NO_SPLIT
-    return parts
+            splits[row] = NO_SPLIT
+    return splits

@@ -115,10 +115,10 @@ def choice_notes(chosen_by: int, split: str) -> list[str]:
     """What to know about the rows that chose the model."""
     notes = []
     if 0 < chosen_by < FEW:
-        notes.append(f"Only {chosen_by} validation rows chose the model: others might not.")
+        notes.append(f"Only {chosen_by} validation rows chose the model, so the choice is noisy.")
     if split == "valid":
         notes.append(
-            "There is no test part: these rows also chose the model, so the scores are optimistic."
+            "There is no test split: these rows also chose the model, so the scores are optimistic."
         )
     return notes
 
@@ -127,7 +127,7 @@ def verdict(found: Comparison, rows: int, goal: str) -> str:
     """What the comparison with the baseline comes to by one score, in a sentence."""
     luck, difference = f"({chance(found.p_value)})", found.difference.value
     if found.p_value > CHANCE:
-        return f"On {rows:,} rows it cannot be told apart from the baseline {luck}."
+        return f"On {rows:,} rows it is not significantly different from the baseline {luck}."
     better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
     return f"On {rows:,} rows it is {better} than the baseline by {gap(goal, difference)} {luck}."
 
@@ -141,10 +141,10 @@ def facts(taught: Taught, folder: RunFolder, split: str) -> dict[str, str | int 
         "job": config.job,
         "data": ", ".join(config.data.files),
         "rows": counted,
-        "scored on": f"{split} part",
+        "scored on": f"{split} split",
         "parameters": f"{sum(p.numel() for p in taught.model.parameters()):,}",
         "steps": f"{taught.steps:,} of {taught.plan.steps:,}, kept {taught.kept}",
-        "time learning": clock(taught.seconds),
+        "training time": clock(taught.seconds),
         **prediction_fact(folder),
         "machine": taught.plan.machine.described,
         "seed": config.seed,
@@ -162,9 +162,9 @@ def intake_notes(folder: RunFolder) -> list[str]:
         for reason, entry in intake.get("skipped", {}).items()
     ]
     return notes + [
-        f"{entry['count']:,} texts of the {part} part are also in the training part, the first is "
-        f"{entry['first']}: scores on it are optimistic."
-        for part, entry in intake.get("shared", {}).items()
+        f"{entry['count']:,} texts of the {split} split are also in the training split, the first "
+        f"is {entry['first']}: scores on them are optimistic."
+        for split, entry in intake.get("shared", {}).items()
     ]
 
 

@@ -4,7 +4,7 @@ Every n-gram is weighted by how much more often it occurs in one class than in t
 log-count ratio of naive Bayes), and a logistic regression learns the rest: one model a class,
 against all others. It trains in seconds and is hard to beat on small data, so a report shows it
 beside our model. What is counted and how strong the regularisation is are chosen on the validation
-part; so is the temperature of the probabilities, as for our own models.
+split; so is the temperature of the probabilities, as for our own models.
 """
 
 import time
@@ -63,12 +63,12 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A fitted setting and how well it does on the validation part; larger is better."""
+    """A fitted setting and how well it does on the validation split; larger is better."""
 
     setting: Setting
     linear: Linear
     counts: NgramCounts
-    logits: Float[np.ndarray, "N C"]  # of the validation part
+    logits: Float[np.ndarray, "N C"]  # of the validation split
     quality: tuple[float, float]
 
 

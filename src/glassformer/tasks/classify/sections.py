@@ -117,9 +117,9 @@ def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int) -
     """What it was most sure of and had wrong: bad labels are often found here."""
     return Table(
         title="The most confident mistakes",
-        header=("text", "truth", "answer", "confidence"),
+        header=("text", "label", "predicted", "confidence"),
         rows=mistakes,
-        note=f"{len(mistakes)} of {wrong:,}." if mistakes else "There are none.",
+        note=f"{len(mistakes)} of {wrong:,}." if mistakes else "No mistakes.",
     )
 
 
@@ -133,7 +133,7 @@ def side_by_side(
     """Some rows, drawn evenly, with what both systems say about them."""
     return Table(
         title=SOME_ROWS,
-        header=("text", "truth", "this model", "sure", "baseline", "sure "),
+        header=("text", "label", "this model", "confidence", "baseline", "confidence "),
         rows=[
             (
                 excerpt(texts[n]),

@@ -72,9 +72,9 @@ def worst_rows(rows: Rows) -> Table:
         title="The worst rows",
         header=("source", "reference", "answer", name),
         rows=[(*rows.shown(n), float(found[n])) for n in worst],
-        note=f"{len(worst)} of {int(wrong.sum()):,} that are not exact."
+        note=f"{len(worst)} of {int(wrong.sum()):,} answers that are not exact."
         if worst
-        else "There are none.",
+        else "Every answer is exact.",
     )
 
 
@@ -89,7 +89,7 @@ def by_length(rows: Rows) -> Table:
             *("rows", "characters of the reference", "of the answer", "ratio", rows.goal),
         ),
         rows=[length_row(rows, band) for band in bands],
-        note="Means; a ratio below 1 tells of answers that end too soon.",
+        note="Means. A ratio below 1 means that answers stop too early.",
     )
 
 

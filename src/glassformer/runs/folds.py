@@ -102,6 +102,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     notes = [
         f"Each of {len(samples):,} rows is scored by the one model of {len(folds)} that was not "
         f"trained on it; the intervals cover the choice of rows, not of training runs.",
+        *reporter.notes(ours),
         *dict.fromkeys(note for fold in folds for note in fold.notes),
     ]
     baselines = [fold.baseline for fold in folds if fold.baseline is not None]

@@ -6,8 +6,9 @@ are first cut where a word ends; no piece reaches over a cut.
 """
 
 import json
+import re
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ CUT = (
     r" ?[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+"
     r"|\s+(?!\S)|\s+"
 )
+LONGEST_WORD = 1000  # characters; the library learns in a time that grows with their square
+MAY_BE_LONG = re.compile(rf"[^ \n]{{{LONGEST_WORD + 1}}}|\s{{{LONGEST_WORD + 1}}}")
 LEAST_COUNT = 2  # what was seen once is as good as unknown, and keeps <unknown> in practice
 BYTES_AS_CHARACTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
 SCORE_DIGITS = 3
@@ -106,7 +109,7 @@ class Bpe(FromLibrary):
             special_tokens=list(SPECIALS),
             initial_alphabet=BYTES_AS_CHARACTERS,
         )
-        library.train_from_iterator(texts, trainer)
+        library.train_from_iterator(in_short_words(texts), trainer)
         return cls(_without_specials(library))
 
     def cut(self, text: str) -> list[str]:
@@ -146,7 +149,7 @@ class Unigram(FromLibrary):
             initial_alphabet=BYTES_AS_CHARACTERS,
             unk_token=SPECIALS[0],
         )
-        library.train_from_iterator(texts, trainer)
+        library.train_from_iterator(in_short_words(texts), trainer)
         learned = dict(json.loads(library.to_str())["model"]["vocab"][len(SPECIALS) :])
         return cls(_on_bytes(models.Unigram(_settled(learned, vocabulary), unk_id=0)))
 
@@ -172,12 +175,25 @@ def _settled(learned: dict[str, float], vocabulary: int) -> list[tuple[str, floa
 def _on_bytes(model: models.Model) -> Library:
     library = Library(model)
     library.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(CUT), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
+        [_at_cuts(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
     return library
+
+
+def _at_cuts() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Split(Regex(CUT), "isolated")
+
+
+def in_short_words(texts: Iterable[str]) -> Iterator[str]:
+    """The same texts, those with a word that is too long to learn from cut inside of it."""
+    for text in texts:
+        start = 0
+        words = _at_cuts().pre_tokenize_str(text) if MAY_BE_LONG.search(text) else ()
+        for _, (begin, end) in words:
+            for cut in range(begin + LONGEST_WORD, end, LONGEST_WORD):
+                yield text[start:cut]
+                start = cut
+        yield text[start:]
 
 
 def _without_specials(trained: Library) -> Library:

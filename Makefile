@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 
 # In the environment, so that isolated builds obey the pins too.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+# Twice quiet: errors are shown, but not a warning for every index that pip is set up with and does not use.
+INSTALL := $(BIN)/pip install -qq
 # Tensors in the tests are small: more threads only wait for each other.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 ON_GPU := OMP_NUM_THREADS=1 PYTHONPATH=src GLASSFORMER_TEST_DEVICE=cuda \
@@ -66,6 +68,6 @@ $(VENV)/.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || \
 		{ echo "glassformer needs Python 3.11 or newer; name one: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet torch
-	$(BIN)/pip install --quiet -e ".[dev]"
+	$(INSTALL) torch
+	$(INSTALL) -e ".[dev]"
 	@touch $@

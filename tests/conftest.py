@@ -2,16 +2,52 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import jaxtyping
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from glassformer.training.bf16_trial import Verdict, find_verdict, keep_verdict
+
 settings.register_profile(
     "ours", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("ours")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of the tests' own, which says that bf16 does not pay, whatever the processor."""
+    with cache_in(tmp_path_factory.mktemp("cache")):
+        keep_verdict(Verdict(works=True, faster=False, finding="said by the tests"))
+        yield
+
+
+@pytest.fixture(scope="session")
+def verdict_on_bf16(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+    """What a trial on this machine says; the processes of pytest-xdist share one."""
+    own = tmp_path_factory.getbasetemp()
+    with cache_in((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "tried"):
+        return find_verdict()
+
+
+@contextmanager
+def cache_in(folder: Path) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield
+
+
+@pytest.fixture
+def half_on_cpu(device: str, request: pytest.FixtureRequest) -> None:
+    """For tests that compute in bf16 or fp16 in this process, which some CPUs do not survive."""
+    if device == "cpu":
+        verdict: Verdict = request.getfixturevalue("verdict_on_bf16")
+        if not verdict.works:
+            pytest.skip(f"bf16 does not work on this CPU: {verdict.finding}")
 
 
 @pytest.fixture(autouse=True)

@@ -289,6 +289,7 @@ def test_group_and_instance_norms_look_along_the_sequence():
         assert push[..., 1:].ne(0).any() == leaks
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 def test_a_score_of_minus_a_billion_does_not_fit_half_precision():
     scores, hidden = torch.zeros(T, dtype=torch.half), torch.ones(T, dtype=torch.bool)
     with pytest.raises(RuntimeError, match="without overflow"):

@@ -76,3 +76,9 @@ def locked(folder: Path, *, wait: bool) -> Iterator[None]:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
+
+
+def cache_folder() -> Path:
+    """What can be fetched or made again lies here: `$XDG_CACHE_HOME` or `~/.cache`."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "glassformer"

@@ -113,6 +113,7 @@ def test_what_is_in_the_padding_changes_nothing(attention):
     assert not attend(q, k, v, torch.tensor([4, S])).equal(before)
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64], ids=str)
 def test_weights_keep_the_precision_they_were_given(dtype):
     weights = masked_softmax(torch.randn(B, T, S, dtype=dtype), torch.tensor([0, 4]))

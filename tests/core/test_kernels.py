@@ -152,6 +152,7 @@ def test_every_kernel_equals_the_definition_in_every_combination(kernel, positio
     assert sum(agree_with_loop(case) for case in cases) > 100
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("kernel", FAST)
 @pytest.mark.parametrize("mask", [everything, causal, causal & window(2)], ids=str)
 def test_half_precision_stays_within_three_digits(kernel, mask):

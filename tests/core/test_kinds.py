@@ -123,6 +123,7 @@ def test_ragged_pieces_equal_all_at_once_and_stand_where_a_growing_cache_puts_th
         softmax(x[at], cache=cache, layout=theirs)
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("autocast", [False, True])
 def test_sums_beyond_half_precision_do_not_overflow(autocast):
     layer, x = layer_of("linear"), 97 * torch.randn(2, 307, D)

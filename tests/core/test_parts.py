@@ -44,6 +44,7 @@ def test_batch_norm_sees_only_real_tokens_and_equals_torch_on_them():
     torch.testing.assert_close(ours.eval()(x, layout), theirs.eval()(x.mT).mT)
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("name", NORMS)
 def test_norms_keep_the_type_they_are_given(name):
     x = torch.randn(B, T, D).bfloat16()
@@ -59,7 +60,7 @@ def every_warning():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.usefixtures("every_warning")
+@pytest.mark.usefixtures("every_warning", "half_on_cpu")
 def test_a_norm_of_full_weights_takes_the_fused_kernel_for_short_numbers():
     """Torch warns where it cannot."""
     assert RMSNorm(D)(torch.randn(B, T, D).bfloat16()).dtype == torch.bfloat16

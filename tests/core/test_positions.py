@@ -132,6 +132,7 @@ def test_beyond_max_length_a_scheme_goes_on_as_if_it_had_been_made_longer(name):
     assert beyond.equal(answers(long, x, layout))
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @each_scheme
 def test_half_precision_in_is_half_precision_out_and_close(name):
     position, x, layout = scheme(name), torch.randn(B, T, D), Layout.full(B, T)
@@ -229,6 +230,7 @@ def test_turning_changes_no_length_but_by_the_sharpness(scaling):
         torch.testing.assert_close(turned.norm(dim=-1), sharpness * x.norm(dim=-1))
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 def test_angles_are_exact_to_the_rounding_of_bf16_even_at_position_100_000():
     at, x = 100_000, torch.randn(B, H, T, K).bfloat16()
     where = torch.arange(at, at + T)

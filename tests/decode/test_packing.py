@@ -46,6 +46,7 @@ def test_a_twin_of_tied_weights_scores_by_its_table():
     assert [[h.tokens for h in row] for row in ours] == [[h.tokens for h in row] for row in theirs]
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @needs_kernels
 @torch.no_grad()
 def test_under_autocast_a_twin_says_what_its_model_says():

@@ -95,6 +95,7 @@ def test_keys_are_projected_once():
     assert len(calls) == 1
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 def test_the_state_keeps_its_precision_under_autocast(kind):
     decoder, layout, seen = decoder_of(kind=kind), Layout.padded(LENGTHS), []

@@ -127,6 +127,7 @@ def test_recurrent_encoders_are_torchs_on_each_row_alone(kind, module, depth):
     assert answers[B].eq(0).all()
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 def test_recurrent_layers_run_without_autocast_which_would_make_them_fp16_on_a_gpu(kind):
     encoder, x, seen = encoder_of(kind), torch.randn(B, T, D), []

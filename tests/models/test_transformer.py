@@ -103,6 +103,7 @@ def test_an_empty_row_pools_to_zeros():
         assert pooled[0].ne(0).any()
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 @pytest.mark.parametrize("pool", POOLS)
 def test_every_pool_works_in_half_precision(pool):
     model = build_classifier(ModelConfig(encoder=STACK, pool=pool), source=V, classes=C)

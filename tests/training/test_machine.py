@@ -46,16 +46,6 @@ def test_the_best_device_there_is_is_taken(monkeypatch):
     assert choose_machine(MachineConfig(device="cpu")).device.type == "cpu"
 
 
-@pytest.mark.parametrize(
-    ("has_tiles", "precision"), [(True, torch.bfloat16), (False, torch.float32)]
-)
-def test_a_cpu_computes_in_bf16_where_it_has_tiles_for_it(has_tiles, precision, monkeypatch):
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: has_tiles)
-    assert choose_machine(MachineConfig(device="cpu")).precision == precision
-    asked = MachineConfig(device="cpu", precision="fp32")
-    assert choose_machine(asked).precision == torch.float32
-
-
 def test_threads_and_determinism_are_set_as_asked():
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     try:
@@ -68,6 +58,7 @@ def test_threads_and_determinism_are_set_as_asked():
         torch.use_deterministic_algorithms(before[1])
 
 
+@pytest.mark.usefixtures("half_on_cpu")
 def test_bf16_is_for_products_and_weights_stay_in_fp32(tmp_path):
     task = make("first", tmp_path)
     machine = choose_machine(MachineConfig(device="cpu", precision="bf16"))

@@ -11,6 +11,7 @@ from torch import nn
 from glassformer.config import OptimiserConfig
 from glassformer.config.training import OPTIMISER_NAMES, SCHEDULE_NAMES
 from glassformer.training.loop import train
+from glassformer.training.muon import Muon, orthogonal
 from glassformer.training.optimisers import Optimisers, sorted_out
 from glassformer.training.schedules import SHAPES, rate_at
 from glassformer.training.weights import weights_of
@@ -152,6 +153,33 @@ def test_muon_takes_the_matrices_inside_blocks_and_adamw_the_rest(tmp_path):
     assert in_muon == {name for name, axes in shapes.items() if ".blocks." in name and axes == 2}
     assert in_adamw == set(shapes) - in_muon
     assert len(in_muon) > 5
+
+
+@pytest.mark.usefixtures("half_on_cpu")
+@pytest.mark.parametrize("shape", [(7, 13), (13, 7), (11, 11)], ids=str)
+def test_muon_is_pytorchs_to_the_rounding_of_bf16(shape):
+    ours, theirs = (nn.Parameter(torch.ones(shape)) for _ in range(2))
+    options = {"lr": 0.03, "weight_decay": 0.1}
+    optimisers = [
+        Muon([ours], **options),
+        torch.optim.Muon([theirs], adjust_lr_fn="match_rms_adamw", **options),
+    ]
+    for _ in range(5):
+        gradient = torch.randn(shape)
+        for weight, optimiser in zip((ours, theirs), optimisers, strict=True):
+            weight.grad = gradient.clone()
+            optimiser.step()
+    torch.testing.assert_close(ours, theirs, atol=0.005, rtol=0)
+    remembered = (part.state_dict()["state"][0]["momentum_buffer"] for part in optimisers)
+    torch.testing.assert_close(*remembered)
+
+
+@pytest.mark.parametrize("shape", [(7, 13), (13, 7)], ids=str)
+def test_muon_on_a_cpu_steps_by_orthogonal_matrices_in_fp32(shape):
+    found = orthogonal(torch.randn(shape))
+    assert found.dtype == torch.float32
+    assert found.shape == shape
+    assert ((0.6 < torch.linalg.svdvals(found)) & (torch.linalg.svdvals(found) < 1.3)).all()
 
 
 @pytest.mark.parametrize("kind", OPTIMISER_NAMES)

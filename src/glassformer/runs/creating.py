@@ -51,6 +51,7 @@ def create(
         write_back: Who writes the sources of back-translations, where there are some.
     """
     config = asked.settle()
+    machine = choose_machine(config.machine, trial=True)
     target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
     refuse_taken(target)
     if asked.origin is not None:
@@ -73,7 +74,6 @@ def create(
         for remark in reporter_of(job).remarks():
             display.say(remark)
         config = settle_steps(config, job)
-        machine = choose_machine(config.machine)
         refuse_too_large(config, machine, lambda smaller: folder.job(smaller, None))
         model = fresh_model(job, config.seed)
         freeze(model, config.train.freeze)  # a mistake in it shows before anything is kept

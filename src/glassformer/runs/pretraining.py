@@ -29,7 +29,7 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.settings import PretrainConfig
 from glassformer.tasks.pretrain.task import PretrainTask
 from glassformer.training.loop import train
-from glassformer.training.machine import choose_machine
+from glassformer.training.machine import training_machine
 from glassformer.training.plan import Plan
 from glassformer.training.state import State
 from glassformer.training.weights import put_weights, weights_of, write_tensors
@@ -101,7 +101,7 @@ def try_both(
     deadline: Clock | None,
 ) -> Trial:
     """Labels alone, against texts first and then labels, with the same work."""
-    machine = choose_machine(config.machine)
+    machine = training_machine(config.machine)
     texts = PretrainTask(pretrain_config(config, 1), folder.path, folder.data)
     steps = config.train.steps or steps_in(config, job, machine, deadline or Clock(0.0))
     steps = max(10, round(TRIAL * steps))
@@ -189,7 +189,7 @@ def work_ratio(texts: PretrainTask) -> float:
 def short_plan(config: Config, steps: int) -> Plan:
     """A plan of so many steps that keeps nothing and validates at its end."""
     brief = replace(config.train, steps=steps, validate_every=steps, patience=None, ema=0.0)
-    return Plan(brief, config.data, choose_machine(config.machine), config.seed)
+    return Plan(brief, config.data, training_machine(config.machine), config.seed)
 
 
 def run_through(job: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:

@@ -25,7 +25,7 @@ from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, whole_best
 from glassformer.training.feeding import part_batches
 from glassformer.training.loop import validate
-from glassformer.training.machine import Machine, choose_machine
+from glassformer.training.machine import Machine, choose_machine, training_machine
 from glassformer.training.persistence import train_through
 from glassformer.training.plan import Event, Plan
 from glassformer.training.shards import is_sharded, shard, whole
@@ -55,7 +55,7 @@ class Taught:
 def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Taught:
     """Train a run to its end and keep the best model; `deadline` is for a run given by time."""
     config = folder.config()
-    machine = choose_machine(config.machine)
+    machine = training_machine(config.machine)
     job = folder.job(config, folder.data)
     config = settle_time(folder, config, job, machine, display, deadline)
     plan = Plan(config.train, config.data, machine, config.seed, folder.checkpoints)

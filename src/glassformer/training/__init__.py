@@ -1,8 +1,8 @@
 """Training: one loop for every job. It knows a Task and a model, and never sees a token.
 
 cost, memory  what a step takes: operations, bytes; what the machine has of them
-machine       the device, the precision, the threads
-optimisers    AdamW and Muon; schedules of the learning rate
+machine       the device, the precision, the threads; bf16_trial: whether a CPU can do bf16
+optimisers    AdamW and muon; schedules of the learning rate
 objective     the loss, with R-Drop and virtual adversarial training
 averages      an exponential average of the weights, and the mean of checkpoints
 gradients     divided once, measured and clipped, over all batches and processes

@@ -3,13 +3,15 @@
 import contextlib
 import os
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
 from glassformer import processes
 from glassformer.config import MachineConfig
 from glassformer.errors import GlassformerError
+from glassformer.training.bf16_trial import find_verdict, known_verdict, verdict_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,13 @@ class Machine:
         return f"{self.device}, {kind}, threads {torch.get_num_threads()}"
 
 
-def choose_machine(config: MachineConfig) -> Machine:
-    """The machine the settings ask for, made ready."""
+def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
+    """The machine the settings ask for, made ready.
+
+    Args:
+        trial: Whether bf16 is tried on a CPU that was not tried yet, which takes seconds; without,
+            such a CPU computes in fp32 unless bf16 is asked for by name.
+    """
     device = torch.device(_device(config.device))
     if device.type == "cuda" and processes.is_launched():
         device = torch.device("cuda", processes.place_here())
@@ -48,8 +55,16 @@ def choose_machine(config: MachineConfig) -> Machine:
         # cuBLAS reads this when it is first used.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
-    precision = _precision(config.precision, device)
+    precision = _precision(config.precision, device, trial)
     return Machine(device, precision, config.compile)
+
+
+def training_machine(config: MachineConfig) -> Machine:
+    """The same for training: bf16 is tried if need be, and all processes take one precision."""
+    machine = choose_machine(config, trial=True)
+    if processes.any_of(machine.precision == torch.float32):
+        return replace(machine, precision=torch.float32)
+    return machine
 
 
 def _device(asked: str) -> str:
@@ -68,11 +83,29 @@ def _device(asked: str) -> str:
     return asked
 
 
-def _precision(asked: str, device: torch.device) -> torch.dtype:
-    if asked == "auto":
-        pays = {
-            "cuda": lambda: torch.cuda.is_bf16_supported(including_emulation=False),
-            "cpu": torch.cpu._is_amx_tile_supported,  # measured: docs/log.md
-        }.get(device.type, bool)
-        return torch.bfloat16 if pays() else torch.float32
-    return {"fp32": torch.float32, "bf16": torch.bfloat16}[asked]
+def _precision(asked: str, device: torch.device, trial: bool) -> torch.dtype:
+    bf16 = {
+        "auto": partial(_bf16_pays, device, trial),
+        "fp32": lambda: False,
+        "bf16": partial(_bf16_works, device),
+    }[asked]()
+    return torch.bfloat16 if bf16 else torch.float32
+
+
+def _bf16_pays(device: torch.device, trial: bool) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    # A CPU that does not even claim the tiles that make bf16 fast is not tried: docs/log.md.
+    if device.type != "cpu" or not torch.cpu._is_amx_tile_supported():
+        return False
+    verdict = find_verdict() if trial else known_verdict()
+    return verdict is not None and verdict.works and verdict.faster
+
+
+def _bf16_works(device: torch.device) -> bool:
+    if device.type == "cpu" and not (verdict := find_verdict()).works:
+        raise GlassformerError(
+            f"machine.precision=bf16: a trial of bf16 on this CPU failed, {verdict.finding}; use "
+            f"machine.precision=fp32, or delete {verdict_file()} to have it tried again"
+        )
+    return True

@@ -3,17 +3,17 @@
     adamw   a rate of its own for every weight                         Loshchilov and Hutter, 2017
     muon    orthogonal steps for the matrices inside blocks, AdamW for the rest     Jordan, 2024
 
-Weight decay is for matrices alone: it does not pull at biases, norms and embeddings. Muon computes
-in bf16 and pays on a GPU; on most CPUs it is much slower.
+Weight decay is for matrices alone: it does not pull at biases, norms and embeddings.
 """
 
 from collections.abc import Iterable
 
 import torch
 from torch import nn
-from torch.optim import AdamW, Muon, Optimizer
+from torch.optim import AdamW, Optimizer
 
 from glassformer.config import OptimiserConfig
+from glassformer.training.muon import Muon
 from glassformer.training.shards import dealt_as
 
 
@@ -29,9 +29,7 @@ class Optimisers:
         betas = (config.beta1, config.beta2)
         self.parts: list[Optimizer] = []
         if config.kind == "muon" and inside:
-            # Scaled so that its steps are as large as AdamW's and one rate serves both.
-            decay, scaling = config.weight_decay, "match_rms_adamw"
-            self.parts.append(Muon(inside, weight_decay=decay, adjust_lr_fn=scaling))
+            self.parts.append(Muon(inside, lr=config.rate, weight_decay=config.weight_decay))
         else:
             matrices = [*inside, *matrices]
         groups = [

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import IO
 
-from glassformer.data.catalog.storage import cache_folder
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
+from glassformer.files import cache_folder
 
 MOST_BYTES = 4 * 2**30  # of all members, unpacked
 MOST_FILES = 500_000

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.errors import GlassformerError
+from glassformer.files import cache_folder
 
 FOLDER_VARIABLE = "GLASSFORMER_DATA"
 
@@ -84,12 +85,6 @@ def places() -> list[Path]:
     """The folders in which sets have their folders, in the order they are looked into."""
     root = os.environ.get(FOLDER_VARIABLE)
     return [*([Path(root)] if root else []), cache_folder() / "data"]
-
-
-def cache_folder() -> Path:
-    """What can be fetched or made again lies here: `$XDG_CACHE_HOME` or `~/.cache`."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "glassformer"
 
 
 def _one_of(folder: Path, name: str) -> Path | None:

@@ -45,7 +45,7 @@ from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
 from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
 from glassformer.training.feeding import one_epoch
-from glassformer.training.machine import choose_machine
+from glassformer.training.machine import choose_machine, training_machine
 from glassformer.training.plan import Plan
 
 COUNTED = 4  # batches whose operations are counted
@@ -117,7 +117,7 @@ class Trying:
 
     def __init__(self, folder: RunFolder, display: Display, deadline: Clock | None) -> None:
         config = folder.config()
-        machine = choose_machine(config.machine)
+        machine = training_machine(config.machine)
         self.folder, self.device = folder, machine.device
         self.job: JobTask[Any, Any, Any] = folder.job(config, folder.data)
         self.reporter = reporter_of(self.job)

@@ -1,7 +1,7 @@
 """The work of a trial of bf16 on a CPU: started as a program of its own, since it may die.
 
 Usage: bf16_work.py THREADS. Does what training does, products, attention and convolutions, forward
-and backward, in fp32 and in bf16; prints as JSON how far apart the answers are and the seconds of each.
+and backward, in fp32 and in bf16; prints as JSON how far apart the answers are, and the seconds.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ Part = tuple[nn.Module, Callable[[Tensor], Tensor], tuple[int, ...]]
 
 
 def parts() -> dict[str, Part]:
-    """What is computed, by name: weights, the function that uses them, and the shape of its input."""
+    """What is computed, by name: weights, the function that uses them, the shape of its input."""
 
     def attend(x: Tensor, **how: object) -> Tensor:
         q, k, v = project(x).view(B, T, 3, H, D // H).permute(2, 0, 3, 1, 4)

@@ -4,7 +4,6 @@ import contextlib
 import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 
@@ -84,12 +83,10 @@ def _device(asked: str) -> str:
 
 
 def _precision(asked: str, device: torch.device, trial: bool) -> torch.dtype:
-    bf16 = {
-        "auto": partial(_bf16_pays, device, trial),
-        "fp32": lambda: False,
-        "bf16": partial(_bf16_works, device),
-    }[asked]()
-    return torch.bfloat16 if bf16 else torch.float32
+    if asked == "bf16":
+        _refuse_bf16_that_fails(device)
+        return torch.bfloat16
+    return torch.bfloat16 if asked == "auto" and _bf16_pays(device, trial) else torch.float32
 
 
 def _bf16_pays(device: torch.device, trial: bool) -> bool:
@@ -102,10 +99,9 @@ def _bf16_pays(device: torch.device, trial: bool) -> bool:
     return verdict is not None and verdict.works and verdict.faster
 
 
-def _bf16_works(device: torch.device) -> bool:
+def _refuse_bf16_that_fails(device: torch.device) -> None:
     if device.type == "cpu" and not (verdict := find_verdict()).works:
         raise GlassformerError(
             f"machine.precision=bf16: a trial of bf16 on this CPU failed, {verdict.finding}; use "
             f"machine.precision=fp32, or delete {verdict_file()} to have it tried again"
         )
-    return True

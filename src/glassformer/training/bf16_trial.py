@@ -2,8 +2,8 @@
 
 A processor may report instructions that a virtual machine does not let programs use, and then the
 first product kills the process; or it computes in bf16 by detours, at a third of the speed of fp32.
-So a child process does the work of training in both precisions (`bf16_work.py`). The verdict
-is kept in the user's cache, for this processor, torch version and the environment variables that steer it.
+So a child process does the work of training in both precisions (`bf16_work.py`). The verdict is
+kept in the user's cache, for this processor, torch version and what the environment says of it.
 """
 
 import hashlib

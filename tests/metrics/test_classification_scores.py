@@ -79,7 +79,7 @@ def test_confusions_are_those_of_scikit_learn():
 
 def test_a_cell_of_the_confusions_moves_as_a_binomial_count_does():
     low, high = confusion_intervals(np.array([[900, 0], [64, 36]]))
-    assert (low[0, 1], high[0, 1]) == (0, 0)
+    assert (low[0, 1], high[0, 1]) == (0, 4)  # none of a thousand rows may be some of the next
     spread = 1.96 * np.sqrt(1000 * 0.064 * (1 - 0.064))
     assert low[1, 0] == pytest.approx(64 - spread, abs=3)
     assert high[1, 0] == pytest.approx(64 + spread, abs=3)
@@ -142,7 +142,7 @@ def test_the_interval_of_a_well_calibrated_model_reaches_towards_zero():
     labels = (random.random(997) > sure).astype(int)
     score = classification_scores(labels, probabilities)["calibration_error"]
     assert 0 <= score.low < score.value / 2
-    assert score.high < 2 * score.value
+    assert score.high < 3 * score.value
 
 
 def test_reliability_tells_how_sure_and_how_often_right():

@@ -30,16 +30,6 @@ def test_the_interval_is_as_wide_as_theory_says():
     assert score.high == pytest.approx(score.value + 1.96 * deviation, abs=0.003)
 
 
-def test_counts_of_equal_rows_give_the_interval_of_the_rows():
-    apart = accuracy(np.arange(997) < 797, resamples=4000)
-    counted = bootstrap(
-        ratio, np.array([1, 0]), np.ones(2), counts=np.array([797, 200]), resamples=4000
-    )
-    assert counted.value == pytest.approx(apart.value)
-    assert counted.low == pytest.approx(apart.low, abs=0.003)
-    assert counted.high == pytest.approx(apart.high, abs=0.003)
-
-
 def test_ninety_five_intervals_in_a_hundred_hold_the_truth():
     random = np.random.default_rng(3)
     held = 0
@@ -119,11 +109,6 @@ def test_arrays_that_do_not_fit_are_refused(lengths):
 def test_rows_without_a_group_are_refused():
     with pytest.raises(ValueError, match="every row needs a group; got 2 for 3 rows"):
         accuracy(np.ones(3), groups=np.array([0, 1]))
-
-
-def test_groups_and_counts_together_are_refused():
-    with pytest.raises(ValueError, match="groups or counts, got both"):
-        accuracy(np.ones(3), groups=np.zeros(3), counts=np.ones(3, dtype=int))
 
 
 def test_a_whole_test_set_takes_well_under_two_seconds():

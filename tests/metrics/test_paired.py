@@ -43,7 +43,9 @@ def test_identical_systems_differ_by_chance():
     answers = right(np.random.default_rng(0), 0.8)
     found = paired_test(answers, answers)
     assert found.p_value == 1
-    assert found.difference.as_values() == {"value": 0, "low": 0, "high": 0}
+    assert found.difference.value == 0
+    assert found.difference.low == pytest.approx(-found.difference.high)
+    assert 0 < found.difference.high < 0.01
     assert (found.wins, found.losses, found.ties) == (0, 0, ROWS)
 
 

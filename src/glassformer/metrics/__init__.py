@@ -1,8 +1,9 @@
 """How good is it? Scores with intervals, calibration, and whether a difference is real.
 
 Everything takes numpy arrays and knows nothing of models. `classification` has the scores of the
-first job; `intervals` gives any score that is a function of sums over rows its interval, so a new
-job's scores bring their sums and nothing else.
+first job. `ratios` gives shares and rates their intervals, `calibration_error` has one of its own,
+and `intervals` serves any other score that is a function of sums over rows, so a new job's scores
+bring their sums and nothing else.
 """
 
 from glassformer.metrics.calibration import Bin, fit_temperature, probabilities_of, reliability
@@ -22,6 +23,7 @@ from glassformer.metrics.paired import (
     paired_test,
     randomisation_test,
 )
+from glassformer.metrics.ratios import rate_score, share_score
 from glassformer.metrics.score import Score
 
 __all__ = [
@@ -41,5 +43,7 @@ __all__ = [
     "paired_test",
     "probabilities_of",
     "randomisation_test",
+    "rate_score",
     "reliability",
+    "share_score",
 ]

@@ -51,16 +51,6 @@ def bin_of(confidence: Float[np.ndarray, "..."], bins: int = BINS) -> Int[np.nda
     return np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
-def calibration_gaps(
-    confidence: Float[np.ndarray, "N C"], right: Shaped[np.ndarray, "N C"], bins: int = BINS
-) -> Float[np.ndarray, "N bins"]:
-    """What each row adds to the distance between being sure and being right, by bin."""
-    gaps = np.zeros((len(confidence), bins))
-    rows = np.broadcast_to(np.arange(len(confidence))[:, None], confidence.shape)
-    np.add.at(gaps, (rows, bin_of(confidence, bins)), right - confidence)
-    return gaps
-
-
 def fit_temperature(
     logits: Float[np.ndarray, "N C"],
     labels: Int[np.ndarray, " N"] | Shaped[np.ndarray, "N C"],

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from glassformer.metrics.calibration import calibration_gaps
-from glassformer.metrics.intervals import LEVEL, RESAMPLES, bootstrap, draws, ratio, reflected
+from glassformer.metrics.calibration_error import calibration_error
+from glassformer.metrics.intervals import Groups
+from glassformer.metrics.ratios import share_score, wilson
 from glassformer.metrics.score import Score
 
 THRESHOLD = 0.5  # a label is given from this probability on
-Groups = Shaped[np.ndarray, " N"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,16 @@ def classification_scores(
             say how the scores would move with other groups.
     """
     check_labels(labels, probabilities)
-    rows, counts = tally(np.stack([labels, probabilities.argmax(axis=1)], axis=1), groups)
+    predictions = probabilities.argmax(axis=1)
+    rows, counts = tally(np.stack([labels, predictions], axis=1), groups)
     hits, named = f1_parts(rows[:, 0], rows[:, 1], probabilities.shape[1])
     right, ones = rows[:, 0] == rows[:, 1], np.ones(len(rows))
-    gaps = top_label_gaps(labels, probabilities)
+    confidence = probabilities.max(axis=1, keepdims=True)
     return {
-        "accuracy": bootstrap(ratio, right, ones, groups=groups, counts=counts),
-        "macro_f1": bootstrap(macro_f1, hits, named, groups=groups, counts=counts),
-        "calibration_error": bootstrap(
-            calibration_error, gaps, np.ones(len(labels)), groups=groups, interval=reflected
+        "accuracy": share_score(right, ones, groups=groups, counts=counts),
+        "macro_f1": share_score(2 * hits, named, groups=groups, counts=counts),
+        "calibration_error": calibration_error(
+            confidence, (predictions == labels)[:, None], groups
         ),
     }
 
@@ -62,14 +63,11 @@ def multi_label_scores(
     given = probabilities >= THRESHOLD
     hits, named = multi_label_f1_parts(labels, given)
     exact, ones = (labels.astype(bool) == given).all(axis=1), np.ones(len(labels))
-    gaps, pairs = calibration_gaps(probabilities, labels), ones * labels.shape[1]
     return {
-        "accuracy": bootstrap(ratio, exact, ones, groups=groups),
-        "macro_f1": bootstrap(macro_f1, hits, named, groups=groups),
-        "micro_f1": bootstrap(micro_f1, hits.sum(axis=1), named.sum(axis=1), groups=groups),
-        "calibration_error": bootstrap(
-            calibration_error, gaps, pairs, groups=groups, interval=reflected
-        ),
+        "accuracy": share_score(exact, ones, groups=groups),
+        "macro_f1": share_score(2 * hits, named, groups=groups),
+        "micro_f1": share_score(2 * hits.sum(axis=1), named.sum(axis=1), groups=groups),
+        "calibration_error": calibration_error(probabilities, labels, groups),
     }
 
 
@@ -84,17 +82,12 @@ def confusion_matrix(
 def confusion_intervals(
     matrix: Int[np.ndarray, "C C"],
 ) -> tuple[Int[np.ndarray, "C C"], Int[np.ndarray, "C C"]]:
-    """The least and the most of each cell that is usual when rows are drawn again."""
-    filled = np.flatnonzero(matrix)
-    low, high = np.zeros(matrix.size, dtype=np.int64), np.zeros(matrix.size, dtype=np.int64)
-    if len(filled):
-        counts = matrix.ravel()[filled]
-        drawn = np.concatenate(
-            list(draws(len(filled), RESAMPLES, np.random.default_rng(0), counts))
-        )
-        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0).round()
-        low[filled], high[filled] = ends.astype(np.int64)
-    return low.reshape(matrix.shape), high.reshape(matrix.shape)
+    """The interval of each cell's count, taken as a share of all rows."""
+    rows = int(matrix.sum())
+    if not rows:
+        return matrix, matrix
+    low, high = np.rint(rows * wilson(matrix / rows, float(rows))).astype(np.int64)
+    return low, high
 
 
 def class_scores(
@@ -120,26 +113,6 @@ def class_scores(
 def macro_f1(hits: Float[np.ndarray, "R C"], named: Float[np.ndarray, "R C"]) -> np.ndarray:
     """Mean F1 of the classes that occur, from what was right and what was true plus given."""
     return share(share(2 * hits, named).sum(axis=1), (named > 0).sum(axis=1))
-
-
-def micro_f1(hits: Float[np.ndarray, " R"], named: Float[np.ndarray, " R"]) -> np.ndarray:
-    """F1 of all labels thrown together."""
-    return share(2 * hits, named)
-
-
-def calibration_error(
-    gaps: Float[np.ndarray, "R bins"], answers: Float[np.ndarray, " R"]
-) -> np.ndarray:
-    """Mean distance between being sure and being right, from its sums by bin."""
-    return ratio(np.abs(gaps).sum(axis=1), answers)
-
-
-def top_label_gaps(
-    labels: Int[np.ndarray, " N"], probabilities: Float[np.ndarray, "N C"]
-) -> Float[np.ndarray, "N bins"]:
-    """What each row adds to the calibration error of the class named."""
-    right = probabilities.argmax(axis=1) == labels
-    return calibration_gaps(probabilities.max(axis=1, keepdims=True), right[:, None])
 
 
 def f1_parts(

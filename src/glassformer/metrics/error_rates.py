@@ -10,8 +10,10 @@ from functools import partial
 import numpy as np
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import ratio
+from glassformer.metrics.intervals import Groups, ratio
 from glassformer.metrics.measured import Measured, References, Texts, check_rows
+from glassformer.metrics.ratios import rate_score, share_score
+from glassformer.metrics.score import Score
 
 Units = Callable[[str], Sequence[Hashable]]
 
@@ -41,7 +43,9 @@ def edit_rate(answers: Texts, references: References, *, units: Units) -> Measur
         meant = [units(reference) for reference in right]
         edits, shorter = min((distance(said, one), -len(one)) for one in meant)
         rows.append((edits, -shorter))
-    return _by_columns(np.array(rows, dtype=np.float64), higher_is_better=False)
+    return _by_columns(
+        np.array(rows, dtype=np.float64), higher_is_better=False, interval=rate_score
+    )
 
 
 def characters(text: str) -> str:
@@ -61,16 +65,21 @@ def _right(answers: Texts, references: References) -> np.ndarray:
 
 def _share(counted: np.ndarray, *, higher_is_better: bool) -> Measured:
     rows = np.stack([counted, np.ones(len(counted))], axis=1).astype(np.float64)
-    return _by_columns(rows, higher_is_better=higher_is_better)
+    return _by_columns(rows, higher_is_better=higher_is_better, interval=share_score)
 
 
-def _by_columns(rows: np.ndarray, *, higher_is_better: bool) -> Measured:
+def _by_columns(
+    rows: np.ndarray, *, higher_is_better: bool, interval: Callable[..., Score]
+) -> Measured:
     """The sum of the first column over that of the second."""
 
     def rate(sums: np.ndarray) -> np.ndarray:
         return ratio(sums[:, 0], sums[:, 1])
 
-    return Measured(rows, rate, rate, higher_is_better)
+    def score(rows: np.ndarray, groups: Groups | None) -> Score:
+        return interval(rows[:, 0], rows[:, 1], groups=groups)
+
+    return Measured(rows, rate, rate, higher_is_better, interval=score)
 
 
 def _levenshtein() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:

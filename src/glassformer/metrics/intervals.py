@@ -3,19 +3,20 @@
 Scores of this project are functions of sums over rows: accuracy of (right, rows), word error rate
 of (errors, words), F1 of counts by class, BLEU of counts by n-gram order. So a resample is a weight
 for every row, a thousand resamples are one product of matrices, and a group of rows that stay
-together is one row: their sum. A new score brings its sums and needs nothing else.
+together is one row: their sum. A new score brings its sums and needs nothing else. Scores that are
+ratios have better intervals in `ratios.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 
 from glassformer.metrics.score import Score
 
 PerRow = Shaped[np.ndarray, "N ..."]  # what each row adds to a sum: a number, or several
+Groups = Shaped[np.ndarray, " N"]  # the group of each row; rows of one group are not independent
 Statistic = Callable[..., np.ndarray]  # from sums, each (R, ...), to R scores
-Interval = Callable[[np.ndarray, float, float], tuple[float, float]]
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -28,9 +29,7 @@ def bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
-    groups: Shaped[np.ndarray, " N"] | None = None,
-    counts: Int[np.ndarray, " N"] | None = None,
-    interval: Interval | None = None,
+    groups: Groups | None = None,
 ) -> Score:
     """A score and its interval, from the scores of rows drawn with replacement.
 
@@ -42,60 +41,33 @@ def bootstrap(
         statistic: Given the sum of each array over the rows, for R resamples at once, the R scores.
         arrays: What each row adds to the sums.
         groups: Rows of one group are drawn together or not at all.
-        counts: How many equal rows each row stands for; one unless given.
-        interval: How the scores of the resamples become an interval: `percentiles` unless given.
     """
     table, shapes = table_of(arrays)
     if groups is not None:
-        if counts is not None:
-            raise ValueError("bootstrap takes groups or counts, got both; leave one out")
         table = group_sums(table, groups)
-    weights = np.ones(len(table)) if counts is None else counts
-    value = float(statistic(*split_sums(weights[None] @ table, shapes))[0])
+    value = float(statistic(*split_sums(np.ones((1, len(table))) @ table, shapes))[0])
     random = np.random.default_rng(seed)
     found = [
         statistic(*split_sums(drawn @ table, shapes))
-        for drawn in draws(len(table), resamples, random, counts)
+        for drawn in draws(len(table), resamples, random)
     ]
     values = np.concatenate(found)
     values = values[np.isfinite(values)]  # a resample may leave nothing to divide by
     if not len(values):
         return Score(value, value, value)
-    low, high = (interval or percentiles)(values, value, level)
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
     # An interval that leaves out its own value would only puzzle.
     return Score(value, min(low, value), max(high, value))
 
 
-def percentiles(values: np.ndarray, value: float, level: float) -> tuple[float, float]:
-    """Where the middle `level` of the resampled scores lies."""
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def reflected(values: np.ndarray, value: float, level: float) -> tuple[float, float]:
-    """The same, turned round the value, for a score that chance can only raise, and above 0.
-
-    Resampling adds to such a score what sampling had added already; its percentiles lie too high.
-    """
-    low, high = percentiles(values, value, level)
-    return max(0.0, 2 * value - high), max(0.0, 2 * value - low)
-
-
 def draws(
-    rows: int,
-    resamples: int,
-    random: np.random.Generator,
-    counts: Int[np.ndarray, " N"] | None = None,
+    rows: int, resamples: int, random: np.random.Generator
 ) -> Iterator[Float[np.ndarray, "R N"]]:
     """How often each resample draws each row, a few resamples at a time."""
     for size in portions(resamples, rows):
-        if counts is not None:
-            total = counts.sum()
-            yield random.multinomial(total, counts / total, size=size).astype(np.float64)
-        else:
-            picked = random.integers(0, rows, (size, rows)) + rows * np.arange(size)[:, None]
-            drawn = np.bincount(picked.ravel(), minlength=size * rows)
-            yield drawn.reshape(size, rows).astype(np.float64)
+        picked = random.integers(0, rows, (size, rows)) + rows * np.arange(size)[:, None]
+        drawn = np.bincount(picked.ravel(), minlength=size * rows)
+        yield drawn.reshape(size, rows).astype(np.float64)
 
 
 def portions(resamples: int, rows: int) -> Iterator[int]:
@@ -125,9 +97,7 @@ def split_sums(
     return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def group_sums(
-    table: Float[np.ndarray, "N K"], groups: Shaped[np.ndarray, " N"]
-) -> Float[np.ndarray, "groups K"]:
+def group_sums(table: Float[np.ndarray, "N K"], groups: Groups) -> Float[np.ndarray, "groups K"]:
     """One row a group: the sum of its rows."""
     if len(groups) != len(table):
         raise ValueError(f"every row needs a group; got {len(groups)} for {len(table)} rows")

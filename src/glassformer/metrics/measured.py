@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.metrics.intervals import Statistic
+from glassformer.metrics.intervals import Groups, Statistic, bootstrap
+from glassformer.metrics.score import Score
 
 Texts = Sequence[str]
+Interval = Callable[[np.ndarray, Groups | None], Score]
 References = Sequence[Sequence[str]]  # the right answers of each row, one or several
 
 
@@ -24,6 +26,8 @@ class Measured:
         statistic: From sums, of R resamples at once, to R scores.
         row_statistic: The same for the sums of single rows, where the field has another formula.
         higher_is_better: Whether more of the score is better.
+        interval: From rows and groups to the score with its interval, for scores that have a better
+            one than the bootstrap's.
         signature: What others need to repeat the measurement.
     """
 
@@ -32,6 +36,13 @@ class Measured:
     row_statistic: Statistic
     higher_is_better: bool
     signature: str = ""
+    interval: Interval | None = None
+
+    def score(self, groups: Groups | None = None) -> Score:
+        """The score of all rows, with its interval."""
+        if self.interval is not None:
+            return self.interval(self.rows, groups)
+        return bootstrap(self.statistic, self.rows, groups=groups)
 
     def gains_over(self, other: "Measured") -> Float[np.ndarray, " N"]:
         """How much better each row is here than in the other; below 0 where it is worse."""

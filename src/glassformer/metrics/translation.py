@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from glassformer.metrics.error_rates import character_errors, exact, word_errors, wrong
-from glassformer.metrics.intervals import bootstrap
+from glassformer.metrics.intervals import Groups
 from glassformer.metrics.measured import Measure, Measured, References, Texts
-from glassformer.metrics.paired import Comparison, Groups, paired_test, randomisation_test
+from glassformer.metrics.paired import Comparison, paired_test, randomisation_test
 from glassformer.metrics.sacre import bleu, chrf, ter
 from glassformer.metrics.score import Score
 
@@ -48,9 +48,7 @@ def translation_scores(
     Args:
         groups: Rows of one group are not independent; see `classification_scores`.
     """
-    return {
-        name: bootstrap(one.statistic, one.rows, groups=groups) for name, one in measured.items()
-    }
+    return {name: one.score(groups) for name, one in measured.items()}
 
 
 def translation_comparison(

@@ -9,6 +9,7 @@ from torch import nn
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import bootstrap, ratio
 from glassformer.metrics.paired import Comparison, randomisation_test
+from glassformer.metrics.ratios import share_score
 from glassformer.metrics.score import Score
 from glassformer.tasks.pretrain.task import GapAnswers, PretrainTask
 from glassformer.tasks.reporter import Reporter
@@ -26,7 +27,7 @@ class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
     def scores(self, answers: GapAnswers) -> dict[str, Score]:
         loss = bootstrap(ratio, answers.surprise, answers.gaps)
         perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
-        right = bootstrap(ratio, answers.right, answers.gaps)
+        right = share_score(answers.right, answers.gaps)
         return {"loss": loss, "perplexity": perplexity, "accuracy": right}
 
     def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:

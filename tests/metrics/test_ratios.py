@@ -1,0 +1,114 @@
+"""Intervals of ratios: Wilson's for single trials, and what rows of several trials make of it."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from glassformer.metrics import Score, classification_scores, multi_label_scores
+from glassformer.metrics.error_rates import character_errors, exact, word_errors, wrong
+from glassformer.metrics.paired import share_difference
+from glassformer.metrics.ratios import rate_score, share_score
+
+
+def share(hits, trials, **settings):
+    return share_score(np.arange(trials) < hits, np.ones(trials), **settings)
+
+
+@pytest.mark.parametrize(("hits", "trials"), [(50, 50), (0, 31), (29, 30), (797, 997), (1, 1)])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_a_share_of_single_rows_has_the_interval_of_wilson(hits, trials, level):
+    expected = binomtest(hits, trials).proportion_ci(level, method="wilson")
+    found = share(hits, trials, level=level)
+    assert found.value == hits / trials
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_every_score_of_a_classifier_that_is_always_right_leaves_room_below():
+    labels = np.arange(50) % 3
+    one_of_each = classification_scores(labels, np.eye(3)[labels])
+    several = multi_label_scores(np.eye(3)[labels], np.eye(3)[labels])
+    for scores in (one_of_each, several):
+        error = scores.pop("calibration_error")
+        assert error.value == error.low == 0
+        assert 0.02 < error.high < 0.2
+        for name, score in scores.items():
+            assert score.value == score.high == 1, name
+            assert 0.9 < score.low < 0.94, name
+
+
+def test_translations_that_are_all_right_leave_room_for_errors():
+    answers = [f"word {number}" for number in range(50)]
+    references = [[answer] for answer in answers]
+    assert str(exact(answers, references).score()) == "1.000 [0.929, 1.000]"
+    assert str(wrong(answers, references).score()) == "0.000 [0.000, 0.071]"
+    for measure in (word_errors, character_errors):
+        score = measure(answers, references).score()
+        assert score.value == score.low == 0
+        assert 0.05 < score.high < 0.1
+
+
+def test_counts_of_equal_rows_give_the_interval_of_the_rows():
+    counted = share_score(np.array([1, 0]), np.ones(2), counts=np.array([797, 200]))
+    apart = share(797, 997)
+    assert counted.as_values() == pytest.approx(apart.as_values())
+
+
+def test_groups_and_counts_together_are_refused():
+    with pytest.raises(ValueError, match="groups or counts, got both"):
+        share(2, 3, groups=np.zeros(3), counts=np.ones(3, dtype=int))
+
+
+def test_rows_that_always_agree_count_as_one():
+    groups = np.repeat(np.arange(53), 19)
+    for wrong_groups in (0, 7):
+        right = groups >= wrong_groups
+        together = share_score(right, np.ones(len(right)), groups=groups)
+        assert together.as_values() == pytest.approx(share(53 - wrong_groups, 53).as_values())
+
+
+def test_rows_that_differ_as_chance_has_it_count_nearly_each():
+    right = np.random.default_rng(0).random(53 * 19) < 0.7
+    groups = np.repeat(np.arange(53), 19)
+    together, apart = (
+        share_score(right, np.ones(len(right)), groups=groups),
+        share_score(right, np.ones(len(right))),
+    )
+    assert 0.8 < (together.high - together.low) / (apart.high - apart.low) < 1.3
+
+
+def test_one_group_has_a_wide_interval():
+    score = share_score(np.arange(10) < 5, np.ones(10), groups=np.zeros(10))
+    assert score.value == 0.5
+    assert score.high - score.low > 0.7
+
+
+def test_a_mean_over_columns_leaves_out_those_without_a_whole():
+    part, whole = np.array([[1, 1, 0], [1, 0, 0]]), np.array([[1, 1, 0], [1, 1, 0]])
+    assert share_score(part, whole) == share_score(part[:, :2], whole[:, :2])
+    assert share_score(part, whole).value == 0.75
+
+
+def test_a_share_of_nothing_may_be_anything():
+    assert share_score(np.zeros(3), np.zeros(3)) == Score(0.0, 0.0, 1.0)
+
+
+def test_a_rate_of_nothing_is_nan():
+    score = rate_score(np.zeros(3), np.zeros(3))
+    assert np.isnan([score.value, score.low, score.high]).all()
+
+
+def test_a_rate_may_exceed_one():
+    score = rate_score(np.array([3.0, 5, 2, 4]), np.array([2.0, 3, 2, 2]))
+    assert score.low < score.value == 14 / 9 < score.high
+
+
+@pytest.mark.parametrize(("wins", "losses", "rows"), [(0, 0, 53), (7, 0, 7), (0, 11, 53)])
+def test_a_difference_of_shares_has_an_interval_around_it(wins, losses, rows):
+    score = share_difference(wins, losses, rows)
+    assert score.value == (wins - losses) / rows
+    assert -1 <= score.low <= score.value <= score.high <= 1
+    assert score.high - score.low > 0.03
+
+
+def test_a_difference_agrees_with_the_sign_test_at_its_edge():
+    assert share_difference(5, 0, 100).low < 0 < share_difference(7, 0, 100).low

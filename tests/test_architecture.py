@@ -10,7 +10,8 @@ SOURCE = ROOT / "src" / "glassformer"
 
 # From the ground up. A part imports itself and what lies below it, nothing beside or above it.
 LAYERS = [
-    {"errors", "files", "processes", "terminal"},
+    {"errors", "files", "processes"},
+    {"terminal"},
     {"config"},
     {"core"},
     {"metrics", "data", "decode"},

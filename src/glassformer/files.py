@@ -3,17 +3,20 @@
 A folder may come from a stranger: nothing is written through a link that lies in it.
 """
 
+import hashlib
 import importlib.util
 import json
+import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # which some systems do not have
+PIECE = 2**20  # bytes hashed at once
 
 
 @contextmanager
@@ -46,7 +49,50 @@ def write_text(text: str, path: Path) -> None:
 
 def write_json(values: object, path: Path) -> None:
     """Plain values as JSON."""
-    write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", path)
+    write_text(to_json(values, indent=1) + "\n", path)
+
+
+def to_json(values: object, *, indent: int | None = None) -> str:
+    """Text that any JSON reader takes.
+
+    >>> print(to_json({"loss": float("nan"), "label": "é"}))
+    {"loss": null, "label": "é"}
+    """
+    return json.dumps(plain(values), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Dicts, lists, strings and finite numbers only: JSON has no NaN, and knows no numpy."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, str) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, Sequence):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file says; OSError or ValueError where it cannot be read."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for without end
+        raise ValueError("not a file")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def checksum(path: Path) -> str:
+    """By which a file that changed is known."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def sync(path: Path) -> None:

@@ -13,6 +13,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from glassformer.files import to_json
+
 
 def printable(text: str) -> str:
     r"""Without line breaks and what a terminal would obey, whatever a file or column is called.
@@ -37,7 +39,7 @@ def print_line(*cells: str, stderr: bool = False) -> None:
 
 def print_json(values: Mapping[str, Any] | Sequence[Any], *, indent: int | None = 2) -> None:
     """One JSON value on standard output, where what a terminal would obey is escaped as in JSON."""
-    lines = json.dumps(values, indent=indent, ensure_ascii=False).split("\n")
+    lines = to_json(values, indent=indent).split("\n")
     print("\n".join(map(_escaped, lines)), flush=True)
 
 

@@ -1,15 +1,13 @@
 """Whatever is wrong with data, settings or a run: one clear line, and nothing is left behind."""
 
-import json
 import os
 import shutil
 
 import pytest
 import torch
 from quick import quickly
-from small_files import SHORT, everything_in, reviews, trained, write_csv
+from small_files import SHORT, reviews, trained, write_csv
 
-from glassformer.cli import main
 from glassformer.data.sources import files
 
 
@@ -27,24 +25,6 @@ def _here(tmp_path, monkeypatch):
 @pytest.fixture
 def home(tmp_path_factory):
     return trained(tmp_path_factory)
-
-
-@pytest.fixture
-def refused(tmp_path, capsys):
-    """Runs a command that must fail, and returns what it says."""
-
-    def run(*words):
-        capsys.readouterr()
-        before = everything_in(tmp_path)
-        assert main([str(word) for word in words]) == 1
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("glassformer: ")
-        assert err.count("\n") == 1
-        assert everything_in(tmp_path) == before
-        return err.removeprefix("glassformer: ").strip()
-
-    return run
 
 
 def table(*rows, header="text,label"):
@@ -257,123 +237,3 @@ def test_an_origin_that_does_not_fit_is_refused(home, tmp_path, refused):
     (half / "model.safetensors").unlink()
     told = "half: has no trained model; finish it with `glassformer resume half`"
     assert refused("train", "classify", data, *SHORT, "--from", "half") == told
-
-
-# Runs that came to harm
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def replaced(old, new):
-    def edit(path):
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new), encoding="utf-8")
-
-    return edit
-
-
-def with_job_of_a_list(path):
-    path.write_text(path.read_text().replace('job = "classify"', 'job = ["classify"]'))
-
-
-HARM = {
-    "no config": ("config.toml", os.unlink, "not a run folder, it has no config.toml"),
-    "half a config": ("config.toml", cut, "run/config.toml: "),
-    "a config of bytes": ("config.toml", lambda p: p.write_bytes(BYTES), "not valid TOML"),
-    "an empty config": (
-        "config.toml",
-        lambda p: p.write_text(""),
-        "not the configuration of a run",
-    ),
-    "a config with a typo": (
-        "config.toml",
-        replaced("depth = 1", "dpeth = 1"),
-        "run/config.toml: unknown setting 'model.encoder.dpeth'; did you mean",
-    ),
-    "a newer format": (
-        "config.toml",
-        replaced("format = 1", "format = 99"),
-        "in format 99, this version reads up to 1; upgrade glassformer",
-    ),
-    "a job of the future": (
-        "config.toml",
-        replaced('job = "classify"', 'job = "dream"'),
-        "run/config.toml: unknown job 'dream'; the jobs are classify, pretrain",
-    ),
-    "a job of another type": ("config.toml", with_job_of_a_list, "unknown job ['classify']"),
-    "no model": ("model.safetensors", os.unlink, "it has no model.safetensors; go on with"),
-    "half a model": ("model.safetensors", cut, "not a whole file of weights"),
-    "an empty model": ("model.safetensors", lambda p: p.write_bytes(b""), "not a whole file"),
-    "a model of another size": (
-        "config.toml",
-        replaced("dim = 16", "dim = 32"),
-        "it belongs to another model",
-    ),
-    "a model that cannot be": (
-        "config.toml",
-        replaced("dim = 16", "dim = 17"),
-        "this model cannot be built: dim must be a multiple of heads",
-    ),
-    "no tokens": ("tokenizer.json", os.unlink, "run/tokenizer.json: "),
-    "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),
-    "no labels": ("labels.json", os.unlink, "run/labels.json: not the labels of a run"),
-    "half the labels": ("labels.json", cut, "run/labels.json: not the labels of a run"),
-    "labels of another type": ("labels.json", lambda p: p.write_text("[1]"), "run/labels.json: "),
-}
-
-
-@pytest.mark.parametrize("case", HARM)
-def test_a_harmed_run_is_refused_by_every_command_that_uses_it(case, home, tmp_path, refused):
-    name, harm, told = HARM[case]
-    run = tmp_path / "run"
-    shutil.copytree(home / "run", run)
-    harm(run / name)
-    assert told in refused("predict", "run", "a fine film")
-    assert told in refused("evaluate", "run", home / "test.csv")
-    assert told in refused("evaluate", home / "run", home / "test.csv", "--against", "run")
-
-
-RESUMED = {
-    "no config": ("config.toml", os.unlink, "not a run folder"),
-    "half a config": ("config.toml", cut, "run/config.toml: "),
-    "a newer format": ("config.toml", replaced("format = 1", "format = 99"), "upgrade glassformer"),
-    "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),
-    "no labels": ("labels.json", os.unlink, "run/labels.json: "),
-    "no data": ("data", shutil.rmtree, "run/data/"),
-    "half the samples": ("data/samples.values.npy", cut, "run/data/samples.values.npy"),
-    "half the parts": ("data/parts.npy", cut, "run/data/parts.npy: "),
-    "no index": ("data/tokens.ends.npy", os.unlink, "run/data/tokens.ends.npy"),
-    "half the index of labels": ("data/labels.npy", cut, "run/data: not whole"),
-}
-
-
-@pytest.mark.parametrize("case", RESUMED)
-def test_a_harmed_run_is_not_resumed(case, home, tmp_path, refused):
-    name, harm, told = RESUMED[case]
-    run = tmp_path / "run"
-    shutil.copytree(home / "run", run)
-    for done in ("report.json", "model.safetensors"):
-        (run / done).unlink()
-    shutil.rmtree(run / "checkpoints")
-    harm(run / name)
-    assert told in refused("resume", "run", "--quiet")
-
-
-def test_a_checkpoint_that_is_not_whole_is_refused(home, tmp_path, refused):
-    for name in ("model.safetensors", "optimiser.safetensors", "state.json"):
-        run = tmp_path / f"run-{name}"
-        shutil.copytree(home / "run", run)
-        (run / "report.json").unlink()
-        latest = (run / "checkpoints" / "latest").read_text().strip()
-        cut(run / "checkpoints" / latest / name)
-        assert f"{latest}/{name}" in refused("resume", run.name, "--quiet")
-
-
-def test_a_harmed_intake_is_refused(home, tmp_path, refused):
-    run = tmp_path / "run"
-    shutil.copytree(home / "run", run)
-    (run / "intake.json").write_text(json.dumps({"columns": {}})[:-3], encoding="utf-8")
-    assert "run/intake.json: not whole" in refused("evaluate", "run", home / "test.csv")

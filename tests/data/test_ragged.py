@@ -111,6 +111,44 @@ def test_files_of_two_stores_are_told_apart(tmp_path):
         Ragged.open(tmp_path / "tokens")
 
 
+def test_a_row_that_ends_before_it_begins_is_refused(tmp_path):
+    ragged = Ragged.write(tmp_path / "tokens", ROWS)
+    ends = ragged.ends.copy()
+    ends[1] += 1000
+    np.save(tmp_path / "tokens.ends.npy", ends)
+    with pytest.raises(GlassformerError, match=r"tokens\.ends\.npy: a row ends before it begins"):
+        Ragged.open(tmp_path / "tokens")
+
+
+@pytest.mark.parametrize("value", [-1, 7, 2**31 - 1])
+def test_a_token_that_there_is_not_is_refused(tmp_path, value):
+    Ragged.write(tmp_path / "tokens", [np.array([6, 0]), np.array([value])])
+    Ragged.open(tmp_path / "tokens")
+    with pytest.raises(
+        GlassformerError, match=r"values\.npy: holds numbers that are not from 0 to"
+    ):
+        Ragged.open(tmp_path / "tokens", below=7)
+    Ragged.write(tmp_path / "tokens", [np.array([6, 0])])
+    Ragged.open(tmp_path / "tokens", below=7)
+
+
+@given(st.sampled_from(["values", "ends"]), st.integers(0, 200), st.integers(1, 255))
+def test_a_byte_that_changed_gives_rows_or_one_line(tmp_path_factory, part, at, change):
+    stem = tmp_path_factory.mktemp("changed") / "tokens"
+    Ragged.write(stem, ROWS)
+    path = stem.with_name(f"tokens.{part}.npy")
+    content = bytearray(path.read_bytes())
+    content[at % len(content)] ^= change
+    path.write_bytes(content)
+    rows, told = [], ""
+    try:
+        rows = list(Ragged.open(stem, below=2**15))
+    except GlassformerError as error:
+        told = str(error)
+    assert "\n" not in told
+    assert all(0 <= row.min() <= row.max() < 2**15 for row in rows if len(row))
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(GlassformerError, match=r"none\.values\.npy: cannot be read"):
         Ragged.open(tmp_path / "none")

@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from glassformer.data.ragged import Ragged
 from glassformer.data.samples import NO_SPLIT, SPLITS, Samples
 from glassformer.errors import GlassformerError
 
@@ -82,22 +83,42 @@ def test_another_process_opens_the_same_files(tmp_path):
         assert pool.submit(texts_of, samples).result() == texts_of(samples)
 
 
-def broken_parts(folder):
-    yield "missing", lambda path: path.unlink(), "not whole .*No such file"
-    yield "cut short", lambda path: path.write_bytes(path.read_bytes()[:-2]), "not whole"
-    yield "empty", lambda path: path.write_bytes(b""), "not whole"
-    yield "objects", lambda path: np.save(path, np.array([{}]), allow_pickle=True), "not whole"
-    yield "others", lambda path: np.save(path, np.zeros(3, np.uint8)), "has 3 rows and they are 5"
+BROKEN = {
+    "missing": (lambda path: path.unlink(), "cannot be read .*No such file"),
+    "cut short": (lambda path: path.write_bytes(path.read_bytes()[:-2]), "not a whole numpy file"),
+    "empty": (lambda path: path.write_bytes(b""), "not a whole numpy file"),
+    "objects": (
+        lambda path: np.save(path, np.array([{}]), allow_pickle=True),
+        "not a whole numpy file",
+    ),
+    "others": (lambda path: np.save(path, np.zeros(3, np.uint8)), r"is \(3,\) instead of \(5,\)"),
+    "a table": (lambda path: np.save(path, np.zeros((5, 1))), "not one row of numbers"),
+    "fractions": (lambda path: np.save(path, np.zeros(5)), "holds float64 where whole numbers"),
+    "no split": (lambda path: np.save(path, np.full(5, 3, np.uint8)), "splits that there are not"),
+    "below 0": (lambda path: np.save(path, np.full(5, -1)), "that are not from 0 to 255"),
+}
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_broken_parts_are_refused_in_one_line(tmp_path, number):
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_splits_are_refused_in_one_line(tmp_path, kind):
     Samples.write(tmp_path, ROWS)
-    _, destroy, words = list(broken_parts(tmp_path))[number]
+    destroy, words = BROKEN[kind]
     destroy(tmp_path / "parts.npy")
-    with pytest.raises(GlassformerError, match=rf"parts.npy: .*{words}.*; copy the run") as refusal:
+    with pytest.raises(GlassformerError, match=rf"parts.npy: .*{words}") as refusal:
         Samples.open(tmp_path)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("content", [b"[", b"7", b"[" * 100_000, b'"\xff"'])
+def test_a_sample_that_is_damaged_is_refused_when_it_is_read(tmp_path, content):
+    Samples.write(tmp_path, ROWS)
+    rows = [np.frombuffer(line, np.uint8) for line in (b"{}", content, b"{}", b"{}", b"{}")]
+    Ragged.write(tmp_path / "samples", rows, np.uint8)
+    samples = Samples.open(tmp_path)
+    with pytest.raises(GlassformerError, match=r"samples.values.npy: row 2 is damaged; copy"):
+        samples[1]
+    with pytest.raises(GlassformerError, match=r"has lost its text; copy the run again"):
+        samples[0]["text"]
 
 
 def test_a_folder_without_samples_is_refused_in_one_line(tmp_path):

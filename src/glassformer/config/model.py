@@ -7,7 +7,7 @@ holds them equal to the dicts they stand for.
 from dataclasses import dataclass, field
 from typing import Any
 
-from glassformer.config.checks import choose, positive, require, share
+from glassformer.config.checks import at_most, choose, positive, require, share
 
 KIND_NAMES = ("softmax", "linear", "linformer")
 POSITION_NAMES = (
@@ -31,6 +31,7 @@ BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
 FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "resnet", "patches")
 POOL_NAMES = ("mean", "max", "first", "attention")
+DEEPEST = 10_000  # layers; more take minutes to build
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +122,7 @@ class StackConfig:
         choose("position", self.position, POSITION_NAMES)
         for name in ("dim", "depth", "max_length"):
             positive(name, getattr(self, name))
+        at_most("depth", self.depth, DEEPEST)
         share("dropout", self.dropout)
         share("depth_dropout", self.depth_dropout)
         fine = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)

@@ -5,6 +5,7 @@ refuses what does not fit, with the whole name of the setting.
 """
 
 import json
+import reprlib
 import sys
 import tomllib
 import types
@@ -183,7 +184,7 @@ def fitting(hint: Any, value: Any, where: str) -> Any:
             return _whole(value, where) if kind is str else _countable(value, where)
     names = " or ".join(_called(kind) for kind in wanted if kind is not type(None))
     quotes = "; put it in quotes" if str in wanted and type(value) in (int, float, bool) else ""
-    raise GlassformerError(f"{where} must be {names}, got {value!r}{quotes}")
+    raise GlassformerError(f"{where} must be {names}, got {reprlib.repr(value)}{quotes}")
 
 
 def _countable(value: Any, where: str) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
+from glassformer.data.arrays import map_array, refuse_outside
 from glassformer.data.jagged import Jagged
 from glassformer.errors import GlassformerError
 
@@ -53,16 +54,26 @@ class Ragged:
         return cls.open(stem)
 
     @classmethod
-    def open(cls, stem: str | Path) -> "Ragged":
-        """What `write` stored, mapped rather than read."""
-        values, ends = (_map(path) for path in _files(Path(stem)))
+    def open(cls, stem: str | Path, *, below: int | None = None) -> "Ragged":
+        """What `write` stored, mapped rather than read.
+
+        Args:
+            below: Refuse other values than whole numbers from 0 to this one, which is none of them.
+        """
+        paths = _files(Path(stem))
+        values, ends = map(map_array, paths)
         last = int(ends[-1]) if len(ends) else 0
         if ends.dtype != np.int64 or last != len(values):
             raise GlassformerError(
                 f"{stem}: its two files do not belong together (rows end at {last}, "
                 f"but there are {len(values)} values); write it again"
             )
-        return cls(Path(stem), values, ends)
+        found = cls(Path(stem), values, ends)
+        if len(found) and found.lengths.min() < 0:
+            raise GlassformerError(f"{paths[1]}: a row ends before it begins; copy the run again")
+        if below is not None:
+            refuse_outside(values, below, paths[0])
+        return found
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -158,21 +169,3 @@ def _as_stored(row: NDArray[Any], dtype: np.dtype[Any], number: int) -> NDArray[
     if row.dtype != dtype and not np.array_equal(stored, row):
         raise ValueError(f"row {number} has values that do not fit {dtype}; choose a wider dtype")
     return stored
-
-
-def _map(path: Path) -> NDArray[Any]:
-    try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise GlassformerError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path"
-        ) from None
-    except (ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise GlassformerError(
-            f"{path}: not a whole numpy file ({reason}); it was cut short or is something else, "
-            f"write it again"
-        ) from None
-    if not isinstance(mapped, np.ndarray) or mapped.ndim != 1:
-        raise GlassformerError(f"{path}: not one row of numbers after another; write it again")
-    return mapped.view(np.ndarray)  # slices of a memmap cost more than those of an array

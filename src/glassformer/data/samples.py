@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from glassformer.data.arrays import map_numbers
 from glassformer.data.ragged import Texts
 from glassformer.errors import GlassformerError
 
@@ -20,6 +21,13 @@ SPLITS = ("train", "valid", "test")
 NO_SPLIT = 255
 
 Sample = dict[str, Any]
+
+
+class StoredSample(dict[str, Any]):
+    """A sample as it was stored; that it lacks a role shows only when the role is asked for."""
+
+    def __missing__(self, role: str) -> Any:
+        raise GlassformerError(f"{self.get('where')}: has lost its {role}; copy the run again")
 
 
 class Samples:
@@ -54,17 +62,11 @@ class Samples:
     @classmethod
     def open(cls, folder: Path) -> "Samples":
         """What `write` stored."""
-        records, path = Texts.open(folder / "samples"), folder / "parts.npy"
-        try:
-            splits = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            reason = str(error).splitlines()[0]
-            raise GlassformerError(f"{path}: not whole ({reason}); copy the run again") from None
-        if splits.dtype != np.uint8 or splits.shape != (len(records),):
-            raise GlassformerError(
-                f"{path}: does not belong to the samples beside it, it has {len(splits)} rows "
-                f"and they are {len(records)}; copy the run again"
-            )
+        records = Texts.open(folder / "samples")
+        path = folder / "parts.npy"
+        splits = map_numbers(path, (len(records),), NO_SPLIT + 1).astype(np.uint8)
+        if not np.isin(splits, (*range(len(SPLITS)), NO_SPLIT)).all():
+            raise GlassformerError(f"{path}: names splits that there are not; copy the run again")
         return cls(folder, records, splits)
 
     def rows(self, split: str) -> Int[np.ndarray, " rows"]:
@@ -79,7 +81,13 @@ class Samples:
         return len(self.records)
 
     def __getitem__(self, row: SupportsIndex) -> Sample:
-        return json.loads(self.records[int(row)])
+        try:
+            return StoredSample(json.loads(self.records[int(row)]))
+        except (ValueError, TypeError, RecursionError):
+            where = self.folder / "samples.values.npy"
+            raise GlassformerError(
+                f"{where}: row {int(row) + 1} is damaged; copy the run again"
+            ) from None
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[row] for row in range(len(self)))

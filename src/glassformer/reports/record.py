@@ -1,10 +1,10 @@
 """What a report holds: plain records, the same for every job."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from glassformer.files import plain
 from glassformer.metrics import Bin, Score
 
 Cell = str | int | float | None
@@ -79,18 +79,3 @@ class Report:
                 "notes": self.notes,
             }
         )
-
-
-def plain(value: Any) -> Any:
-    """Dicts, lists, strings and finite numbers only: JSON has no NaN, and knows no numpy."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, str) or value is None:
-        return value
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, Sequence):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

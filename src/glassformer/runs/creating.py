@@ -25,6 +25,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.asked import Asked
 from glassformer.runs.back_translation import WriteBack, add_back_translations, written_back
+from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.foresight.sizing import refuse_too_large
@@ -82,6 +83,7 @@ def create(
             write_tensors(weights_of(model), folder.initial)
             display.say(f"begins with {', '.join(parts)} of {asked.origin}")
         write_text((command or asked.command()) + "\n", path / "command.txt")
+        note_checksums(path)  # not of the settings: what is open is settled while it trains
         folder.write_config(config)
     return RunFolder(target)
 

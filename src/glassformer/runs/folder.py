@@ -11,16 +11,17 @@ metrics.jsonl        what happened, a line an event
 board/               the same for TensorBoard
 model.safetensors    the trained model
 report.json, .html   how good it is
+checksums.json       by which files that changed are known
 pretrain/            the run that learned the texts first, where there was one
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from glassformer import files
 from glassformer.config.run import Config, config_of, read_config_values
 from glassformer.errors import GlassformerError
 from glassformer.files import write_text
@@ -71,6 +72,7 @@ class RunFolder:
 
     def config(self) -> Config:
         """What was asked for."""
+        self.refuse_special_files()
         if not self.config_file.exists():
             if not self.path.exists():
                 raise GlassformerError(f"{self.path}: not found; check the path")
@@ -88,6 +90,14 @@ class RunFolder:
             return config_of(values, JOBS[job].settings)
         except GlassformerError as error:
             raise GlassformerError(f"{self.config_file}: {error}") from None
+
+    def refuse_special_files(self) -> None:
+        """What is neither a file nor a folder, such as a pipe, would be waited for without end."""
+        for path in self.path.rglob("*"):
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise GlassformerError(
+                    f"{path}: neither a file nor a folder; remove it, or copy the run again"
+                )
 
     @property
     def pretrain(self) -> "RunFolder":
@@ -123,6 +133,8 @@ def reporter_of(task: JobTask[Any, Any, Any]) -> Reporter[Any, Any]:
 
 def is_whole(weights: Path) -> bool:
     """Whether a file of weights is there, and as long as its head says."""
+    if not weights.is_file():
+        return False
     try:
         with safe_open(weights, framework="numpy"):
             return True
@@ -135,7 +147,7 @@ def read_json(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = files.read_json(path)
     except (OSError, ValueError) as error:
         raise GlassformerError(f"{path}: not whole ({error}); copy the run again") from None
     if not isinstance(values, dict):

@@ -11,6 +11,7 @@ from typing import Any
 from glassformer.config.run import read_config_values
 from glassformer.errors import GlassformerError
 from glassformer.reports.wording import written
+from glassformer.runs.checksums import is_as_written
 from glassformer.runs.creating import LEFT_BEHIND
 from glassformer.runs.folder import RunFolder, read_json
 from glassformer.runs.holding import is_held
@@ -45,7 +46,9 @@ def found_in(home: Path) -> list[Listed]:
 def prunable(home: Path) -> Iterator[tuple[Path, int]]:
     """What finished runs need no more, and what was left of killed ones, with sizes."""
     for path in _run_folders(home):
-        if RunFolder(path).is_finished and not is_held(path):
+        folder = RunFolder(path)
+        whole = folder.is_finished and is_as_written(path, folder.model.name)
+        if whole and not is_held(path):
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
                     yield path / name, _size(path / name)
@@ -80,6 +83,7 @@ def _listed(path: Path) -> Listed:
     """A run that cannot be read is listed with the reason."""
     folder = RunFolder(path)
     try:
+        folder.refuse_special_files()
         job = str(read_config_values(folder.config_file)["job"])
         scores = read_json(folder.report).get("scores", {})
     except GlassformerError as error:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from glassformer.files import write_text
+from glassformer.files import to_json, write_text
 from glassformer.training.plan import Event, Step, Trouble
 
 
@@ -22,15 +22,15 @@ class Log:
     def forget_after(self, step: int) -> None:
         """Leave out what happened later."""
         kept = [line for line in read(self.metrics) if line["step"] <= step]
-        write_text("".join(json.dumps(line) + "\n" for line in kept), self.metrics)
+        write_text("".join(to_json(line) + "\n" for line in kept), self.metrics)
 
     def write(self, event: Event) -> None:
         """Add an event; after trouble, training may have gone back to an earlier step."""
         line = asdict(event)
         if isinstance(event, Trouble):
             self.forget_after(event.step)
-        with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with self.metrics.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(to_json(line) + "\n")
         if self.board is not None and not isinstance(event, Trouble):
             numbers = {k: v for k, v in line.items() if k != "step"}
             scores = numbers if isinstance(event, Step) else event.scores
@@ -67,7 +67,8 @@ def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
             else {"training loss": line["loss"]}
         )
         for name, value in numbers.items():
-            found.setdefault(name, []).append((float(line["step"]), float(value)))
+            if value is not None:  # what was no number
+                found.setdefault(name, []).append((float(line["step"]), float(value)))
     return found
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from glassformer.errors import GlassformerError
+from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks.job import JobTask
 from glassformer.training.weights import put_weights, read_tensors, weights_of
@@ -58,6 +59,7 @@ def refuse_untrained(origin: RunFolder) -> None:
             f"{origin.path}: has no trained model; finish it with `glassformer resume "
             f"{shlex.quote(str(origin.path))}`"
         )
+    refuse_changed(origin.path, data=False)
 
 
 def part_of(name: str) -> str:

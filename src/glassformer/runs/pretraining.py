@@ -20,6 +20,7 @@ from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.files import write_json
 from glassformer.reports.wording import chance
+from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_in
@@ -144,6 +145,7 @@ def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Cloc
         model = fresh_model(folder.job(config, folder.data), config.seed)
         begin_from(model, inside, None)
         write_tensors(weights_of(model), folder.initial)
+        note_checksums(folder.path, folder.initial.name)
     processes.wait()
 
 

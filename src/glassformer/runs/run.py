@@ -24,8 +24,10 @@ from glassformer.errors import GlassformerError
 from glassformer.models.packing import swift
 from glassformer.reports.wording import written
 from glassformer.runs.asked import named_columns, path_of
+from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.evaluation import Evaluation, Said
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
+from glassformer.runs.limits import within_limits
 from glassformer.runs.parts import fresh_model
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
@@ -52,6 +54,7 @@ class Run:
                 f"{path}: is not trained to its end, it has no model.safetensors; go on with "
                 f"`glassformer resume {shlex.quote(str(path))}`"
             )
+        refuse_changed(self.folder.path, data=False)
         self.machine: Machine = choose_machine(MachineConfig(device=device))
 
     @cached_property
@@ -62,9 +65,22 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The trained model."""
-        model = fresh_model(self.job, self.config.seed)
-        put_weights(model, read_tensors(self.folder.model), str(self.folder.model))
+        weights = read_tensors(self.folder.model)
+        self._refuse_deeper_than(len(weights))
+        with within_limits(self.folder.path):
+            model = fresh_model(self.job, self.config.seed)
+        put_weights(model, weights, str(self.folder.model))
         return model.to(self.machine.device).eval()
+
+    def _refuse_deeper_than(self, tensors: int) -> None:
+        """Settings that tell of more layers than there are tensors would be built for minutes."""
+        stacks = (self.config.model.encoder, self.config.model.decoder)
+        layers = sum(stack.depth for stack in stacks if stack is not None)
+        if layers > tensors:
+            raise GlassformerError(
+                f"{self.folder.config_file}: tells of {layers:,} layers, but the model "
+                f"has {tensors:,} tensors; copy the run again"
+            )
 
     @cached_property
     def _swift(self) -> nn.Module:
@@ -183,6 +199,7 @@ class Run:
         """How many of these samples it has learned from; None when its own are gone."""
         if not (self.folder.data / "parts.npy").exists():
             return None
+        refuse_changed(self.folder.path, data=True)
         role = self.job.roles[0]
         learned = {content_key(one[role]) for one in Samples.open(self.folder.data).of("train")}
         return sum(content_key(sample[role]) in learned for sample in samples.of("test"))

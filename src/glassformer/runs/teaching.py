@@ -13,6 +13,7 @@ from torch import nn
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.models.stacks import recompute_activations
+from glassformer.runs.checksums import drop_checksums
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.foresight.prediction import Watch
@@ -79,6 +80,8 @@ def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) ->
     progress.best, lost = whole_best(plan.checkpoints, progress)
     for damage in lost:
         display.say(f"{damage}; the next best checkpoint is used")
+    if processes.is_first():
+        drop_checksums(folder.path)
     kept = keep_best(state, job, plan, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     watch.tell(folder, display)

@@ -8,6 +8,7 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.asked import Asked, ask, path_of
+from glassformer.runs.checksums import REMADE, is_as_written, note_checksums, refuse_changed
 from glassformer.runs.creating import create, discard
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
@@ -90,11 +91,12 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
     folder, display = RunFolder(path_of(path, "a run")), Display(quiet=quiet)
     folder.config()
     folder.intake()  # what is not whole shows before anything is learned
-    if folder.is_finished:
+    if folder.is_finished and is_as_written(folder.path, folder.model.name):
         raise GlassformerError(
             f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "
             f"or train another run"
         )
+    refuse_changed(folder.path, data=True, but=REMADE)
     with processes.joined():
         return bring_to_end(folder, display)
 
@@ -112,6 +114,7 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
             if processes.is_first():
                 curve = learning_curve(taught, folder, display) if taught.config.curve else None
                 report_on(taught, folder, display, curve=curve)
+                note_checksums(folder.path)
     except BaseException as error:
         hint = f"go on with: glassformer resume {shlex.quote(str(folder.path))}"
         if not isinstance(error, Exception):  # a person, or the system, wants it to stop

@@ -9,7 +9,6 @@ each file; a damaged checkpoint is passed over for the one before. Where a model
 several processes each writes a file of its own, and any number of processes can read them.
 """
 
-import hashlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -22,12 +21,10 @@ from torch import Tensor
 
 from glassformer import processes
 from glassformer.errors import GlassformerError
-from glassformer.files import remove, sync, write_json, write_text
+from glassformer.files import checksum, remove, sync, write_json, write_text
 from glassformer.training.progress import Progress, read_progress
 from glassformer.training.shards import is_part, local
 from glassformer.training.weights import Weights, write_tensors
-
-PIECE = 2**20  # bytes read at once
 
 
 def write_checkpoint(
@@ -192,15 +189,6 @@ def forget(path: Path) -> None:
         shutil.rmtree(hidden, ignore_errors=True)
         path = path.rename(hidden)
     shutil.rmtree(path, ignore_errors=True)
-
-
-def checksum(path: Path) -> str:
-    """By which a file that changed is known."""
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def step_of(path: Path) -> int:

@@ -1,12 +1,12 @@
 """Where training stands, in plain numbers, and what was decided on the way."""
 
-import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from glassformer.errors import GlassformerError
+from glassformer.files import read_json
 
 HALVINGS = 3  # of the rate, before training is given up
 COUNTS = ("step", "epoch", "batch", "stale", "halvings", "pieces")
@@ -52,9 +52,9 @@ class Progress:
 def read_progress(path: Path) -> tuple[Progress, dict[str, str]]:
     """Where training stood at a checkpoint, and the checksum of each of its files."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path)
         files = {str(name): str(checksum) for name, checksum in values.pop("files", {}).items()}
-        best = [(score, step) for score, step in values.pop("best")]
+        best = [(math.nan if s is None else s, step) for s, step in values.pop("best")]
         progress = Progress(**values, best=best)
         _refuse_impossible(progress)
         return progress, files

@@ -75,13 +75,28 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def read_tensors(path: Path) -> Weights:
-    """What `write_tensors` wrote; a broken file is refused in one line."""
+    """What `write_tensors` wrote; a broken file is refused in one line, and so is NaN in it."""
     try:
-        return load_file(path)
+        tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise GlassformerError(
             f"{path}: not a whole file of weights ({error}); copy it again, or resume the run"
         ) from None
+    for name, tensor in tensors.items():
+        if not is_finite(tensor):
+            raise GlassformerError(
+                f"{path}: {name} holds NaN or infinity; the file is damaged: copy it again, or "
+                f"train at a lower rate"
+            )
+    return tensors
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Whether it holds neither NaN nor infinity."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    low, high = tensor.aminmax()  # both NaN where there is one; needs no memory, unlike isfinite
+    return bool(low.isfinite() and high.isfinite())
 
 
 def _kind(tensor: Tensor) -> str:

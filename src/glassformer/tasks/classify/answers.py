@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from glassformer.decode import NoNumbersError
 from glassformer.metrics.calibration import probabilities_of
 from glassformer.metrics.classification import (
     THRESHOLD,
@@ -23,6 +24,8 @@ from glassformer.metrics.paired import (
     multi_label_comparison,
 )
 from glassformer.metrics.score import Score
+
+LARGEST = 1e30  # of logits; beyond it a temperature would make infinity of them
 
 Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, owners
 
@@ -47,6 +50,11 @@ class ClassAnswers:
         """All pieces' answers, put together by owner, in the order of the owners."""
         logits, labels, owners = zip(*_some(pieces), strict=True)
         said, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(owners).cpu().numpy()
+        if not np.abs(said).max() <= LARGEST:  # so written, it refuses NaN, too
+            raise NoNumbersError(
+                "the model's scores are not numbers, its training diverged or its weights are "
+                "damaged; train at a lower rate, or copy the run again"
+            )
         truth = torch.cat(labels).cpu().numpy().astype(np.int64)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
         if len(texts) < len(owner):

@@ -1,19 +1,22 @@
 """The labels of a classifier: their names, how often each occurs, and how sure it may sound."""
 
-import json
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from glassformer.config import require
+from glassformer.config.values import fitting
+from glassformer.data.arrays import map_numbers
 from glassformer.data.rows import listed
 from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.errors import GlassformerError
-from glassformer.files import write_json
+from glassformer.files import read_json, write_json
 from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.predictor import Prediction
 
@@ -48,6 +51,17 @@ class Labels:
     separator: str | None = None
     temperature: float = 1.0
 
+    def __post_init__(self) -> None:
+        require(
+            len({*self.names}) == len(self.names) > 1, "names must be two or more, all different"
+        )
+        require(len(self.counts) == len(self.names), "counts must be as many as names")
+        require(min(*self.counts, self.rows) >= 0, "counts and rows must be 0 or more")
+        require(
+            0 < self.temperature < math.inf,
+            f"temperature must be a number above 0, got {self.temperature}",
+        )
+
     @classmethod
     def learn(cls, samples: Samples, settings: LabelSettings) -> "Labels":
         """The labels that occur, refused where they cannot be learned."""
@@ -77,6 +91,15 @@ class Labels:
         for row, sample in enumerate(samples):
             table[row, self._known(sample)] = 1
         return table
+
+    def open_numbers(
+        self, path: Path, samples: int
+    ) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
+        """What `numbers` gave for so many samples, from a file."""
+        classes = len(self.names)
+        if self.multi:
+            return map_numbers(path, (samples, classes), below=2)
+        return map_numbers(path, (samples,), below=classes)
 
     def _only(self, sample: Sample) -> int:
         """The number of a sample's one label."""
@@ -135,9 +158,8 @@ class Labels:
     def load(cls, path: Path) -> "Labels":
         """What `save` wrote."""
         try:
-            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**values | {k: tuple(values[k]) for k in ("names", "counts")})
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            return fitting(cls, read_json(path), "it")
+        except (OSError, ValueError, GlassformerError) as error:
             raise GlassformerError(
                 f"{path}: not the labels of a run ({error}); copy the run folder again"
             ) from None

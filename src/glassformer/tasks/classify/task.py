@@ -57,8 +57,8 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.tokens = Ragged.open(data / "tokens")
-            self.truth = np.load(data / "labels.npy", mmap_mode="r", allow_pickle=False)
+            self.tokens = Ragged.open(data / "tokens", below=self.tokenizer.size)
+            self.truth = self.labels.open_numbers(data / "labels.npy", len(self.samples))
         dropout = config.data.tokenizer.dropout
         self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
 

@@ -68,7 +68,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.tokens = Ragged.open(data / "tokens")
+            self.tokens = Ragged.open(data / "tokens", below=self.tokenizer.size)
         self.pieces = cache(self._pieces)
 
     @classmethod

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
+from glassformer.data.arrays import map_numbers
 from glassformer.data.batches import row_rng
 from glassformer.data.doctor import Check
 from glassformer.data.doctor.pairs import checks_of_pairs
@@ -71,8 +72,9 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.sources, self.targets = (Ragged.open(data / side) for side in ("source", "target"))
-            self.tags = np.load(data / TAG_OF_EACH, allow_pickle=False) if self.pair.tags else None
+            self.sources = Ragged.open(data / "source", below=self.pair.source.size)
+            self.targets = Ragged.open(data / "target", below=self.pair.target.size)
+            self.tags = self._open_tags(data / TAG_OF_EACH) if self.pair.tags else None
         shares = config.data.tokenizer.dropout, self.settings.target.dropout
         tokens = self.pair.source, self.pair.target
         self.dropouts = {
@@ -80,6 +82,11 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             for side, some, share in zip(("source", "target"), tokens, shares, strict=True)
             if share
         }
+
+    def _open_tags(self, path: Path) -> Int[np.ndarray, " samples"]:
+        """The tag of every sample."""
+        assert self.samples is not None
+        return map_numbers(path, (len(self.samples),), below=self.pair.source_size)
 
     @classmethod
     def checks(cls, config: Config) -> list[Check]:

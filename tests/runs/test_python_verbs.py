@@ -234,6 +234,7 @@ def test_in_a_notebook_a_run_is_a_table_beside_the_baseline(run):
 
 def test_scores_are_written_as_on_pages_and_may_be_no_numbers(home, tmp_path):
     shutil.copytree(home / "run", tmp_path / "run")
+    (tmp_path / "run" / "checksums.json").unlink()
     report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
     nothing = {"value": None, "low": None, "high": None}
     bleu = {"value": 31.234, "low": 30.0, "high": 32.0}
@@ -267,6 +268,7 @@ def test_a_run_stays_on_the_device_that_was_asked_for(home, tmp_path, monkeypatc
 def test_nothing_in_a_run_can_become_part_of_a_page(home, tmp_path):
     odd = tmp_path / "<script>alert(1)<" / "b>"
     shutil.copytree(home / "run", odd)
+    (odd / "checksums.json").unlink()
     report = json.loads((odd / "report.json").read_text(encoding="utf-8"))
     report["scores"] = {"<i>x": {"<b>": {"value": 1.0, "low": 0.5, "high": 1.0}}}
     (odd / "report.json").write_text(json.dumps(report), encoding="utf-8")

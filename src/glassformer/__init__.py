@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         build_masked_model as build_masked_model,
         build_transformer as build_transformer,
     )
-    from glassformer.runs.examining import doctor as doctor
+    from glassformer.runs.doctor import doctor as doctor
     from glassformer.runs.foresight.estimate import Estimate as Estimate
     from glassformer.runs.foresight.planning import plan as plan
     from glassformer.runs.run import Run as Run
@@ -95,7 +95,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "build_transformer",
     ),
     "glassformer.runs.foresight.estimate": ("Estimate",),
-    "glassformer.runs.examining": ("doctor",),
+    "glassformer.runs.doctor": ("doctor",),
     "glassformer.runs.foresight.planning": ("plan",),
     "glassformer.runs.run": ("Run",),
     "glassformer.runs.verbs": ("align", "load", "resume", "train"),

@@ -38,7 +38,7 @@ def test_clean_data_get_an_all_clear_and_their_numbers(tmp_path, said):
     words = said("x.csv")
     assert words.startswith(
         "x.csv: text = 'text', label = 'label', utf-8\nfor classify, 61 train rows\n"
-        "All clear: nothing to mend was found.\n"
+        "All clear: nothing to fix was found.\n"
     )
     assert [line.split()[:2] for line in words.splitlines() if "█" in line][-2:] == [
         ["good", "31"],
@@ -52,9 +52,9 @@ def test_notes_are_not_called_an_all_clear(tmp_path, said):
     rows = list(reviews(300))
     write_csv(tmp_path / "x.csv", [*rows, rows[0]])
     words = said("x.csv")
-    assert "note: 1 row (0.3%) that only repeats what was there before" in words
+    assert "note: 1 row (0.3%) that only repeats an earlier row" in words
     assert "All clear" not in words
-    assert "\nNo errors and no warnings; look whether the notes matter to you.\n" in words
+    assert "\nNo errors and no warnings; see whether the notes matter to you.\n" in words
 
 
 def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
@@ -64,7 +64,7 @@ def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
     lines = said("x.csv", code=1).splitlines()
     heads = [line.split(":")[0] for line in lines if line.startswith(("error", "warning", "note"))]
     assert heads == ["error", "warning", "warning", "warning"]
-    at = lines.index("warning: 1 text in 2 rows with different labels")
+    at = lines.index("warning: 1 input in 2 rows with different labels")
     assert lines[at + 1].strip().startswith("decide which label is right")
     assert lines[at + 2].strip() == "x.csv row 5, row 31"
     assert "All clear" not in "\n".join(lines)

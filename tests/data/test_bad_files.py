@@ -379,7 +379,7 @@ def test_pipes_and_links_in_circles_do_not_hang(tmp_path):
     (tmp_path / "pipe").unlink()
     for target, words in [
         ("link", "cannot be read (Too many levels of symbolic links); check"),
-        ("nothing", "a link to nothing; mend or remove it"),
+        ("nothing", "a link to nothing; fix or remove it"),
         (".", "taken for the texts of label 'link', but it holds link; give"),
     ]:
         (tmp_path / "link").symlink_to(target)

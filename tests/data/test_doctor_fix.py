@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
-from glassformer.runs.examining import doctor
+from glassformer.runs.doctor import doctor
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path, rows, monkeypatch, out):
 def test_nothing_left_is_refused(tmp_path):
     rows = [{"text": "the same", "label": "ab"[n % 2]} for n in range(8)]
     path = table(tmp_path / "x.csv", rows)
-    with pytest.raises(GlassformerError, match="no row would be left of it; mend it by hand"):
+    with pytest.raises(GlassformerError, match="no row would be left of it; fix it by hand"):
         examined(path, job="classify").fix(tmp_path / "y.csv")
 
 

@@ -64,5 +64,5 @@ def test_the_verdict_is_true(tmp_path):
     assert examined(table(tmp_path / "x.csv", rows)).verdict.startswith("All clear")
     found = examined(table(tmp_path / "y.csv", [*rows, rows[0]]))
     assert [finding.severity for finding in found.findings] == ["note"]
-    assert found.verdict == "No errors and no warnings; look whether the notes matter to you."
+    assert found.verdict == "No errors and no warnings; see whether the notes matter to you."
     assert examined(table(tmp_path / "z.csv", [*rows, {"text": "", "label": "a"}])).verdict == ""

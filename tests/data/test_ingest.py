@@ -3,6 +3,7 @@
 import csv
 import json
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +13,15 @@ from glassformer.data.ingest import LOOKED_AT, ingest
 from glassformer.data.rows import Row
 from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
+from glassformer.tasks.classify.data import ClassifySchema
+from glassformer.tasks.shared.text_data import LABEL, TEXT, TextSchema
+from glassformer.tasks.translate.data import TranslateSchema
 
-TEXT_AND_LABEL = ("text", "label")
+HEADER = ("text", "label")
+LABELLED, TEXTS, PAIRS = ClassifySchema(), TextSchema(), TranslateSchema()
 
 
-def table(path, *rows, header=TEXT_AND_LABEL):
+def table(path, *rows, header=HEADER):
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([header, *rows])
     return str(path)
@@ -26,9 +31,9 @@ def numbered(count, what="text"):
     return [(f"{what} {n}", "odd" if n % 2 else "even") for n in range(count)]
 
 
-def take(folder, *files, roles=TEXT_AND_LABEL, seed=0, **settings):
+def take(folder, *files, schema=LABELLED, seed=0, **settings):
     config = DataConfig(files=files, **settings)
-    return ingest(config, roles, folder / "out", seed=seed)
+    return ingest(config, schema, folder / "out", seed=seed)
 
 
 def parts_of(samples, role="text"):
@@ -182,7 +187,7 @@ def test_a_text_shared_by_two_groups_stays_in_one_part_and_the_rest_is_told(tmp_
     for sets in (texts, films):
         assert len(sets[0] | sets[1] | sets[2]) == sum(map(len, sets))
     (reason,) = taken.skipped
-    assert reason == "a text that is also in another part, with another group"
+    assert reason == "a text that is also in another split, with another group"
     assert taken.skipped[reason].count + sum(taken.counts.values()) == 610
     assert min(taken.counts.values()) > 0
 
@@ -265,7 +270,7 @@ def test_a_file_of_the_same_name_wins(tmp_path, monkeypatch):
     catalog_of(monkeypatch, shelf)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shelf").write_text("\n".join(f"line {n}" for n in range(50)))
-    samples, _ = take(tmp_path, "shelf", roles=("text",))
+    samples, _ = take(tmp_path, "shelf", schema=TEXTS)
     assert samples[0]["text"] == "line 0"
 
 
@@ -299,10 +304,10 @@ def test_test_rows_that_cannot_be_used_are_not_passed_over(tmp_path):
 
 def test_rows_that_all_say_the_same_are_not_called_too_few(tmp_path):
     rows = [("the same", f"said {n}") for n in range(200)]
-    for roles in (("text", "label"), ("source", "target")):
-        told = refusal(tmp_path, table(tmp_path / "x.csv", *rows, header=roles), roles=roles)
+    for header, schema in ((HEADER, LABELLED), (("source", "target"), PAIRS)):
+        told = refusal(tmp_path, table(tmp_path / "x.csv", *rows, header=header), schema=schema)
         assert told == (
-            f"x.csv: 200 rows with only 1 different {roles[0]} are too few to hold some out for "
+            f"x.csv: 200 rows with only 1 different {header[0]} are too few to hold some out for "
             f"validation; give more rows, or give some with --valid"
         )
 
@@ -312,7 +317,7 @@ def test_a_side_may_be_what_rows_are_grouped_by(tmp_path, column):
     header = ("source", "target", "notes")
     rows = [[f"{name} {n % 40 if name == column else n}" for name in header] for n in range(200)]
     path = table(tmp_path / "x.csv", *rows, header=header)
-    samples, taken = take(tmp_path, path, roles=header[:2], group=column, valid_share=0.4)
+    samples, taken = take(tmp_path, path, schema=PAIRS, group=column, valid_share=0.4)
     assert taken.columns == {"source": "source", "target": "target", "group": column}
     said = [{*some} for some in parts_of(samples, column).values()]
     assert len(set.union(*said)) == sum(map(len, said))
@@ -343,8 +348,10 @@ def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
         "x.csv: no column for label; the only column is text; rename them, or name them with "
         "--columns text=...,label=... where the command has it"
     )
-    for roles in (("text",), ("text", "label?")):
-        samples, taken = take(tmp_path, path, roles=roles)
+    maybe = ClassifySchema()
+    maybe.roles = (TEXT, replace(LABEL, required=False))
+    for schema in (TEXTS, maybe):
+        samples, taken = take(tmp_path, path, schema=schema)
         assert len(samples) == 90
         assert taken.columns == {"text": "text"}
 
@@ -368,7 +375,7 @@ def test_rows_are_streamed_and_the_count_is_told_on_the_way(tmp_path, monkeypatc
 
     catalog_of(monkeypatch, rows)
     tracemalloc.start()
-    samples, _ = ingest(DataConfig(files=("shelf",)), ("text",), tmp_path, seen=told.append)
+    samples, _ = ingest(DataConfig(files=("shelf",)), TEXTS, tmp_path, seen=told.append)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(samples) == many

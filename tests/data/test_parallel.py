@@ -6,14 +6,18 @@ import random
 import pytest
 
 from glassformer.config import DataConfig
-from glassformer.data.columns import find_columns
+from glassformer.data.columns import SPLIT
 from glassformer.data.ingest import ingest
 from glassformer.data.rows import Row
 from glassformer.data.samples import SPLITS
-from glassformer.data.sources.parallel import has_nearly_as_many_lines, read_parallel
+from glassformer.data.sources.parallel import read_parallel
 from glassformer.errors import GlassformerError
+from glassformer.tasks.classify.data import ClassifySchema
+from glassformer.tasks.shared.text_data import TextSchema
+from glassformer.tasks.translate.data import TranslateSchema
+from glassformer.tasks.translate.pair_files import has_nearly_as_many_lines
 
-PAIR = ("source", "target")
+LABELLED, TEXTS, PAIRS = ClassifySchema(), TextSchema(), TranslateSchema()
 NAMES = ("t.de", "t.en")
 WORDS = ("ein", "Hund", "läuft", "über", "die", "alte", "Brücke", "und", "sieht", "Wasser")
 
@@ -24,8 +28,8 @@ def write(path, lines):
     return str(path)
 
 
-def take(folder, *files, roles=PAIR, **settings):
-    return ingest(DataConfig(files=files, **settings), roles, folder / "out")
+def take(folder, *files, schema=PAIRS, **settings):
+    return ingest(DataConfig(files=files, **settings), schema, folder / "out")
 
 
 def refusal(folder, *files, **settings):
@@ -83,7 +87,7 @@ def test_files_of_other_folders_are_named_in_full(tmp_path):
     (tmp_path / "other").mkdir()
     one, two = write(tmp_path / "a.txt", ["x"]), write(tmp_path / "other/a.txt", ["y"])
     config = DataConfig(test=(one, two))
-    samples, _ = ingest(config, PAIR, tmp_path / "out")
+    samples, _ = ingest(config, PAIRS, tmp_path / "out")
     assert samples[0]["where"] == f"{one} + {two} row 1"
 
 
@@ -126,7 +130,7 @@ def test_a_missing_or_misspelt_name_is_told_first(tmp_path, monkeypatch):
 
 def test_other_jobs_read_text_files_one_by_one(tmp_path):
     files = [write(tmp_path / f"{name}.txt", [f"{name} {n}" for n in range(40)]) for name in "abc"]
-    samples, _ = take(tmp_path, *files, roles=("text",))
+    samples, _ = take(tmp_path, *files, schema=TEXTS)
     assert len(samples) == 120
 
 
@@ -149,7 +153,7 @@ def test_uneven_files_tell_where_they_part(tmp_path, sides, side, line):
     counts = (98, 97) if side == 0 else (97, 98)
     assert refusal(tmp_path, *files) == (
         f"t.de: {counts[0]} lines, but t.en has {counts[1]}, and each line needs its translation; "
-        f"they seem to part near line {line}; mend them there"
+        f"they seem to part near line {line}; fix them there"
     )
 
 
@@ -213,7 +217,7 @@ def test_references_stay_a_list_and_decide_nothing(tmp_path):
             for n in range(100)
         )
     )
-    samples, _ = take(tmp_path, str(path), roles=(*PAIR, "references?"))
+    samples, _ = take(tmp_path, str(path))
     assert samples[3]["references"] == ["W 3", "V"]
     parts = [{*samples.texts(part, "source")} for part in SPLITS]
     assert len(parts[0] | parts[1] | parts[2]) == sum(map(len, parts)) == 50
@@ -232,13 +236,13 @@ def test_references_stay_a_list_and_decide_nothing(tmp_path):
 )
 def test_columns_of_pairs_are_known_by_name_or_by_their_order(names, source, target):
     row = Row(dict.fromkeys(names, "train"), "x.csv", 1)
-    found = find_columns([row], [*PAIR, "split?"], {})
+    found = PAIRS.find_columns([row], {}, SPLIT)
     assert (found["source"], found["target"]) == (source, target)
 
 
 def test_columns_of_pairs_leave_text_and_label_as_they_were():
     row = Row({"target": "good", "review": "a fine film", "source": "web"}, "x.csv", 1)
-    assert find_columns([row], ["text", "label"], {}) == {"text": "review", "label": "target"}
+    assert LABELLED.find_columns([row], {}) == {"text": "review", "label": "target"}
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from glassformer.config import DataConfig
 from glassformer.data.ingest import ingest, open_rows
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
+from glassformer.tasks.translate.data import TranslateSchema
 
-PAIR = ("source", "target")
+PAIRS = TranslateSchema()
 DOCTYPE = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
 
 
@@ -69,7 +70,7 @@ def test_it_may_be_packed(tmp_path):
 def test_the_source_of_the_header_comes_first(tmp_path, source):
     path = memory(tmp_path / "x.tmx", unit(en="Bye", de_AT="Servus"), source=source)
     assert list(values(path)[0]) == ["de-at", "en"]
-    _, columns = open_rows(str(path), DataConfig(), PAIR, "train")
+    _, columns = open_rows(str(path), DataConfig(), PAIRS, "train")
     assert columns == {"source": "de-at", "target": "en"}
 
 
@@ -77,16 +78,16 @@ def test_of_more_languages_a_person_names_two(tmp_path):
     units = [unit(en=f"one {n}", de=f"eins {n}", fr=f"un {n}") for n in range(40)]
     path = memory(tmp_path / "x.tmx", *units)
     with pytest.raises(GlassformerError, match=r"the columns are en, de, fr; .*--columns sour"):
-        open_rows(str(path), DataConfig(), PAIR, "train")
+        open_rows(str(path), DataConfig(), PAIRS, "train")
     config = DataConfig(files=(str(path),), columns={"source": "fr", "target": "de"})
-    samples, _ = ingest(config, PAIR, tmp_path / "out")
+    samples, _ = ingest(config, PAIRS, tmp_path / "out")
     assert (samples[3]["source"], samples[3]["target"]) == ("un 3", "eins 3")
 
 
 def test_a_unit_that_lacks_a_language_is_left_out_and_counted(tmp_path):
     units = [unit(en=f"one {n}", de=f"eins {n}") for n in range(40)] + [unit(en="alone")]
     config = DataConfig(files=(str(memory(tmp_path / "x.tmx", *units)),))
-    _, taken = ingest(config, PAIR, tmp_path / "out")
+    _, taken = ingest(config, PAIRS, tmp_path / "out")
     assert taken.skipped["empty target"].first.endswith("x.tmx row 41")
 
 

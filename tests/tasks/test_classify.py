@@ -82,7 +82,7 @@ def test_a_label_unseen_in_training_is_refused_with_its_row(run, tmp_path):
         run.evaluate(path)
     assert str(refusal.value) == (
         f"{path} row 2: label 'pink' was not there in training; the labels are blue, green, red; "
-        f"mend the row, or train with such rows"
+        f"fix the row, or train with such rows"
     )
 
 

@@ -107,7 +107,7 @@ def test_more_than_a_thousand_labels_are_taken_for_texts(tmp_path):
     [
         (["a", "b"], "x row 2: 2 labels where the model knows one a text; keep one, or train with"),
         ([], "x row 2: 0 labels where the model knows one a text; keep one, or train with"),
-        ("c", "x row 2: label 'c' was not there in training; the labels are a, b; mend the row"),
+        ("c", "x row 2: label 'c' was not there in training; the labels are a, b; fix the row"),
     ],
 )
 def test_a_label_that_does_not_fit_is_refused_with_its_row(tmp_path, label, words):

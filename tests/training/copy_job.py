@@ -13,6 +13,7 @@ from glassformer.tasks.job import Job
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.reporter import Reporter
 from glassformer.tasks.shared.text import TextPredictor
+from glassformer.tasks.shared.text_data import TextSchema
 
 
 class CopyReporter(Reporter[Copy, np.ndarray]):
@@ -52,6 +53,7 @@ COPY = Job(
     about=ABOUT,
     settings=CopyConfig,
     defaults=copy_defaults,
+    schema=TextSchema(),
     task=Copy,
     predictor=CopyPredictor,
     reporter=CopyReporter,

@@ -48,7 +48,6 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
     """Writes the characters that it reads."""
 
     name, goal = "copy", "exact"
-    roles = ("text",)
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.samples = config, None

@@ -13,7 +13,9 @@ from glassformer.terminal import Terminal, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from glassformer.data.doctor import Cleaned, Examination, Finding
+    from glassformer.data.doctor.cleaning import Cleaned
+    from glassformer.data.doctor.examination import Examination
+    from glassformer.data.doctor.finding import Finding
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 WIDEST = 30  # characters of a bar
@@ -45,7 +47,7 @@ def doctor(
 
     Example: glassformer doctor reviews.csv --fix clean.csv
     """
-    from glassformer.runs.examining import doctor as examine
+    from glassformer.runs.doctor import doctor as examine
 
     roles = {"columns": columns} if columns else {}
     given = {"valid": valid, "test": test, "group": group, "settings": settings, **roles}

@@ -1,19 +1,20 @@
 """Which column plays which role: as told, else by name, else by what it holds.
 
-A column is known by a name in SYNONYMS, earlier ones first, whole ("Review Text") before by its
-last word ("airline_sentiment"). To know another name, or another role, write it there.
+A column is known by a name of its role, earlier ones first, whole ("Review Text") before by its
+last word ("airline_sentiment"). COLUMN_NAMES holds what people call the columns of their files,
+whatever these are for: by such a name, too, a header is told from a row. A role may have names of
+its own.
 """
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from glassformer.data.rows import NoText, Row, listed
+from glassformer.data.rows import Row, listed
 from glassformer.errors import GlassformerError, unknown
 
-FEW = 50  # a label has at most this many values in the sample, and each is at most this long
-
-SYNONYMS: dict[str, tuple[str, ...]] = {
+COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "text": (
         *("text", "sentence", "review", "content", "body", "comment", "message", "tweet", "post"),
         *("document", "doc", "article", "description", "utterance", "query", "question", "title"),
@@ -38,58 +39,94 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "references": ("references", "refs"),
     "to": ("to", "target_language", "target_lang", "tgt_lang", "目标语言"),  # where there are many
     "split": ("split", "partition", "subset", "划分"),
-    "group": (),  # only ever given: nobody can guess what belongs together
 }
-
-READ = ("text", "source", "target")  # roles whose column may say what belongs together, too
 
 OTHERS = {"id", "index", "idx", "date", "time", "user", "author", "url", "lang", "product", "year"}
 
+Columns = dict[str, str]  # role to column
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Role:
+    """What a column is to a job.
+
+    Attributes:
+        name: As in a sample, and in `--columns`.
+        names: What such a column is called, the likeliest first.
+        required: Whether a row without it is left out. A role that is not required is found by a
+            whole name only.
+        several: Whether it may hold several values, as a list.
+        answer: Whether it is what a model is to say, rather than what it reads.
+        guess: Finds its column by what the free ones hold, where no name tells.
+    """
+
+    name: str
+    names: tuple[str, ...] = ()
+    required: bool = True
+    several: bool = False
+    answer: bool = False
+    guess: Callable[[Sequence[str], Sequence[Row]], str | None] | None = None
+
+
+GROUP = Role(name="group")  # only ever given: nobody can guess what belongs together
+SPLIT = Role(name="split", names=COLUMN_NAMES["split"], required=False)
+
+Guess = Callable[[Columns, Sequence[str], Sequence[Row]], Columns]
+
 
 def find_columns(
-    sample: Sequence[Row], wanted: Sequence[str], given: Mapping[str, str]
-) -> dict[str, str]:
-    """Which column plays each wanted role.
+    head: Sequence[Row], roles: Sequence[Role], given: Mapping[str, str], guess: Guess
+) -> Columns:
+    """Which column plays each role.
 
     Args:
-        sample: The first rows, a hundred or so.
-        wanted: Roles; one that ends in "?" may be missing, and is found by its whole name only.
+        head: The first rows, a hundred or so.
         given: What a person said, role to column; it wins.
+        guess: Adds to what was found by name, given the columns that are free.
     """
-    if not sample:
+    if not head:
         raise ValueError("find_columns needs at least one row to look at; got none")
-    roles = {role.removesuffix("?"): not role.endswith("?") for role in wanted}
-    columns = list(dict.fromkeys(column for row in sample for column in row.values))
-    found = _as_told(sample[0].file, columns, roles, given)
-    for role in [role for role in roles if role not in found]:
-        _take(found, role, _by_whole_name(role, _free(columns, found)))
-    for role in READ:
-        if role in roles and role not in found and _normal(found.get("group", "")) == role:
-            found[role] = found["group"]
-    needed = [role for role, must in roles.items() if must and role not in found]
-    for role in needed:
-        _take(found, role, _by_last_word(role, _free(columns, found)))
-    needed = [role for role in needed if role not in found]
-    if {*needed} <= {"source", "target"} and len(needed) == len(_free(columns, found)):
-        found |= zip(needed, _free(columns, found), strict=True)  # what is left, in order
-    for role in [role for role in needed if role not in found]:
-        _take(found, role, _by_content(role, _free(columns, found), sample))
-    if "references" in roles:
-        _share(found)
-    missing = [role for role in needed if role not in found]
+    columns = list(dict.fromkeys(column for row in head for column in row.values))
+    found = _as_told(head[0].file, columns, roles, given)
+    found = find_by_name(columns, roles, found)
+    for role in roles:
+        if role.name not in found and _is_grouped_by(role, found.get("group", "")):
+            found[role.name] = found["group"]
+    required = [role for role in roles if role.required]
+    for role in required:
+        if role.name not in found:
+            _take(found, role, _by_last_word(role, _free(columns, found)))
+    found = guess(found, _free(columns, found), head)
+    missing = [role.name for role in required if role.name not in found]
     if missing:
-        example = ",".join(f"{role}=..." for role, must in roles.items() if must)
+        example = ",".join(f"{role.name}=..." for role in required)
         kind = "columns are" if len(columns) > 1 else "only column is"
         raise GlassformerError(
-            f"{sample[0].file}: no column for {' and '.join(missing)}; the {kind} "
+            f"{head[0].file}: no column for {' and '.join(missing)}; the {kind} "
             f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or name "
             f"them with --columns {example} where the command has it"
         )
-    return {role: found[role] for role in roles if role in found}
+    return {role.name: found[role.name] for role in roles if role.name in found}
+
+
+def find_by_name(
+    columns: Sequence[str], roles: Sequence[Role], known: Mapping[str, str] | None = None
+) -> Columns:
+    """What is known, and the columns that are called by a whole name of their role."""
+    found = dict(known or {})
+    for role in roles:
+        if role.name not in found:
+            _take(found, role, _by_whole_name(role, _free(columns, found)))
+    return found
 
 
 def _kept_for_groups(found: Mapping[str, str]) -> str:
     return f", and {found['group']} is the group" if "group" in found else ""
+
+
+def _is_grouped_by(role: Role, group: str) -> bool:
+    """Whether a column of this role's own name says what belongs together, too."""
+    return role.required and not role.several and bool(group) and normal_name(group) == role.name
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -106,8 +143,6 @@ def parse_columns(text: str) -> dict[str, str]:
                 f"--columns: {part.strip()!r} does not say which column plays which role; "
                 f"write --columns text=review,label=stars"
             )
-        if role not in SYNONYMS:
-            raise GlassformerError("--columns: " + unknown("role", role, SYNONYMS))
         if role in found:
             raise GlassformerError(
                 f"--columns: {role} is given twice, as {found[role]!r} and {column!r}; keep one"
@@ -118,18 +153,21 @@ def parse_columns(text: str) -> dict[str, str]:
 
 def is_known_name(cell: str) -> bool:
     """Whether a cell can only be the name of a column: one we know, or words_joined_like_this."""
-    name = _normal(cell)
-    known = name in OTHERS or any(name in names for names in SYNONYMS.values())
+    name = normal_name(cell)
+    known = name in OTHERS or any(name in names for names in COLUMN_NAMES.values())
     return known or re.fullmatch(r"[A-Za-z]+(_[A-Za-z0-9]+)+", cell.strip()) is not None
 
 
 def _as_told(
-    file: str, columns: list[str], roles: Mapping[str, bool], given: Mapping[str, str]
-) -> dict[str, str]:
-    found: dict[str, str] = {}
+    file: str, columns: list[str], roles: Sequence[Role], given: Mapping[str, str]
+) -> Columns:
+    found: Columns = {}
+    names = [role.name for role in roles]
     for role, column in given.items():
-        if role not in roles:
-            raise GlassformerError("--columns: " + unknown("role", role, roles))
+        if role not in names:
+            raise GlassformerError(
+                "--columns: " + unknown("role", role, dict.fromkeys([*names, GROUP.name]))
+            )
         if column not in columns:
             raise GlassformerError(f"{file}: " + unknown("column", column, columns))
         if column in found.values():
@@ -141,60 +179,26 @@ def _as_told(
     return found
 
 
-def _take(found: dict[str, str], role: str, column: str | None) -> None:
+def _take(found: Columns, role: Role, column: str | None) -> None:
     if column is not None:
-        found[role] = column
+        found[role.name] = column
 
 
-def _share(found: dict[str, str]) -> None:
-    """One column may hold the target and its references: the first of them is the target."""
-    if "references" in found:
-        found.setdefault("target", found["references"])
-    elif _normal(found.get("target", "")) in SYNONYMS["references"]:
-        found["references"] = found["target"]
-
-
-def _free(columns: list[str], found: Mapping[str, str]) -> list[str]:
+def _free(columns: Sequence[str], found: Mapping[str, str]) -> list[str]:
     return [column for column in columns if column not in found.values()]
 
 
-def _by_whole_name(role: str, columns: list[str]) -> str | None:
-    normal = {_normal(column): column for column in reversed(columns)}
-    return next((normal[name] for name in SYNONYMS.get(role, ()) if name in normal), None)
+def _by_whole_name(role: Role, columns: list[str]) -> str | None:
+    normal = {normal_name(column): column for column in reversed(columns)}
+    return next((normal[name] for name in role.names if name in normal), None)
 
 
-def _by_last_word(role: str, columns: list[str]) -> str | None:
-    last = {_normal(column).split("_")[-1]: column for column in reversed(columns)}
-    return next((last[name] for name in SYNONYMS.get(role, ()) if name in last), None)
+def _by_last_word(role: Role, columns: list[str]) -> str | None:
+    last = {normal_name(column).split("_")[-1]: column for column in reversed(columns)}
+    return next((last[name] for name in role.names if name in last), None)
 
 
-def _by_content(role: str, columns: list[str], sample: Sequence[Row]) -> str | None:
-    """The text is the longest, a label is a list or repeats itself."""
-    kinds = {column: {type(row.values.get(column)) for row in sample} for column in columns}
-    lists = [column for column in columns if list in kinds[column]]
-    texts = [column for column in columns if not kinds[column] & {list, NoText}]
-    if role == "text":
-        return max(texts, key=lambda column: sum(len(row[column]) for row in sample), default=None)
-    if role == "label":
-        return lists[0] if lists else _label_by_content(texts, sample)
-    return None
-
-
-def _label_by_content(columns: list[str], sample: Sequence[Row]) -> str | None:
-    """The one with the fewest values, two at least if any has; sorted data may begin with one."""
-    values = {column: {row[column] for row in sample} for column in columns}
-    fine = [
-        column
-        for column in columns
-        if len(values[column]) <= max(2, min(FEW, len(sample) // 2))
-        and max(map(len, values[column])) <= FEW
-    ]
-    return min(
-        fine, key=lambda column: (len(values[column]) < 2, len(values[column])), default=None
-    )
-
-
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
     """A name without the accidents of writing: `Review Text` and `reviewText` are review_text."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", unicodedata.normalize("NFKC", name))
     return re.sub(r"[\W_]+", "_", spaced).strip("_").casefold()

@@ -1,4 +1,4 @@
-"""Intake: from raw files to samples in parts, in one pass; `parting` says which part a row is in.
+"""Ingest: from raw files to samples in splits, in one pass; `splitter` chooses each row's split.
 
 Rows that lack something are left out and counted.
 """
@@ -11,25 +11,24 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
-from glassformer.data.columns import find_columns
+from glassformer.data.columns import GROUP, SPLIT, Columns
 from glassformer.data.rows import Row
 from glassformer.data.samples import SPLITS, Sample, Samples
+from glassformer.data.schema import Schema
 from glassformer.data.sources import read_rows
 from glassformer.data.sources.files import kind_of
-from glassformer.data.sources.parallel import pair_files, paired, read_parallel
 from glassformer.data.splits import SPLIT_NAMES
-from glassformer.data.splitter import LISTS, Columns, IngestReport, Splitter
+from glassformer.data.splitter import IngestReport, Splitter
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows by which columns are guessed
-PAIR = {"source", "target"}  # roles of a job that reads one text and writes another
 
 Seen = Callable[[int], None]
 
 
 def ingest(
     config: DataConfig,
-    roles: Sequence[str],
+    schema: Schema,
     folder: Path,
     *,
     seed: int = 0,
@@ -38,115 +37,101 @@ def ingest(
     """Read all files of a configuration into samples.
 
     Args:
-        roles: What a sample must have, such as text and label; a `?` marks what it may lack.
         seen: Told now and then how many rows were read.
     """
-    given, taken, parting = names_by_part(config, roles), IngestReport(), Splitter(config, seed)
+    given, report = names_by_split(config, schema), IngestReport()
+    splitter = Splitter(config, schema, seed)
 
     def samples() -> Iterator[tuple[str, Sample]]:
         number = 0
-        for asked, names in given.items():
+        for given_for, names in given.items():
             for name in names:
-                rows, columns = open_rows(name, config, roles, asked)
-                taken.note(name, columns)
+                rows, columns = open_rows(name, config, schema, given_for)
+                report.note(name, columns)
                 for row in rows:
                     number += 1
                     if seen is not None and number % 1000 == 0:
                         seen(number)
-                    sample = _sample(row, columns, roles, taken)
-                    if sample is None:
+                    sample, lacking = schema.sample(row, columns)
+                    if lacking:
+                        report.skip(f"empty {lacking}", row.where)
                         continue
-                    part = parting.part_for(asked, row, columns, sample, taken)
-                    if part is not None:
-                        yield part, sample
+                    split = splitter.split_for(given_for, row, columns, sample, report)
+                    if split is not None:
+                        yield split, sample
 
     folder.mkdir(parents=True, exist_ok=True)
-    stored = parting.settle(Samples.write(folder, samples()), taken)
-    refused = parting.refusal(taken)
+    stored = splitter.settle(Samples.write(folder, samples()), report)
+    refused = splitter.refusal(report)
     if refused is not None:
         names = ", ".join([*config.files, *config.valid, *config.test])
         raise GlassformerError(f"{names}: {'; '.join(refused)}")
-    return stored, taken
+    return stored, report
 
 
-def names_by_part(config: DataConfig, roles: Sequence[str]) -> dict[str, Sequence[str]]:
-    """What was given for each part. For pairs of texts, every two plain files are one name."""
-    given: dict[str, Sequence[str]] = dict(
-        zip(SPLITS, (config.files, config.valid, config.test), strict=True)
-    )
+def names_by_split(config: DataConfig, schema: Schema) -> dict[str, list[str]]:
+    """The sources that were given for each split."""
+    given = dict(zip(SPLITS, (config.files, config.valid, config.test), strict=True))
     if not any(given.values()):
         raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
-    if not {*roles} >= PAIR:
-        return given
-    return {part: pair_files(names, _is_file) for part, names in given.items()}
+    return {split: schema.arrange(names) for split, names in given.items()}
 
 
 def open_rows(
-    name: str, config: DataConfig, roles: Sequence[str], asked: str
+    name: str, config: DataConfig, schema: Schema, given_for: str
 ) -> tuple[Iterator[Row], Columns]:
-    """The rows of a file, two files, a folder or a set of the catalog, and its columns by role.
+    """The rows of a source, and its columns by role.
 
     Args:
-        asked: The part the file was given for. Rows are held out of `train` only, so that is where
-            their groups matter.
+        given_for: The split the source was given for. Rows are held out of `train` only, so that is
+            where their groups matter.
     """
-    path, given = Path(name), dict(config.columns)
-    group = config.group or given.get("group")
-    if two := paired(name):
-        rows = read_parallel(*two, config.encoding)
-    elif name.startswith(PREFIX) and not path.exists():
-        rows = read_hub(name)
-    elif path.exists() or name not in CATALOG:
-        _refuse_nearly_named(path)
-        rows = read_rows(path, encoding=config.encoding)
-    else:
-        rows, group = CATALOG[name].rows(), group or CATALOG[name].group
-    for role in ("group", "split") if asked != "train" else ():
+    rows, given, more = rows_of(name, config, schema), dict(config.columns), [SPLIT]
+    group = config.group or given.get("group") or _usual_group(name)
+    for role in ("group", "split") if given_for != "train" else ():
         given.pop(role, None)
-    grouped = {"group": group} if group and asked == "train" else {}
+    if group and given_for == "train":
+        given, more = given | {"group": group}, [GROUP, SPLIT]
     head = list(islice(rows, LOOKED_AT))
-    columns = find_columns(head, [*roles, *grouped, "split?"], given | grouped)
+    columns = schema.find_columns(head, given, *more)
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]
     return chain(head, rows), columns
 
 
-def _sample(row: Row, columns: Columns, roles: Sequence[str], taken: IngestReport) -> Sample | None:
-    """What is kept of a row; None when it lacks something."""
-    sample: Sample = {"where": row.where}
-    for role in roles:
-        name = role.removesuffix("?")
-        if name not in columns:
-            continue
-        value = row[columns[name]]
-        if isinstance(value, list) and name not in LISTS:
-            is_first = name == "target" and columns[name] == columns.get("references")
-            # Otherwise it is a text that comes as a list of its words.
-            value = next(iter(value), "") if is_first else " ".join(value)
-        if isinstance(value, str) and not value.strip() and name == role:
-            taken.skip(f"empty {name}", row.where)
-            return None
-        sample[name] = value
-    if "group" in columns:
-        sample["group"] = row[columns["group"]]
-    return sample
+def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:
+    """The rows of a layout of the job's own, a file, a folder or a set of the catalog."""
+    own, path = schema.open(name, config), Path(name)
+    if own is not None:
+        return own
+    if name.startswith(PREFIX) and not path.exists():
+        return read_hub(name)
+    if path.exists() or name not in CATALOG:
+        _refuse_nearly_named(path)
+        return read_rows(path, encoding=config.encoding)
+    return CATALOG[name].rows()
 
 
-def _splits(head: Sequence[Row], column: str) -> bool:
-    """Whether a column names parts: `split` if any of its values does, a `subset` if all do."""
-    said = {str(row[column]).strip().casefold() for row in head} - {""}
-    if column.strip().casefold() == "split" and said & set(SPLIT_NAMES):
-        return True
-    return said <= set(SPLIT_NAMES)
+def _usual_group(name: str) -> str | None:
+    """The column by which a set of the catalog is to be split."""
+    return CATALOG[name].group if name in CATALOG and not Path(name).exists() else None
 
 
-def _is_file(name: str) -> bool:
+def is_file(name: str) -> bool:
     """Whether this is a file, which must be there, rather than a folder or a set."""
     path = Path(name)
     if not path.exists() and (name in CATALOG or name.startswith(PREFIX)):
         return False
     _refuse_nearly_named(path)
     return kind_of(path) == "file"
+
+
+def _splits(head: Sequence[Row], column: str) -> bool:
+    """Whether a column names splits: `split` if any of its values does, a `subset` if all do."""
+    values = {str(row[column]).strip().casefold() for row in head} - {""}
+    if column.strip().casefold() == "split" and values & set(SPLIT_NAMES):
+        return True
+    return values <= set(SPLIT_NAMES)
 
 
 def _refuse_nearly_named(path: Path) -> None:

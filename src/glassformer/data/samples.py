@@ -48,7 +48,7 @@ class Samples:
         def records() -> Iterator[str]:
             for split, sample in samples:
                 splits.append(SPLITS.index(split))
-                yield json.dumps(sample, ensure_ascii=False)
+                yield json.dumps(sample, ensure_ascii=False, default=np.ndarray.tolist)
 
         Texts.write(folder / "samples", records())
         cls.assign(folder, np.frombuffer(splits, dtype=np.uint8))

@@ -29,22 +29,27 @@ def split_of(key: str, shares: Mapping[str, float], seed: int) -> str:
     """The split this key falls into; what the shares leave over is `train`.
 
     Args:
-        key: `content_key` of the text, or the group.
-        shares: Part to share, in this order along the line.
+        key: The content of a sample, or its group.
+        shares: Split to share, in this order along the line.
 
     >>> split_of("film 7", {"valid": 0.1, "test": 0.1}, seed=0)
     'train'
     """
     if min(shares.values(), default=0.0) < 0 or sum(shares.values()) > 1 + 1e-9:
         raise ValueError(f"shares must be 0 or more, and 1 at most in all; got {dict(shares)}")
-    digest = blake2b(f"{seed}\n{key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    point = int.from_bytes(digest) / 2**64
+    point = hashed(f"{seed}\n{key}") / 2**64
     end = 0.0
     for split, share in shares.items():
         end += share
         if point < end:
             return split
     return "train"
+
+
+def hashed(text: str) -> int:
+    """A text as a number of 64 bits."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest)
 
 
 def content_key(text: str) -> str:

@@ -21,7 +21,7 @@ folds             every row tested once, by a model that never saw it
 stopping          Ctrl-C and SIGTERM as a wish to stop well
 holding           a run that only one process may train at a time
 limits            what a machine can run out of, said in one line
-examining         the doctor's look at raw data
+doctor            the doctor's look at raw data
 display           what a person sees meanwhile
 verbs             train, resume and load: all of it in one call each
 """

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
-from glassformer.data.doctor.pair_languages import LEARNED, like_the_sources
 from glassformer.data.ingest import Seen, open_rows
 from glassformer.data.jagged import Jagged
 from glassformer.data.rows import Row
@@ -28,11 +27,14 @@ from glassformer.data.splitter import IngestReport, Skipped
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import Display
 from glassformer.runs.run import Run
+from glassformer.tasks.shared.text_data import TextSchema
 from glassformer.tasks.translate.batch import pair_batch, right_answers
+from glassformer.tasks.translate.checks.languages import LEARNED, like_the_sources
 from glassformer.tasks.translate.settings import TranslateConfig
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.tokens import targets_named
 
+TEXTS = TextSchema()
 LOOKED_AT, TOGETHER = 100, 16  # pairs that tell the direction of a run, and at a time
 COMPARED = 200  # lines of a file whose language is looked at
 CLEARLY = 0.9  # times the loss of one direction is less than that of the other
@@ -168,7 +170,7 @@ def open_texts(
 ) -> Iterator[tuple[Row, str]]:
     """The rows of a file and their texts; refused where they are like the sources of some pairs."""
     settings = DataConfig(encoding=config.data.encoding)
-    rows, columns = open_rows(name, settings, ("text",), "train")
+    rows, columns = open_rows(name, settings, TEXTS, "train")
     texts = ((row, str(row[columns["text"]]).strip()) for row in rows)
     head = list(islice(texts, COMPARED))
     if like_the_sources([text for _, text in head], pairs):

@@ -17,7 +17,7 @@ from secrets import token_hex
 from typing import Any
 
 from glassformer.config.run import Config
-from glassformer.data.doctor import examine_samples
+from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import Samples
 from glassformer.data.splitter import IngestReport
@@ -61,7 +61,7 @@ def create(
         folder = RunFolder(path)
         with display.counting("reading rows") as seen:
             samples, taken = ingest(
-                config.data, JOBS[config.job].task.roles, folder.data, seed=config.seed, seen=seen
+                config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
             )
         told(taken, display)
         refuse_curve(config, taken)
@@ -124,7 +124,8 @@ def refuse_curve(config: Config, taken: IngestReport) -> None:
 
 def look_at(samples: Samples, config: Config, display: Display) -> None:
     """Say what a doctor finds in the data that training would stumble over."""
-    found = examine_samples(samples, JOBS[config.job].task.checks(config))
+    schema = JOBS[config.job].schema
+    found = examine_samples(samples, schema, config.data, schema.checks(config))
     for finding in found.alarms:
         display.say(finding.line)
     if found.seen < found.total:

@@ -16,7 +16,7 @@ from typing import Any
 from glassformer.config import DataConfig
 from glassformer.data.ingest import open_rows
 from glassformer.data.samples import Sample
-from glassformer.data.splits import content_key, split_of
+from glassformer.data.splits import split_of
 from glassformer.errors import GlassformerError
 from glassformer.reports import Report, Table, write_report
 from glassformer.runs.display import Display
@@ -47,8 +47,8 @@ def fold_of(key: str, folds: int) -> int:
 
 def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
     """All rows of a set, with a column a fold, a line of JSON each."""
-    roles = JOBS[job].task.roles
-    rows, columns = open_rows(data, DataConfig(group=group), roles, "train")
+    schema, config = JOBS[job].schema, DataConfig(group=group)
+    rows, columns = open_rows(data, config, schema, "train")
     written = []
     for row in rows:
         if "split" in columns and row[columns["split"]]:
@@ -57,7 +57,8 @@ def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
                 f"data that nobody has split"
             )
         values = {role: row[column] for role, column in columns.items() if role != "split"}
-        mine = fold_of(values.get("group") or content_key(values[roles[0]]), folds)
+        sample, _ = schema.sample(row, columns)
+        mine = fold_of(values.get("group") or schema.content(sample, config), folds)
         for fold in range(1, folds + 1):
             values[column_of(fold)] = "test" if fold == mine else "train"
         written.append(json.dumps(values, ensure_ascii=False))

@@ -3,7 +3,7 @@
 import html
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -14,12 +14,10 @@ from torch import nn
 
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
-from glassformer.data.columns import find_columns
-from glassformer.data.ingest import LOOKED_AT, ingest
+from glassformer.data.ingest import LOOKED_AT, ingest, rows_of
 from glassformer.data.rows import Row
 from glassformer.data.samples import Samples
-from glassformer.data.sources import read_rows
-from glassformer.data.splits import content_key
+from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
 from glassformer.models.packing import swift
 from glassformer.reports.wording import written
@@ -61,6 +59,11 @@ class Run:
     def job(self) -> JobTask[Any, Any, Any]:
         """The job it does."""
         return self.folder.job(self.config, None)
+
+    @property
+    def schema(self) -> Schema:
+        """What the job needs of data."""
+        return JOBS[self.config.job].schema
 
     @cached_property
     def model(self) -> nn.Module:
@@ -185,7 +188,7 @@ class Run:
             encoding = self.config.data.encoding
             named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)
-            samples, taken = ingest(config, self.job.roles, place)
+            samples, taken = ingest(config, self.schema, place)
             self.job.index(samples, place)
             job = self.folder.job(self.config, place)
             reporter = reporter_of(job)
@@ -200,36 +203,34 @@ class Run:
         if not (self.folder.data / "parts.npy").exists():
             return None
         refuse_changed(self.folder.path, data=True)
-        role = self.job.roles[0]
-        learned = {content_key(one[role]) for one in Samples.open(self.folder.data).of("train")}
-        return sum(content_key(sample[role]) in learned for sample in samples.of("test"))
+        content, config = self.schema.content, self.config.data
+        learned = {content(one, config) for one in Samples.open(self.folder.data).of("train")}
+        return sum(content(sample, config) in learned for sample in samples.of("test"))
 
     def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
         """The inputs in a table's rows: the columns that were trained on, or the likeliest."""
-        rest, (first, *others) = iter(rows), self.job.roles
+        rest, schema = iter(rows), self.schema.inputs()
         head = list(islice(rest, LOOKED_AT))
-        roles = [first, *(role for role in others if role.endswith("?"))]
-        read = {role.removesuffix("?") for role in roles}
-        known = {role: col for role, col in self._trained_columns(head).items() if role in read}
-        columns = find_columns(head, roles, known)
+        columns = schema.find_columns(head, self._trained_columns(schema, head))
         for row in chain(head, rest):
-            found = {role: _as_text(row[column]) for role, column in columns.items()}
+            found = {
+                r.name: schema.value(r, row, columns) for r in schema.roles if r.name in columns
+            }
             yield self.predictor.from_sample(found)
 
-    def _columns(self, names: Iterable[str]) -> dict[str, str]:
+    def _columns(self, names: Sequence[str]) -> dict[str, str]:
         """The columns that were trained on, as far as these files have them."""
         found: dict[str, str] = {}
-        for name in names:
-            if Path(name).exists():
-                rows = read_rows(Path(name), encoding=self.config.data.encoding)
-                found |= self._trained_columns(list(islice(rows, 1)))
+        for name in self.schema.arrange(names):
+            if all(path.exists() for path in self.schema.files(name)):
+                rows = rows_of(name, self.config.data, self.schema)
+                found |= self._trained_columns(self.schema, list(islice(rows, 1)))
         return found
 
-    def _trained_columns(self, head: list[Row]) -> dict[str, str]:
+    def _trained_columns(self, schema: Schema, head: list[Row]) -> dict[str, str]:
         known = self.folder.intake().get("columns", {})
         there = set(head[0].values) if head else set()
-        roles = [role.removesuffix("?") for role in self.job.roles]
-        return {role: known[role] for role in roles if known.get(role) in there}
+        return {r.name: known[r.name] for r in schema.roles if known.get(r.name) in there}
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
@@ -249,11 +250,6 @@ class Run:
         )
         title = f"{html.escape(self.config.job)}: {html.escape(str(self.folder.path))}"
         return f"<b>{title}</b><table><tr><th></th>{head}</tr>{rows}</table>"
-
-
-def _as_text(value: str | list[str]) -> str:
-    """A text may come as a list of its words."""
-    return " ".join(value) if isinstance(value, list) else value
 
 
 def _shown(name: str, score: dict[str, float | None] | None) -> str:

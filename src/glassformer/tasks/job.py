@@ -2,6 +2,7 @@
 
     about       its name, a sentence, its options; light
     settings    the record of its own settings, and the defaults that suit it
+    schema      its data: roles, layouts of its own, what makes two samples the same, checks
     task        what training needs, over the samples of a run folder
     predictor   what it says about new inputs
     reporter    how good it is, and what its report shows
@@ -18,8 +19,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from glassformer.config.run import Config
 from glassformer.config.values import Values
-from glassformer.data.doctor import Check, checks_of_texts
 from glassformer.data.samples import Samples
+from glassformer.data.schema import Schema
 from glassformer.tasks.about import About
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.reporter import Reporter
@@ -41,6 +42,7 @@ class Job:
     about: About
     settings: type
     defaults: Callable[[bool], Values]
+    schema: Schema
     task: "type[JobTask[Any, Any, Any]]"
     predictor: type[Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
@@ -55,7 +57,6 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     """A Task over samples in a run folder.
 
     Attributes:
-        roles: What a sample must have; a `?` marks what it may lack.
         usual_epochs: How long to train when nobody says.
         samples: The run's samples, where they are still there.
 
@@ -65,18 +66,12 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         data: Where samples and their index are; None for a job that is only used.
     """
 
-    roles: ClassVar[tuple[str, ...]]
     usual_epochs: ClassVar[float]
 
     samples: Samples | None
 
     @abstractmethod
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None: ...
-
-    @classmethod
-    def checks(cls, config: Config) -> list[Check]:
-        """What to look for in the data; a job adds what can be wrong with its own."""
-        return checks_of_texts()
 
     @classmethod
     @abstractmethod

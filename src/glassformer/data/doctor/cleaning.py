@@ -19,12 +19,13 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
 from glassformer.data.doctor.reading import Reading, Source
 from glassformer.data.rows import Row
 from glassformer.data.sources.files import packing_of, reason, suffix_of
 from glassformer.data.sources.formats import SOURCES, Reader, reader_of
 from glassformer.data.sources.json_lines import read_json_lines
-from glassformer.data.sources.parallel import paired
 from glassformer.data.sources.plain import read_plain
 from glassformer.data.sources.table import read_table
 from glassformer.errors import GlassformerError
@@ -63,7 +64,7 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
                 half.mkdir()
             for source, numbered in groupby(reading, key=lambda item: item[1]):
                 own = next(names)
-                originals = _paths(source) if len(own) > 1 else (source.name,)
+                originals = source.files if len(own) > 1 else (source.name,)
                 for name, original in zip(own, originals, strict=True):
                     files[str(out if single else out / name)] = str(original)
                 staying = _staying(numbered, to_drop, counts)
@@ -79,7 +80,7 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
 
 def names_a_file(out: Path, sources: list[Source]) -> bool:
     """Whether the copy is one file, which must be of a format that can hold it."""
-    originals = [path for source in sources for path in _paths(source)]
+    originals = [path for source in sources for path in source.files]
     endings = {suffix_of(path) for path in originals if not path.is_dir()} - {""}
     if not (suffix_of(out) in endings | {*SOURCES} or packing_of(out)):
         return False
@@ -112,7 +113,7 @@ def refuse_target(out: Path, sources: list[Source]) -> None:
 def format_of(source: Source) -> Reader:
     """What reads a copy: a table stays a table, lines stay lines, all else becomes JSON lines."""
     path = Path(source.name)
-    reader = reader_of(path) if path.is_file() else read_json_lines
+    reader = reader_of(path) if source.is_general and path.is_file() else read_json_lines
     return reader if reader in SUFFIXES else read_json_lines
 
 
@@ -120,23 +121,19 @@ def file_names(sources: list[Source]) -> list[tuple[str, ...]]:
     """The names for the copy of each source, one, or two for files side by side, each once."""
     found: list[tuple[str, ...]] = []
     for source in sources:
-        names = tuple(_bare_name(path, source) for path in _paths(source))
-        before = ["", f"{source.part}-"]
-        before += [f"{source.part}-{number}-" for number in range(2, len(sources) + 2)]
+        names = tuple(_bare_name(path, source) for path in source.files)
+        before = ["", f"{source.split}-"]
+        before += [f"{source.split}-{number}-" for number in range(2, len(sources) + 2)]
         taken = {name for some in found for name in some}
         tried = (tuple(f"{prefix}{name}" for name in names) for prefix in before)
         found.append(next(some for some in tried if not {*some} & taken))
     return found
 
 
-def _paths(source: Source) -> tuple[Path, ...]:
-    return paired(source.name) or (Path(source.name),)
-
-
 def _bare_name(path: Path, source: Source) -> str:
     """What a copy is called: as the original, unpacked, with the ending of its format."""
     name = path.with_suffix("").name if packing_of(path) else path.name
-    if paired(source.name) or format_of(source) is not read_json_lines:
+    if len(source.files) > 1 or format_of(source) is not read_json_lines:
         return name
     return name if reader_of(Path(name)) is read_json_lines else f"{Path(name).stem}.jsonl"
 
@@ -156,7 +153,7 @@ def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row
     """A file of rows, or two. A name, which may not be that of the path yet, says the format."""
     first = next(rows, None)
     if first is None:
-        raise GlassformerError(f"{source.name}: no row would be left of it; mend it by hand")
+        raise GlassformerError(f"{source.name}: no row would be left of it; fix it by hand")
     rows = chain([first], rows)
     with ExitStack() as stack:
         files = [
@@ -173,8 +170,8 @@ def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row
 
 def _write_side_by_side(files: Sequence[TextIO], rows: Iterator[Row]) -> None:
     for row in rows:
-        for file, side in zip(files, ("source", "target"), strict=True):
-            file.write(f"{row[side]}\n")
+        for file, value in zip(files, row.values.values(), strict=True):
+            file.write(f"{value}\n")
 
 
 def _write_table(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:
@@ -200,7 +197,9 @@ def _write_lines(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) 
 
 def _write_objects(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:
     for row in rows:
-        file.write(json.dumps(dict(row.values), ensure_ascii=False) + "\n")
+        file.write(
+            json.dumps(dict(row.values), ensure_ascii=False, default=np.ndarray.tolist) + "\n"
+        )
 
 
 WRITERS: dict[Reader, Callable[[TextIO, Path, Source, Iterator[Row]], None]] = {

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.data.doctor.check import Check, Figures, specimen
+from glassformer.config import DataConfig
+from glassformer.data.columns import Columns
+from glassformer.data.doctor.check import Check, Figures, Specimen
 from glassformer.data.doctor.cleaning import Cleaned, write_clean
-from glassformer.data.doctor.expected import Expected
 from glassformer.data.doctor.finding import Finding, Where, worst_first
-from glassformer.data.doctor.headers import header_findings
-from glassformer.data.doctor.reading import Places, Reading
-from glassformer.data.samples import NO_SPLIT, SPLITS, Samples
-from glassformer.data.splitter import Columns
+from glassformer.data.doctor.reading import Places, Reading, Source
+from glassformer.data.rows import Row
+from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
+from glassformer.data.schema import Schema
+from glassformer.data.splits import hashed
+from glassformer.data.splitter import IngestReport, Splitter
 
 MOST_ROWS = 200_000  # before a training
 MOST_BYTES = 32_000_000
@@ -28,7 +31,7 @@ class Examination:
     Attributes:
         job: What the data are for.
         findings: The worst first.
-        rows: Complete rows by part.
+        rows: Complete rows by split.
         total: Rows there are; those that were looked at may be fewer.
         columns: By role, of each file.
         encodings: Of each file that is text.
@@ -48,7 +51,7 @@ class Examination:
 
     @property
     def alarms(self) -> list[Finding]:
-        """What should be mended: errors and warnings."""
+        """What should be fixed: errors and warnings."""
         return [finding for finding in self.findings if finding.severity != "note"]
 
     @property
@@ -57,8 +60,8 @@ class Examination:
         if self.alarms:
             return ""
         if self.findings:
-            return "No errors and no warnings; look whether the notes matter to you."
-        return "All clear: nothing to mend was found."
+            return "No errors and no warnings; see whether the notes matter to you."
+        return "All clear: nothing to fix was found."
 
     def fix(self, out: str | Path) -> Cleaned:
         """Write a cleaned copy to a new file, or to a new folder for several files."""
@@ -94,27 +97,28 @@ def examine(
         seen: Told now and then how many rows were read.
     """
     places, rows, number = Places(), Counter[str](), -1
-    expected = Expected(reading, seed)
+    training = Training(reading, seed)
     for number, source, row in reading:
         if seen is not None and number % 1000 == 999:
             seen(number + 1)
         places.add(row)
-        part = source.split_of(row)
-        if part is None:
+        split = source.split_of(row)
+        if split is None:
             continue
-        shown, lacking = source.specimen(number, part, row)
-        rows[part] += not lacking
-        expected.see(source, row, shown.sample, lacking)
+        shown, lacking = source.specimen(number, split, row)
+        rows[split] += not lacking
+        training.see(source, row, shown.sample, lacking)
         for check in checks:
             if lacking:
                 check.see_incomplete(shown, lacking)
             else:
                 check.see(shown)
     read_as = {s.name: s.encoding for s in reading.sources if s.encoding is not None}
-    about_files = [f for name, encoding in read_as.items() for f in encoding.findings(name)]
-    about_files += [*header_findings(reading.sources), *expected.findings()]
+    about_files = [finding for source in reading.sources for finding in source.findings()]
     return Examination(
-        findings=worst_first([*about_files, *_findings(checks, places.where)]),
+        findings=worst_first(
+            [*about_files, *training.findings(), *_findings(checks, places.where)]
+        ),
         rows=_in_order(rows),
         seen=number + 1,
         total=number + 1,
@@ -128,6 +132,8 @@ def examine(
 
 def examine_samples(
     samples: Samples,
+    schema: Schema,
+    config: DataConfig,
     checks: Sequence[Check],
     *,
     most_rows: int = MOST_ROWS,
@@ -139,21 +145,22 @@ def examine_samples(
     that need them all.
     """
     step = max(1, -(-len(samples) // most_rows), -(-len(samples.records.rows.values) // most_bytes))
-    asked = [check for check in checks if step == 1 or not check.needs_all]
+    able = [check for check in checks if step == 1 or not check.needs_all]
     rows = Counter[str]()
     looked_at = np.arange(0, len(samples), step)
     for number in looked_at[samples.splits[looked_at] != NO_SPLIT].tolist():
-        sample, part = samples[number], SPLITS[samples.splits[number]]
-        rows[part] += 1
-        shown = specimen(number, part, sample, group=str(sample.get("group") or ""))
-        for check in asked:
+        sample, split = samples[number], SPLITS[samples.splits[number]]
+        rows[split] += 1
+        content, group = hashed(schema.content(sample, config)), str(sample.get("group") or "")
+        shown = Specimen(number, split, sample, content, group)
+        for check in able:
             check.see(shown)
     return Examination(
-        findings=worst_first(_findings(asked, lambda number: str(samples[number]["where"]))),
+        findings=worst_first(_findings(able, lambda number: str(samples[number]["where"]))),
         rows=_in_order(rows),
         seen=len(looked_at),
         total=len(samples),
-        figures={title: table for check in asked for title, table in check.figures().items()},
+        figures={title: table for check in able for title, table in check.figures().items()},
     )
 
 
@@ -163,4 +170,43 @@ def _findings(checks: Sequence[Check], where: Where) -> Iterator[Finding]:
 
 
 def _in_order(rows: Mapping[str, int]) -> dict[str, int]:
-    return {part: rows[part] for part in SPLITS if rows.get(part)}
+    return {split: rows[split] for split in SPLITS if rows.get(split)}
+
+
+class Training:
+    """What a training would make of the rows: it splits them as that would.
+
+    Args:
+        seed: Of the training.
+    """
+
+    def __init__(self, reading: Reading, seed: int) -> None:
+        self.names = ", ".join(dict.fromkeys(source.name for source in reading.sources))
+        self.splitter = Splitter(reading.config, reading.schema, seed)
+        self.report = IngestReport()
+        self.splits = bytearray()
+
+    def see(self, source: Source, row: Row, sample: Sample, lacking: str) -> None:
+        """Take note of a row, and of what it lacks."""
+        if lacking:
+            self.report.skip(f"empty {lacking}", row.where)
+            return
+        split = self.splitter.split_for(source.split, row, source.columns, sample, self.report)
+        if split is not None:
+            self.splits.append(SPLITS.index(split))
+
+    def findings(self) -> Iterator[Finding]:
+        """The words of the training, if it would not begin."""
+        splits, _ = self.splitter.settled(np.frombuffer(self.splits, dtype=np.uint8))
+        self.report.count(splits)
+        refused = self.splitter.refusal(self.report)
+        if refused is not None:
+            what, advice = refused
+            to_evaluate = self.splits and not any(self.splitter.drawn)  # all are held out by name
+            yield Finding(
+                kind="no training",
+                severity="note" if to_evaluate else "error",
+                what=f"training would refuse {self.names}: {what}",
+                advice=advice,
+                count=len(splits),
+            )

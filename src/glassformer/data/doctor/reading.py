@@ -1,38 +1,53 @@
 """The files of a configuration as checks see them, and once more for a cleaned copy."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from glassformer.config import DataConfig
-from glassformer.data.doctor.check import Specimen, specimen
-from glassformer.data.doctor.encoding import Encoding, encoding_of
-from glassformer.data.ingest import names_by_part, open_rows
+from glassformer.data.columns import Columns
+from glassformer.data.doctor.check import Specimen
+from glassformer.data.doctor.files import Encoding, encoding_of, header_findings, is_text_table
+from glassformer.data.doctor.finding import Finding
+from glassformer.data.ingest import names_by_split, open_rows
 from glassformer.data.rows import Row, as_text
-from glassformer.data.samples import Sample
-from glassformer.data.splits import named_split
-from glassformer.data.splitter import LISTS, Columns
+from glassformer.data.schema import Schema
+from glassformer.data.splits import hashed, named_split
 
 
 class Source:
-    """A file, a folder or a set of the catalog, and the part it was given for."""
+    """A file, a folder, a set of the catalog or a layout of the job's own.
 
-    def __init__(self, name: str, part: str, config: DataConfig, roles: tuple[str, ...]) -> None:
-        self.name, self.part, self.config, self.roles = name, part, config, roles
+    Args:
+        split: The split it was given for.
+    """
+
+    def __init__(self, name: str, split: str, config: DataConfig, schema: Schema) -> None:
+        self.name, self.split, self.config, self.schema = name, split, config, schema
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """Its files; of several, each holds one column of its rows."""
+        return self.schema.files(self.name)
+
+    @cached_property
+    def is_general(self) -> bool:
+        """Whether it is a file or a folder that general readers read."""
+        own_layout = self.schema.open(self.name, self.config) is not None
+        return Path(self.name).exists() and not own_layout
 
     @cached_property
     def encoding(self) -> Encoding | None:
-        """How its text is encoded; None for a set of the catalog."""
-        path = Path(self.name)
-        return encoding_of(path, self.config.encoding) if path.exists() else None
+        """How its text is encoded; None for what general readers do not read."""
+        return encoding_of(Path(self.name), self.config.encoding) if self.is_general else None
 
     def open(self) -> Iterator[Row]:
         """Its rows."""
         guess = self.encoding.guess if self.encoding else None
         config = replace(self.config, encoding=guess) if guess else self.config
-        rows, self.columns = open_rows(self.name, config, self.roles, self.part)
+        rows, self.columns = open_rows(self.name, config, self.schema, self.split)
         return rows
 
     @cached_property
@@ -47,43 +62,36 @@ class Source:
         return self.columns.get("group") or self.config.group
 
     def split_of(self, row: Row) -> str | None:
-        """The part of a row; None if it belongs to another one than the file was given for."""
-        said = row[self.columns["split"]] if "split" in self.columns else ""
-        part = named_split(said, row.where) if said else self.part
-        return part if self.part in ("train", part) else None
+        """The split of a row; None if it belongs to another one than the file was given for."""
+        value = row[self.columns["split"]] if "split" in self.columns else ""
+        split = named_split(value, row.where) if value else self.split
+        return split if self.split in ("train", split) else None
 
-    def sample(self, row: Row) -> tuple[Sample, str]:
-        """What the job reads of a row, and the first thing that lacks, if one does."""
-        sample: Sample = {}
-        lacking = ""
-        for role in self.roles:
-            name = role.removesuffix("?")
-            if name in self.columns:
-                value = row[self.columns[name]]
-                if isinstance(value, list) and name not in LISTS:
-                    value = " ".join(value)
-                if isinstance(value, str) and not value.strip() and name == role:
-                    lacking = lacking or name
-                sample[name] = value
-        return sample, lacking
-
-    def specimen(self, number: int, part: str, row: Row) -> tuple[Specimen, str]:
-        """The row for the checks, and what lacks."""
-        sample, lacking = self.sample(row)
+    def specimen(self, number: int, split: str, row: Row) -> tuple[Specimen, str]:
+        """The row for the checks, and what it lacks."""
+        sample, lacking = self.schema.sample(row, self.columns)
+        content = 0 if lacking else hashed(self.schema.content(sample, self.config))
         playing = {*self.columns.values(), self.group}
         others = {name: as_text(value) for name, value in row.values.items() if name not in playing}
         group = as_text(row[self.group]) if self.group else ""
-        return specimen(number, part, sample, group=group, others=others), lacking
+        return Specimen(number, split, sample, content, group, others), lacking
+
+    def findings(self) -> Iterator[Finding]:
+        """What there is to say of it before any row is looked at."""
+        if self.encoding is not None:
+            yield from self.encoding.findings(self.name)
+            if is_text_table(Path(self.name)):
+                yield from header_findings(self.name, list(next(self.open()).values))
 
 
 class Reading:
     """All rows of a configuration, numbered from 0, as often as they are asked for."""
 
-    def __init__(self, config: DataConfig, roles: Sequence[str]) -> None:
-        self.config = config
+    def __init__(self, config: DataConfig, schema: Schema) -> None:
+        self.config, self.schema = config, schema
         self.sources = [
-            Source(name, part, config, tuple(roles))
-            for part, names in names_by_part(config, roles).items()
+            Source(name, split, config, schema)
+            for split, names in names_by_split(config, schema).items()
             for name in names
         ]
 

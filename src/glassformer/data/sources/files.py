@@ -125,7 +125,7 @@ def _missing(path: Path) -> GlassformerError:
     """The words for a path that leads nowhere, with the name beside it that is nearest."""
     folder = path.parent
     if path.is_symlink():
-        return GlassformerError(f"{path}: a link to nothing; mend or remove it")
+        return GlassformerError(f"{path}: a link to nothing; fix or remove it")
     if not folder.is_dir():
         return GlassformerError(f"{path}: not found, nor is its folder {folder}; check the path")
     try:

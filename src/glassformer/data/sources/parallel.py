@@ -5,9 +5,8 @@ number is the line. Files of different length do not belong together: the messag
 seem to part, by the lengths of their lines.
 """
 
-import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -15,16 +14,10 @@ import numpy as np
 
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import LONGEST_LINE, check_codec, lines
-from glassformer.data.sources.files import suffix_of
-from glassformer.data.sources.formats import is_table
 from glassformer.errors import GlassformerError
 
 AND = " + "  # between the names of two files that are read together
-NEARLY = 0.05  # of the lines of a file may lack in the other, if the two are meant as a pair,
-SOME_LINES, OF_THEM = 20, 0.1  # or so many, if they are no larger share
 FARTHEST = 2.0  # what one pair of lines may cost, so that no pair decides alone
-
-NUMBERS = re.compile(r"\d+")
 
 Lengths = Sequence[int]
 
@@ -35,7 +28,7 @@ def read_parallel(source: Path, target: Path, encoding: str | None) -> Iterator[
         check_codec(encoding)
     beside = target.name if source.parent == target.parent else str(target)
     file, empty = f"{source}{AND}{beside}", True
-    sides = (_lines(path, encoding) for path in (source, target))
+    sides = (side_lines(path, encoding) for path in (source, target))
     for number, (one, other) in enumerate(zip_longest(*sides), start=1):
         if one is None or other is None:
             raise _uneven(source, target, encoding)
@@ -46,33 +39,6 @@ def read_parallel(source: Path, target: Path, encoding: str | None) -> Iterator[
         raise GlassformerError(f"{file}: no rows in them, only blanks; give at least one row")
 
 
-def pair_files(names: Sequence[str], is_file: Callable[[str], bool]) -> list[str]:
-    """The names, with every two plain text files in a row made one name.
-
-    Tables hold both sides, and folders and sets have their own ways: they stay as they are.
-
-    Args:
-        is_file: Tells a file from a folder or a set.
-    """
-    found: list[str] = []
-    waiting: str | None = None
-    for name in names:
-        if paired(name) or not is_file(name) or is_table(Path(name)):
-            found.append(name)
-        elif waiting is None:
-            waiting = name
-        else:
-            _refuse_twins(Path(waiting), Path(name))
-            found.append(f"{waiting}{AND}{name}")
-            waiting = None
-    if waiting is not None:
-        raise GlassformerError(
-            f"{waiting}: a text file by itself has one side only; give it with its partner, as in "
-            f"train.de train.en, or let its name end in .tsv if each line has both, a tab between"
-        )
-    return found
-
-
 def paired(name: str) -> tuple[Path, Path] | None:
     """The two files that a name stands for, if it stands for two.
 
@@ -81,18 +47,6 @@ def paired(name: str) -> tuple[Path, Path] | None:
     """
     source, both, target = name.partition(AND)
     return (Path(source), Path(target)) if both and not Path(name).exists() else None
-
-
-def has_nearly_as_many_lines(source: Path, target: Path, encoding: str | None) -> bool:
-    """Whether two files are meant as a pair by how many lines they have, though some may lack.
-
-    Numbered parts of one text, whose names differ in numbers alone, are none if any line lacks.
-    """
-    fewer, more = sorted(sum(1 for _ in _lines(path, encoding)) for path in (source, target))
-    lacking = more - fewer
-    if lacking and NUMBERS.sub("", source.name) == NUMBERS.sub("", target.name):
-        return False
-    return lacking <= max(NEARLY * more, min(SOME_LINES, OF_THEM * more))
 
 
 def parting_line(source: Lengths, target: Lengths) -> int:
@@ -118,7 +72,8 @@ def parting_line(source: Lengths, target: Lengths) -> int:
     return int(len(costs) - np.argmin(costs[::-1]))  # of equals the last, as the files' ends are
 
 
-def _lines(path: Path, encoding: str | None) -> Iterator[str]:
+def side_lines(path: Path, encoding: str | None) -> Iterator[str]:
+    """The lines of one of two files, without their ends."""
     for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
         if len(line) > LONGEST_LINE:
             raise GlassformerError(
@@ -130,25 +85,15 @@ def _lines(path: Path, encoding: str | None) -> Iterator[str]:
 
 def _uneven(source: Path, target: Path, encoding: str | None) -> GlassformerError:
     """The words for two files of different length."""
-    counts = [array("L", map(len, _lines(path, encoding))) for path in (source, target)]
+    counts = [array("L", map(len, side_lines(path, encoding))) for path in (source, target)]
     shorter = min(zip(counts, (source, target), strict=True), key=lambda side: len(side[0]))
     line = parting_line(*counts)
     advice = (
         f"all of {shorter[1].name} seems to match, so it may be cut short; give it whole"
         if line > len(shorter[0])
-        else f"they seem to part near line {line}; mend them there"
+        else f"they seem to part near line {line}; fix them there"
     )
     return GlassformerError(
         f"{source}: {len(counts[0]):,} lines, but {target} has {len(counts[1]):,}, and each line "
         f"needs its translation; {advice}"
     )
-
-
-def _refuse_twins(source: Path, target: Path) -> None:
-    """Two files of one language are no pair."""
-    language = suffix_of(source)
-    if language == suffix_of(target) and language not in ("", ".txt"):
-        raise GlassformerError(
-            f"{source} and {target.name}: both end in {language}, so they are no pair; name each "
-            f"source right before its target, as in train.de train.en"
-        )

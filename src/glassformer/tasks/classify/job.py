@@ -1,6 +1,7 @@
 """The parts of `classify`, put together."""
 
 from glassformer.tasks.classify.about import ABOUT
+from glassformer.tasks.classify.data import ClassifySchema
 from glassformer.tasks.classify.predictor import ClassifyPredictor
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
@@ -11,6 +12,7 @@ JOB = Job(
     about=ABOUT,
     settings=ClassifyConfig,
     defaults=classify_defaults,
+    schema=ClassifySchema(),
     task=ClassifyTask,
     reporter=ClassifyReporter,
     predictor=ClassifyPredictor,

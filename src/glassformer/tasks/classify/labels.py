@@ -118,7 +118,7 @@ class Labels:
             if name not in self._numbers:
                 raise GlassformerError(
                     f"{sample['where']}: label {name[:40]!r} was not there in training; the labels "
-                    f"are {listed(self.names)}; mend the row, or train with such rows"
+                    f"are {listed(self.names)}; fix the row, or train with such rows"
                 )
         return [self._numbers[name] for name in found]
 

@@ -6,7 +6,6 @@ the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TC
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from torch import Tensor, nn
 
 from glassformer.config.run import Config
 from glassformer.data.batches import row_rng
-from glassformer.data.doctor import Check, Lengths, checks_of_labels, checks_of_texts
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
@@ -27,11 +25,10 @@ from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.labels import MANY, Labels, names_in
+from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.text import (
-    SHORT,
     TextBatch,
     hidden_at_random,
     index_texts,
@@ -47,7 +44,6 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     name = "classify"
     goal = "accuracy"
-    roles = ("text", "label")
     usual_epochs = 8.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
@@ -61,16 +57,6 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
             self.truth = self.labels.open_numbers(data / "labels.npy", len(self.samples))
         dropout = config.data.tokenizer.dropout
         self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
-
-    @classmethod
-    def checks(cls, config: Config) -> list[Check]:
-        task, names = config.task, partial(names_in, separator=config.task.separator)
-        read = None if task.long == "windows" else task.max_length - 2  # without start and end
-        return [
-            *checks_of_texts(names),
-            Lengths(read, config.data.tokenizer.kind, SHORT),
-            *checks_of_labels(names, rarest=task.rarest, most=MANY),
-        ]
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:

@@ -2,6 +2,7 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain.about import ABOUT
+from glassformer.tasks.pretrain.data import PretrainSchema
 from glassformer.tasks.pretrain.predictor import PretrainPredictor
 from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.tasks.pretrain.settings import PretrainConfig, pretrain_defaults
@@ -11,6 +12,7 @@ JOB = Job(
     about=ABOUT,
     settings=PretrainConfig,
     defaults=pretrain_defaults,
+    schema=PretrainSchema(),
     task=PretrainTask,
     reporter=PretrainReporter,
     predictor=PretrainPredictor,

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from glassformer.config.run import Config
 from glassformer.data.batches import row_rng
-from glassformer.data.doctor import Check, Lengths
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
@@ -29,7 +28,6 @@ from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.masking import choose_words, hide
 from glassformer.tasks.shared.text import (
-    SHORT,
     TextBatch,
     index_texts,
     reaching,
@@ -59,7 +57,6 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     name = "pretrain"
     goal = "loss"
     higher_is_better = False
-    roles = ("text",)
     usual_epochs = 10.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
@@ -70,11 +67,6 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
             self.samples = Samples.open(data)
             self.tokens = Ragged.open(data / "tokens", below=self.tokenizer.size)
         self.pieces = cache(self._pieces)
-
-    @classmethod
-    def checks(cls, config: Config) -> list[Check]:
-        read = None  # all of it: long texts are cut into pieces
-        return [*super().checks(config), Lengths(read, config.data.tokenizer.kind, SHORT)]
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:

@@ -2,6 +2,7 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT
+from glassformer.tasks.translate.data import TranslateSchema
 from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
@@ -11,6 +12,7 @@ JOB = Job(
     about=ABOUT,
     settings=TranslateConfig,
     defaults=translate_defaults,
+    schema=TranslateSchema(),
     task=TranslateTask,
     reporter=TranslateReporter,
     predictor=TranslatePredictor,

@@ -19,8 +19,6 @@ from torch import Tensor, nn
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
 from glassformer.data.batches import row_rng
-from glassformer.data.doctor import Check
-from glassformer.data.doctor.pairs import checks_of_pairs
 from glassformer.data.jagged import Jagged, Row
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
@@ -59,7 +57,6 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     """Pairs of texts."""
 
     name = "translate"
-    roles = ("source", "target", "references?", "to?")
     usual_epochs = 20.0
     rehearses = False  # whether answers are as long as the right ones, whatever the model says
 
@@ -87,10 +84,6 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         """The tag of every sample."""
         assert self.samples is not None
         return map_numbers(path, (len(self.samples),), below=self.pair.source_size)
-
-    @classmethod
-    def checks(cls, config: Config) -> list[Check]:
-        return checks_of_pairs(config.data.tokenizer, config.task.target)
 
     @classmethod
     def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:

@@ -16,7 +16,6 @@ from jaxtyping import Int
 
 from glassformer.config import TokenizerConfig
 from glassformer.config.values import fitting
-from glassformer.data.doctor.each_language import can_be_typed
 from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.subwords import Words
@@ -30,6 +29,7 @@ LOOKED_AT = 2000  # rows by which kinds are chosen
 CLOSED, OFTEN = 128, 8  # different words or fewer, each so often on average: symbols
 SHARED = ("kind", "vocabulary", "lowercase", "simplified")  # settings of one vocabulary
 WRITTEN_ALIKE = 0.5  # of the target's characters that the source has, too
+NOT_IN_TAGS = {*"<>"}  # a tag is typed as <de> before a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,15 @@ def targets_named(samples: Samples) -> set[str]:
                 f"text; write it without <, > and blanks around it"
             )
     return {*found} - {""}
+
+
+def can_be_typed(tag: str) -> bool:
+    """Whether a target language can stand as <de> before a text.
+
+    >>> can_be_typed("pt-br"), can_be_typed("<x>")
+    (True, False)
+    """
+    return tag == tag.strip() and not {*tag} & NOT_IN_TAGS
 
 
 def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:

@@ -1,11 +1,11 @@
-"""Strangers on a side: words that nobody else says, in letters that nobody else writes."""
+"""Outliers on a side: words that nobody else says, in letters that nobody else writes."""
 
 import random
 from zlib import crc32
 
 import numpy as np
 
-from glassformer.data.doctor.strangers import CELLS, Strangers
+from glassformer.tasks.translate.checks.language_outliers import CELLS, LanguageOutliers
 
 FEW_LETTERS, OTHER_LETTERS, MANY_LETTERS = "abcdef", "uvwxyz", "abcdefghijklmnopq"
 
@@ -23,19 +23,19 @@ def side_of(chance, letters):
 
 
 def found_in(lines):
-    strangers = Strangers()
+    outliers = LanguageOutliers()
     for number, line in enumerate(lines):
         pieces = [crc32(line[at : at + 3].encode()) % CELLS for at in range(len(line) - 2)]
-        strangers.see(number, line, np.array(pieces))
-    return list(strangers.found())
+        outliers.see(number, line, np.array(pieces))
+    return list(outliers.found())
 
 
-def test_rare_words_in_usual_letters_are_no_stranger():
+def test_rare_words_in_usual_letters_are_no_outlier():
     chance = random.Random(0)
     lines = side_of(chance, FEW_LETTERS)
     assert found_in([*lines, line_of(chance, FEW_LETTERS), line_of(chance, OTHER_LETTERS)]) == [151]
 
 
-def test_what_a_stranger_writes_does_not_make_it_usual():
+def test_what_an_outlier_writes_does_not_make_it_usual():
     chance = random.Random(0)
     assert found_in([*side_of(chance, MANY_LETTERS), line_of(chance, MANY_LETTERS)]) == [150]

@@ -8,12 +8,11 @@ that is worth a note; it is a warning when words answer nearly every row.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from glassformer.data.doctor.finding import Finding, Where, counted, named
-from glassformer.data.doctor.sampled import Sampled
-from glassformer.data.doctor.words import words_of
+from glassformer.tasks.shared.text_checks import words_of
 
 COVERAGE = 0.9  # of a label's rows have the word
 STRAY = 0.02  # of all other rows may have it, too
@@ -26,6 +25,20 @@ NAMED = 0.5  # of the rows name their label there
 ANSWERED = 0.1  # of the mistakes of always saying the same are left when words answer
 
 Feature = tuple[str, str]  # where in the text ("in", "first in", "last in"), and the word
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What is kept of a row to look for leaks.
+
+    Attributes:
+        others: Columns that play no role.
+    """
+
+    number: int
+    text: str
+    labels: frozenset[str]
+    others: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
         kind="leaking word",
         severity="warning" if answers_most(rows, features, tells) else "note",
         what=f"{found[0]}{more}",
-        advice="if the text does not come so, take the word out, or choose the text with "
+        advice="if that is not how texts come, take the word out, or choose the text with "
         "--columns text=...",
         count=len(told),
         rows=named((rows[place].number for place in told), where),
@@ -152,7 +165,7 @@ def named_labels(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
             severity="warning",
             what=f"{counted(len(right), 'text')} of {len(rows):,} begin or end with the name of "
             f"their label",
-            advice="the answer stands in the question; take it out of the text",
+            advice="the input gives the answer away; take it out of the text",
             count=len(right),
             rows=named((row.number for row in right), where),
         )

@@ -4,7 +4,7 @@ Three signs are looked for, without knowing any language. A *script*: nearly all
 have some Cyrillic, and this one has none but other letters. Where both sides share a script, the
 *letters that follow each other*: this line looks like the other side far more than like its own.
 What each side looks like is learned from its first lines. And a line may be in a third language,
-unlike both sides: see `strangers`.
+unlike both sides: see `language_outliers`.
 """
 
 import re
@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
-from glassformer.data.doctor.strangers import CELLS, SMOOTH, Strangers
+from glassformer.tasks.translate.checks.language_outliers import CELLS, SMOOTH, LanguageOutliers
 
 SIDES = ("source", "target")
 READ = 200  # characters of a line that are looked at
@@ -70,7 +70,7 @@ class PairLanguages(Check):
         self.first: list[tuple[int, tuple[Pieces, Pieces]]] = []  # lines to learn from
         self.sides: tuple[Side, Side] | None = None
         self.turned: dict[str, list[int]] = {side: [] for side in SIDES}
-        self.strangers = {side: Strangers() for side in SIDES}
+        self.outliers = {side: LanguageOutliers() for side in SIDES}
 
     def see(self, row: Specimen) -> None:
         texts = [row.sample[side][:READ] for side in SIDES]
@@ -79,7 +79,7 @@ class PairLanguages(Check):
             self.written[side].append(self._scripts_in(text))
         pieces = (pieces_of(texts[0]), pieces_of(texts[1]))
         for side, text, some in zip(SIDES, texts, pieces, strict=True):
-            self.strangers[side].see(row.number, text, some)
+            self.outliers[side].see(row.number, text, some)
         if self.sides is not None:
             self._judge(row.number, pieces)
         else:
@@ -92,19 +92,19 @@ class PairLanguages(Check):
             self._learn()
         for side in SIDES:
             sure = {*self._in_other_scripts(side), *self.turned[side]}
-            strangers = {*self.strangers[side].found()} - sure
-            rows = sorted(sure | strangers)
+            outliers = {*self.outliers[side].found()} - sure
+            rows = sorted(sure | outliers)
             if rows:
                 share = len(rows) / len(self.numbers)
-                many = share >= MANY and (sure or len(strangers) > BY_CHANCE)
+                many = share >= MANY and (sure or len(outliers) > BY_CHANCE)
                 yield Finding(
                     kind="wrong language",
                     severity="warning" if many else "note",
                     what=f"{counted(len(rows), f'{side} line')} ({share:.2%}) that "
                     f"{'does' if len(rows) == 1 else 'do'} not look like the language of the "
                     f"other {side} lines",
-                    advice="look whether the sides are exchanged there, or whether it is a third "
-                    "language, and mend or drop them",
+                    advice="check whether the sides are swapped there, or whether it is a third "
+                    "language, and fix or drop them",
                     count=len(rows),
                     rows=named(rows, where),
                 )

@@ -3,10 +3,9 @@
 import random
 
 import pytest
+from ailing import examined as examined_file
 
-from glassformer.config import DataConfig
-from glassformer.data.doctor import Reading, examine, strangers
-from glassformer.data.doctor.pairs import checks_of_pairs
+from glassformer.tasks.translate.checks import language_outliers
 
 GERMAN = {
     "wer": "ein Hund|eine Frau|der alte Mann|das kleine Mädchen|die Kinder|ein Junge",
@@ -37,8 +36,7 @@ def examined(folder, rows, columns="source\ttarget"):
     path = folder / "x.tsv"
     lines = ["\t".join(row) for row in rows]
     path.write_text("\n".join([columns, *lines]) + "\n", encoding="utf-8")
-    reading = Reading(DataConfig(files=(str(path),)), ("source", "target", "to?"))
-    return examine(reading, checks_of_pairs()).findings
+    return examined_file(path, job="translate").findings
 
 
 def wrong_lines(findings):
@@ -56,9 +54,9 @@ def pairs():
 
 
 @pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("first", [strangers.FIRST, 150])
+@pytest.mark.parametrize("first", [language_outliers.FIRST, 150])
 def test_a_third_language_in_the_same_script_is_told(tmp_path, pairs, side, first, monkeypatch):
-    monkeypatch.setattr(strangers, "FIRST", first)
+    monkeypatch.setattr(language_outliers, "FIRST", first)
     for row, line in zip((40, 211, 333), FRENCH, strict=True):
         pairs[row][side] = line
     name = ("source", "target")[side]
@@ -106,7 +104,7 @@ def test_each_target_language_is_judged_by_itself(tmp_path, pairs):
     ("tag", "what"),
     [
         ("<x y>", "1 row with < > or blanks in the target language"),
-        ("", "1 row that does not say the target language"),
+        ("", "1 row that does not name the target language"),
     ],
 )
 def test_a_target_language_that_training_refuses_is_an_error(tmp_path, pairs, tag, what):

@@ -1,18 +1,18 @@
 """The doctor finds what was planted among pairs, and leaves sound pairs alone."""
 
+import json
 import os
 import random
 from itertools import islice
 
 import pytest
+from ailing import examined as examined_file
 
-from glassformer.config import DataConfig
 from glassformer.data.catalog import dates
-from glassformer.data.doctor import Reading, examine, pair_languages
 from glassformer.data.doctor.check import Specimen
-from glassformer.data.doctor.pair_languages import like_the_sources
-from glassformer.data.doctor.pair_lengths import BLOCK, PairLengths
-from glassformer.data.doctor.pairs import checks_of_pairs
+from glassformer.tasks.translate.checks import languages
+from glassformer.tasks.translate.checks.languages import like_the_sources
+from glassformer.tasks.translate.checks.lengths import BLOCK, PairLengths
 
 PAIRS = {
     "der Hund": "the dog",
@@ -47,7 +47,7 @@ def examined(folder, pairs):
     path = folder / "x.tsv"
     rows = "".join(f"{source}\t{target}\n" for source, target in pairs)
     path.write_text(f"source\ttarget\n{rows}", encoding="utf-8")
-    return examine(Reading(DataConfig(files=(str(path),)), ("source", "target")), checks_of_pairs())
+    return examined_file(path, job="translate")
 
 
 def findings(folder, pairs):
@@ -69,8 +69,7 @@ def test_sound_pairs_raise_no_alarm(tmp_path, pairs):
 def test_dates_raise_no_alarm():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dates, "DAYS", 211)
-        reading = Reading(DataConfig(files=("dates",)), ("source", "target"))
-        assert examine(reading, checks_of_pairs()).findings == ()
+        assert examined_file("dates", job="translate").findings == ()
 
 
 @pytest.mark.skipif("GLASSFORMER_DATA" not in os.environ, reason="needs $GLASSFORMER_DATA")
@@ -83,9 +82,7 @@ def test_dates_raise_no_alarm():
     ],
 )
 def test_real_pairs_raise_no_alarm(name):
-    found = examine(
-        Reading(DataConfig(files=(name,)), ("source", "target")), checks_of_pairs()
-    ).findings
+    found = examined_file(name, job="translate").findings
     assert {finding.severity for finding in found} <= {"note"}
 
 
@@ -155,7 +152,7 @@ def test_a_side_of_many_scripts_has_no_wrong_one(tmp_path, pairs):
 
 
 def test_lines_after_those_that_were_learned_from_are_judged_too(tmp_path, pairs, monkeypatch):
-    monkeypatch.setattr(pair_languages, "LEARNED", 100)
+    monkeypatch.setattr(languages, "LEARNED", 100)
     pairs[250][1] = "die Katze wartet vor der Schule mit einem roten Ball weil es regnet"
     assert findings(tmp_path, pairs)[("wrong language", "target")] == ("warning", 1, [251])
 
@@ -204,7 +201,7 @@ def found_by_length(lengths):
     check = PairLengths()
     for number, (source, target) in enumerate(lengths):
         sample = {"source": "x" * source, "target": "x" * target}
-        check.see(Specimen(number=number, part="train", sample=sample, text="", content=0))
+        check.see(Specimen(number=number, split="train", sample=sample, content=0))
     return {f.kind: [int(row) for row in f.rows] for f in check.findings(str)}
 
 
@@ -262,14 +259,47 @@ def test_pairs_that_come_again_and_several_targets_are_notes(tmp_path, pairs):
     }
 
 
+def test_a_copy_keeps_every_target_of_a_source(tmp_path, pairs):
+    pairs[20] = list(pairs[5])
+    pairs[30] = [pairs[6][0], f"well, {pairs[6][1]}"]
+    assert examined(tmp_path, pairs).to_drop == {20: "duplicate"}
+
+
+def test_a_source_that_is_held_out_and_learned_is_told_whatever_its_target(tmp_path, pairs):
+    (tmp_path / "y.tsv").write_text(
+        f"source\ttarget\n{pairs[3][0].upper()}\tanother answer\nganz neu\tquite new\n"
+    )
+    examined(tmp_path, pairs)
+    found = examined_file(tmp_path / "x.tsv", job="translate", test=tmp_path / "y.tsv")
+    (shared,) = (f for f in found.findings if f.kind == "shared by splits")
+    assert shared.rows == (f"{tmp_path}/y.tsv row 1",)
+    assert found.to_drop == {3: "also in test"}
+
+
+def test_the_first_of_several_references_is_the_target_as_in_training(tmp_path):
+    rows = [
+        {
+            "source": f"ein ganzer Satz {n}",
+            "refs": [f"a whole sentence {n}", f"ein ganzer Satz {n}"],
+        }
+        for n in range(97)
+    ]
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert examined_file(path, job="translate").findings == ()
+    rows[5]["refs"].reverse()
+    path.write_text("\n".join(map(json.dumps, rows)))
+    kinds = {f.kind for f in examined_file(path, job="translate").findings}
+    assert "copied source" in kinds
+
+
 def test_one_source_in_several_languages_has_one_target_in_each(tmp_path, pairs):
     path = tmp_path / "x.tsv"
     rows = [f"{source}\t{target}\ten" for source, target in pairs]
     rows += [f"{source}\tThe {target}\tfr" for source, target in pairs]
     rows += [f"{pairs[6][0]}\twell, {pairs[6][1]}\ten"]
     path.write_text("source\ttarget\tto\n" + "\n".join(rows), encoding="utf-8")
-    reading = Reading(DataConfig(files=(str(path),)), ("source", "target", "to?"))
-    (finding,) = examine(reading, checks_of_pairs()).findings
+    (finding,) = examined_file(path, job="translate").findings
     assert finding.what == "1 source in 2 rows with different targets"
     assert finding.rows == (f"{path} row 7", f"{path} row 601")
 

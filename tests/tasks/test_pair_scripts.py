@@ -3,10 +3,7 @@
 import sys
 
 import pytest
-
-from glassformer.config import DataConfig, TokenizerConfig
-from glassformer.data.doctor import Reading, examine
-from glassformer.data.doctor.pairs import checks_of_pairs
+from ailing import examined
 
 pytest.importorskip("opencc")
 
@@ -14,22 +11,21 @@ TRADITIONAL = ("我喜歡讀書", "這是一張圖", "他們說話了", "請關�
 SIMPLIFIED = ("我喜欢读书", "这是一张图", "他们说话了", "请关门")
 EITHER = ("我很好", "你在不在", "早上好", "我想吃")
 JAPANESE = ("彼は国語を学ぶ", "本を売る", "国の中で", "話を聞く")
-IN_ONE_SCRIPT = TokenizerConfig(simplified=True)
+IN_ONE_SCRIPT = "data.tokenizer.simplified=true"
 
 
 def numbered(texts, count):
     return [f"{texts[n % len(texts)]} {n}" for n in range(count)]
 
 
-def found(folder, sources, *tokens, test=()):
+def found(folder, sources, *settings, test=()):
     """Findings in Chinese beside made-up English, by kind."""
     files = {"train": sources, "test": test}
     for part, texts in files.items():
         rows = "".join(f"{text}\tnumber {text.split()[-1]}\n" for text in texts)
         (folder / f"{part}.tsv").write_text(f"source\ttarget\n{rows}", encoding="utf-8")
-    given = {"test": (str(folder / "test.tsv"),)} if test else {}
-    config = DataConfig(files=(str(folder / "train.tsv"),), **given)
-    examination = examine(Reading(config, ("source", "target")), checks_of_pairs(*tokens))
+    given = {"test": folder / "test.tsv"} if test else {}
+    examination = examined(folder / "train.tsv", job="translate", settings=settings, **given)
     return {finding.kind: finding for finding in examination.findings}, examination
 
 
@@ -63,7 +59,7 @@ def test_a_stray_row_in_the_other_script_is_no_mixture(tmp_path):
 def test_a_side_that_is_read_in_one_script_is_not_noted(tmp_path):
     sources = numbered(TRADITIONAL, 20) + numbered(SIMPLIFIED, 30)
     assert "mixed scripts" not in found(tmp_path, sources, IN_ONE_SCRIPT)[0]
-    target_only = found(tmp_path, sources, TokenizerConfig(), IN_ONE_SCRIPT)[0]
+    target_only = found(tmp_path, sources, "task.target.simplified=true")[0]
     assert "mixed scripts" in target_only
 
 
@@ -72,12 +68,11 @@ def test_a_target_with_settings_of_its_own_is_told_by_them(tmp_path):
     targets = numbered(TRADITIONAL, 20) + numbered(SIMPLIFIED, 20)
     rows = "".join(f"number {n}\t{text}\n" for n, text in enumerate(targets))
     path.write_text(f"source\ttarget\n{rows}", encoding="utf-8")
-    for tokens, setting in (
+    for settings, setting in (
         ((), "data.tokenizer.simplified"),
-        ((TokenizerConfig(), TokenizerConfig()), "task.target.simplified"),
+        (("task.target.kind=bpe",), "task.target.simplified"),
     ):
-        reading = Reading(DataConfig(files=(str(path),)), ("source", "target"))
-        (note,) = examine(reading, checks_of_pairs(*tokens)).findings
+        (note,) = examined(path, job="translate", settings=settings).findings
         assert "of the target side" in note.what
         assert note.advice == f"--set {setting}=true reads both alike"
 
@@ -97,8 +92,8 @@ def test_pairs_that_differ_in_script_alone_come_again_where_it_is_read_as_one(tm
     assert examination.to_drop == dict.fromkeys((40, 41, 42), "duplicate")
 
 
-def test_parts_that_differ_in_script_alone_share_texts_where_it_is_read_as_one(tmp_path):
+def test_splits_that_differ_in_script_alone_share_texts_where_it_is_read_as_one(tmp_path):
     sources, test = numbered(TRADITIONAL, 40), numbered(SIMPLIFIED, 5)
-    assert "shared by parts" not in found(tmp_path, sources, test=test)[0]
-    shared = found(tmp_path, sources, IN_ONE_SCRIPT, test=test)[0]["shared by parts"]
+    assert "shared by splits" not in found(tmp_path, sources, test=test)[0]
+    shared = found(tmp_path, sources, IN_ONE_SCRIPT, test=test)[0]["shared by splits"]
     assert shared.what == "5 rows of test (100.0%) are also in train"

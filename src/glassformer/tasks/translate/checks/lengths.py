@@ -70,7 +70,7 @@ class PairLengths(Check):
                 severity="warning" if share >= MANY else "note",
                 what=f"{counted(len(odd), 'pair')} ({share:.2%}) with one side much longer than "
                 f"usual for the other",
-                advice="look whether they are translations of each other, and mend or drop them",
+                advice="check whether they are translations of each other, and fix or drop them",
                 count=len(odd),
                 rows=named((self.numbers[row] for row in odd), where),
             )

@@ -8,6 +8,7 @@ import pytest
 from ailing import examined, found_in, reviews, table
 
 from glassformer.data.catalog import CATALOG
+from glassformer.tasks.classify.checks import leaks
 
 
 @pytest.fixture
@@ -139,3 +140,12 @@ def test_the_names_of_the_set_of_languages_raise_no_alarm(tmp_path):
     found = examined(lines(tmp_path / "x.jsonl", rows), group="concept")
     assert not found.findings
     assert len(found.figures["labels"]) == 30
+
+
+def test_a_leak_is_found_in_a_sample_of_the_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(leaks, "MOST", 61)
+    marked = [row | {"text": row["text"] + " xx" * (row["label"] == "bad")} for row in reviews(400)]
+    finding, numbers = found_in(table(tmp_path / "x.csv", marked), "leaking word")
+    assert 20 < finding.count < 41
+    assert all(number % 2 == 0 for number in numbers)
+    assert numbers == sorted(numbers)

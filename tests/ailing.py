@@ -3,7 +3,7 @@
 import csv
 import random
 
-from glassformer.runs.examining import doctor
+from glassformer.runs.doctor import doctor
 
 GOOD = ("great", "lovely", "superb", "warm", "clever", "bright", "moving")
 BAD = ("dull", "awful", "weak", "poor", "slow", "clumsy", "boring")

@@ -1,6 +1,6 @@
 """Lines in a third language: unlike their own side, though the other side is no more like them.
 
-No language is known beforehand. A line is a stranger when few of its words are *common* on its
+No language is known beforehand. A line is an outlier when few of its words are *common* on its
 side, and its letters follow each other in ways that are rare there; the more common words it has,
 the rarer these must be. In most languages hardly a sentence does without common words: a side where
 that is not so, or that is written without blanks, is left alone. A line never vouches for itself,
@@ -14,24 +14,24 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import Int
 
-from glassformer.data.doctor.words import is_spaced, words_of
+from glassformer.tasks.shared.text_checks import is_spaced, words_of
 
 CELLS = 1 << 16  # for counts, of words and of three letters in a row
 SMOOTH = 0.05  # added to every count of three letters in a row
 WORDS = 5  # different ones that a line must have to be judged
 COMMON, OFTEN = 0.01, 5  # a word is common that is in such a share of the lines, and in so many
-SOME = 0.4  # of the words of a stranger are common at most
+SOME = 0.4  # of the words of an outlier are common at most
 FEW, NEARLY_ALL = 0.25, 0.95  # so many lines have more common words: otherwise they do not tell
-RARE = 1.2  # how much less likely, as a mean logarithm, a stranger's letters are than usual,
+RARE = 1.2  # how much less likely, as a mean logarithm, an outlier's letters are than usual,
 MORE = 2.0  # and so much more than that for its share of common words
 ENOUGH = 100  # lines to know a side by
-FIRST = 1_000  # lines that are all judged at the end; of later ones, those that may be strangers
+FIRST = 1_000  # lines that are all judged at the end; of later ones, those that may be outliers
 
 Pieces = Int[np.ndarray, " _"]  # of each line so many
 
 
 @dataclass(slots=True)
-class Strangers:
+class LanguageOutliers:
     """The lines of a side that are not in its language.
 
     Attributes:
@@ -74,7 +74,7 @@ class Strangers:
             self.kept.append((number, cells, pieces))
 
     def found(self) -> Iterator[int]:
-        """The numbers of the strangers."""
+        """The numbers of the outliers."""
         shares = [self._common(cells) for _, cells, _ in self.kept]
         few = self.few + sum(share <= FEW for share in shares[:FIRST])
         if self.lines < ENOUGH or few > (1 - NEARLY_ALL) * self.lines:

@@ -1,13 +1,17 @@
-"""How the text of a file is encoded, and what to read it as when it is not UTF-8."""
+"""What can be wrong with files of text as such: an old encoding, or a row taken for a header."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glassformer.data.columns import is_known_name
 from glassformer.data.doctor.finding import Finding
+from glassformer.data.rows import listed
 from glassformer.data.sources.decoding import codec_of, guess_encoding
 from glassformer.data.sources.files import BUFFER, kind_of, names_in, opened, suffix_of
+from glassformer.data.sources.formats import reader_of
+from glassformer.data.sources.table import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +104,22 @@ def _text_files(path: Path) -> Iterator[Path]:
             yield from (inner / deeper for deeper in names_in(inner) if (inner / deeper).is_file())
         elif suffix_of(inner) != ".parquet":
             yield inner
+
+
+def is_text_table(path: Path) -> bool:
+    """Whether a header is guessed for this file."""
+    return path.is_file() and reader_of(path) is read_table
+
+
+def header_findings(table: str, names: Sequence[str]) -> Iterator[Finding]:
+    """A note where the row that was taken for the names of columns may be one of the others."""
+    numbered = [*names] == [str(place) for place in range(1, len(names) + 1)]
+    if not numbered and not any(map(is_known_name, names)):
+        yield Finding(
+            kind="names of columns",
+            severity="note",
+            what=f"the first row of {table} ({listed(names)}) was taken for the names of its "
+            f"columns",
+            advice="if it is a row like the others, put a row of names above it",
+            count=1,
+        )

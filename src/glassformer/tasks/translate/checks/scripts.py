@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.splits import hashed
 from glassformer.data.text.chinese import can_convert, simplified, traditional
 
 LOOKED_AT = 300  # rows: those whose texts have the smallest hashes, as good as a draw
@@ -32,11 +33,12 @@ class MixedScripts(Check):
 
     def see(self, row: Specimen) -> None:
         self.seen += 1
-        rank = (-row.content, -row.number)
+        texts = {side: row.sample[side][:READ] for side in self.settings}
+        rank = (-hashed(" ".join(texts.values())), -row.number)
         if len(self._heap) < LOOKED_AT:
-            heapq.heappush(self._heap, (*rank, self._texts(row)))
+            heapq.heappush(self._heap, (*rank, texts))
         elif rank > self._heap[0][:2]:
-            heapq.heapreplace(self._heap, (*rank, self._texts(row)))
+            heapq.heapreplace(self._heap, (*rank, texts))
 
     def findings(self, where: Where) -> Iterator[Finding]:
         if not can_convert():
@@ -61,9 +63,6 @@ class MixedScripts(Check):
                     count=len(first),
                     rows=named(first, where),
                 )
-
-    def _texts(self, row: Specimen) -> dict[str, str]:
-        return {side: row.sample[side][:READ] for side in self.settings}
 
 
 def script_of(text: str) -> str:

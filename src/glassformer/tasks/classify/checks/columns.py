@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from glassformer.data.doctor.finding import Finding, Where, named
-from glassformer.data.doctor.sampled import Sampled
+from glassformer.tasks.classify.checks.words import Sampled
 
 SURE = 0.98  # of the rows are guessed right
 USUAL = 0.9  # of the rows have one label: then guessing is easy

@@ -1,15 +1,18 @@
 """Labels: how many rows each has, how they are written, and in which order they come."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from glassformer.data.doctor.check import Check, Figures, Names, Specimen
+from glassformer.data.doctor.check import Check, Figures, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.data.rows import listed
+from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
 
 NEARLY_ALL = 0.95  # of the rows: a model that always says this label looks good
 ENOUGH = 20  # rows; fewer may be in order by chance
+
+Names = Callable[[Sample], list[str]]  # the labels of a sample
 
 
 class LabelCounts(Check):
@@ -40,7 +43,7 @@ class LabelCounts(Check):
                 continue
             self.counts[name] += 1
             self.first.setdefault(name, row.number)
-            if row.part == "train":
+            if row.split == "train":
                 self.learned.add(name)
 
     def findings(self, where: Where) -> Iterator[Finding]:
@@ -139,7 +142,7 @@ class LabelOrder(Check):
         self.rows, self.last = 0, ""
 
     def see(self, row: Specimen) -> None:
-        if row.part != "train" or len(self.starts) > len(self.labels):
+        if row.split != "train" or len(self.starts) > len(self.labels):
             return
         found = "\n".join(self.names(row.sample))
         self.rows += 1

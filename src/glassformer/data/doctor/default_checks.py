@@ -1,0 +1,217 @@
+"""The default checks: what can be wrong with any samples, whatever they are.
+
+A sample is known by a hash of its content, which its schema defines. A cleaned copy keeps a sample
+once, and in the split it is most needed in, which is test before valid before train.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from glassformer.data.doctor.check import Answer, Check, Specimen
+from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.samples import SPLITS
+from glassformer.data.splits import hashed
+
+MANY = 0.01  # of the rows: more duplicates than that are no accident
+CLEAR = 2 / 3  # of the rows with one content agree, and they are two or more
+
+
+def default_checks(answer: Answer | None = None, *, one_answer: bool = False) -> list[Check]:
+    """For every job.
+
+    Args:
+        answer, one_answer: As for `RepeatedSamples`.
+    """
+    return [EmptyRows(), RepeatedSamples(answer, one_answer=one_answer), SharedGroups()]
+
+
+class EmptyRows(Check):
+    """Rows without something that the job needs."""
+
+    def __init__(self) -> None:
+        self.lacking: defaultdict[str, list[int]] = defaultdict(list)
+
+    def see(self, row: Specimen) -> None:
+        """Complete, so there is nothing to say."""
+
+    def see_incomplete(self, row: Specimen, lacking: str) -> None:
+        self.lacking[lacking].append(row.number)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        for role, numbers in self.lacking.items():
+            yield Finding(
+                kind="empty rows",
+                severity="warning",
+                what=f"{counted(len(numbers), 'row')} without a {role}",
+                advice="training leaves them out; fill them in, or drop them with --fix",
+                count=len(numbers),
+                rows=named(numbers, where),
+            )
+
+    def to_drop(self) -> Mapping[int, str]:
+        return {number: f"empty {role}" for role, rows in self.lacking.items() for number in rows}
+
+
+class RepeatedSamples(Check):
+    """Duplicates, contents that two splits share, and contents with several labels.
+
+    Args:
+        answer: What is to be said about a sample; two with another answer are no duplicates.
+        one_answer: Whether there is one right answer, a label, so that two answers are a conflict.
+            A cleaned copy then keeps the answer of most rows, if that is clear.
+    """
+
+    def __init__(self, answer: Answer | None = None, *, one_answer: bool = False) -> None:
+        self.answer, self.one_answer = answer, one_answer
+        self.contents, self.answers = array("Q"), array("Q")
+        self.splits, self.numbers = bytearray(), array("Q")
+
+    def see(self, row: Specimen) -> None:
+        answer = self.answer(row.sample) if self.answer else ""
+        self.contents.append(row.content)
+        self.answers.append(hashed(answer) if answer else 0)
+        self.splits.append(SPLITS.index(row.split))
+        self.numbers.append(row.number)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        yield from self._conflicts(where)
+        yield from self._shared(where)
+        yield from self._duplicates(where)
+
+    @cached_property
+    def repeated(self) -> list[list[int]]:
+        """For each content that comes again, its places in what was seen, in order."""
+        contents = np.array(self.contents)
+        order = np.argsort(contents, kind="stable")
+        starts = np.flatnonzero(np.diff(contents[order], prepend=~contents[order[:1]]))
+        sizes = np.diff(starts, append=len(order))
+        again = zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True)
+        found = [order[start : start + size].tolist() for start, size in again]
+        return sorted(found)  # by the row that comes first
+
+    def _conflicting(self, places: list[int]) -> bool:
+        return self.one_answer and len({self.answers[place] for place in places}) > 1
+
+    def _conflicts(self, where: Where) -> Iterator[Finding]:
+        inputs = [places for places in self.repeated if self._conflicting(places)]
+        if inputs:
+            rows = [place for places in inputs for place in places]
+            yield Finding(
+                kind="conflicting labels",
+                severity="warning",
+                what=f"{counted(len(inputs), 'input')} in {counted(len(rows), 'row')} with "
+                f"different labels",
+                advice="decide which label is right; --fix keeps a clear majority, else none",
+                count=len(rows),
+                rows=self._named(rows, where),
+            )
+
+    def _shared(self, where: Where) -> Iterator[Finding]:
+        """Rows that were to be held out, and are also there to learn from."""
+        for split, other in (("test", "train"), ("valid", "train"), ("test", "valid")):
+            own, others = SPLITS.index(split), SPLITS.index(other)
+            rows = [
+                place
+                for places in self.repeated
+                if others in (found := {self.splits[place] for place in places}) and own in found
+                for place in places
+                if self.splits[place] == own
+            ]
+            if rows:
+                share = len(rows) / self.splits.count(own)
+                yield Finding(
+                    kind="shared by splits",
+                    severity="error" if share >= MANY else "warning",
+                    what=f"{counted(len(rows), 'row')} of {split} ({share:.1%}) "
+                    f"{'is' if len(rows) == 1 else 'are'} also in {other}",
+                    advice=f"scores on {split} are optimistic; --fix takes them out of {other}",
+                    count=len(rows),
+                    rows=self._named(sorted(rows), where),
+                )
+
+    def _duplicates(self, where: Where) -> Iterator[Finding]:
+        """Rows that repeat another of their split, answer and all."""
+        rows: list[int] = []
+        for places in self.repeated:
+            if not self._conflicting(places):
+                met: set[tuple[int, int]] = set()
+                for place in places:
+                    if (key := (self.splits[place], self.answers[place])) in met:
+                        rows.append(place)
+                    met.add(key)
+        if rows:
+            share = len(rows) / len(self.splits)
+            yield Finding(
+                kind="duplicate rows",
+                severity="warning" if share >= MANY and self.one_answer else "note",
+                what=f"{counted(len(rows), 'row')} ({share:.1%}) that only "
+                f"{'repeats' if len(rows) == 1 else 'repeat'} an earlier row",
+                advice="they count more than once; drop them with --fix",
+                count=len(rows),
+                rows=self._named(sorted(rows), where),
+            )
+
+    def to_drop(self) -> Mapping[int, str]:
+        drop: dict[int, str] = {}
+        for places in self.repeated:
+            if self.one_answer:
+                right = self._majority(places)
+                drop |= {
+                    self.numbers[place]: "conflicting label"
+                    for place in places
+                    if place not in right
+                }
+                places = right
+            last = max((self.splits[place] for place in places), default=0)
+            kept: set[int] = set()
+            for place in places:
+                if self.splits[place] != last:
+                    drop[self.numbers[place]] = f"also in {SPLITS[last]}"
+                elif self.answers[place] in kept:
+                    drop[self.numbers[place]] = "duplicate"
+                else:
+                    kept.add(self.answers[place])
+        return drop
+
+    def _majority(self, places: list[int]) -> list[int]:
+        """The rows with the clear answer: the only one, or that of most rows; none without one."""
+        (answer, most), *others = Counter(self.answers[place] for place in places).most_common()
+        if others and most < CLEAR * len(places):
+            return []
+        return [place for place in places if self.answers[place] == answer]
+
+    def _named(self, places: list[int], where: Where) -> tuple[str, ...]:
+        return named((self.numbers[place] for place in places), where)
+
+
+class SharedGroups(Check):
+    """Groups, such as films or authors, with rows in train and in a split that is held out."""
+
+    def __init__(self) -> None:
+        self.groups: defaultdict[int, set[str]] = defaultdict(set)
+        self.held_out: list[tuple[int, int]] = []
+
+    def see(self, row: Specimen) -> None:
+        if row.group:
+            group = hashed(row.group)
+            self.groups[group].add(row.split)
+            if row.split != "train":
+                self.held_out.append((row.number, group))
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        rows = [number for number, group in self.held_out if "train" in self.groups[group]]
+        groups = sum("train" in splits and len(splits) > 1 for splits in self.groups.values())
+        if rows:
+            yield Finding(
+                kind="shared groups",
+                severity="warning",
+                what=f"{counted(groups, 'group')} in train and in what is held out, there with "
+                f"{counted(len(rows), 'row')}",
+                advice="what belongs together should stay in one split; split by the group",
+                count=len(rows),
+                rows=named(rows, where),
+            )

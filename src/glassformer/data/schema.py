@@ -1,0 +1,111 @@
+"""The data part of a job: what its samples are, and how raw rows become them.
+
+    names typed -> arrange -> open -> rows -> find_columns -> sample -> content
+
+A Schema is asked by ingest and by the doctor alike, so that both read a file the same way. It need
+not know of texts: a role may hold a path or numbers, and what makes two samples the same is any
+string, such as a checksum.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from glassformer.config import DataConfig
+from glassformer.config.run import Config
+from glassformer.data.columns import Columns, Role, find_columns
+from glassformer.data.doctor.check import Check
+from glassformer.data.doctor.default_checks import default_checks
+from glassformer.data.rows import Row
+from glassformer.data.samples import Sample
+
+
+class Schema(ABC):
+    """What a job needs of data.
+
+    Attributes:
+        roles: What a sample has, what is read first.
+    """
+
+    roles: tuple[Role, ...]
+
+    def inputs(self) -> "Schema":
+        """The same without the answers, for rows to predict."""
+        other = copy(self)
+        other.roles = tuple(role for role in self.roles if not role.answer)
+        return other
+
+    # How names become rows
+
+    def arrange(self, names: Sequence[str]) -> list[str]:
+        """The sources that names on a command line stand for; two files may be one source."""
+        return list(names)
+
+    def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
+        """The rows of a source in a layout of the job's own; None leaves it to general readers."""
+        return None
+
+    def files(self, name: str) -> tuple[Path, ...]:
+        """The files or folders of a source; of several, each holds one column of its rows."""
+        return (Path(name),)
+
+    def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
+        """Whether a source can only be meant for this job, where nobody says what data are for.
+
+        Args:
+            rows: Its rows, opened when the first is asked for.
+        """
+        return False
+
+    # How rows become samples
+
+    def find_columns(self, head: Sequence[Row], given: Mapping[str, str], *more: Role) -> Columns:
+        """Which column plays each role, those of the job and more.
+
+        Args:
+            head: The first rows.
+            given: What a person said, role to column.
+        """
+        return find_columns(head, (*self.roles, *more), given, self.guess)
+
+    def guess(self, found: Columns, free: Sequence[str], head: Sequence[Row]) -> Columns:
+        """What was found by name, and what can be told from the free columns."""
+        found = dict(found)
+        for role in self.roles:
+            if role.required and role.name not in found and role.guess is not None:
+                left = [column for column in free if column not in found.values()]
+                if (column := role.guess(left, head)) is not None:
+                    found[role.name] = column
+        return found
+
+    def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
+        """What is kept of a row, by role, and the name of the first role that it lacks, if any."""
+        sample: Sample = {"where": row.where}
+        for role in self.roles:
+            if role.name in columns:
+                value = self.value(role, row, columns)
+                if role.required and isinstance(value, str) and not value.strip():
+                    return sample, role.name
+                sample[role.name] = value
+        if "group" in columns:
+            sample["group"] = row[columns["group"]]
+        return sample, ""
+
+    def value(self, role: Role, row: Row, columns: Columns) -> Any:
+        """What a row holds for a role; JSON, or an array, which is kept as a list."""
+        return row[columns[role.name]]
+
+    # What is known of samples
+
+    @abstractmethod
+    def content(self, sample: Sample, config: DataConfig) -> str:
+        """What makes two samples the same: equal strings for what a model reads as one input.
+
+        Where nothing is said about splits, samples that agree in it stay in one.
+        """
+
+    def checks(self, config: Config) -> list[Check]:
+        """What the doctor looks for."""
+        return default_checks()

@@ -1,0 +1,85 @@
+"""Schemas of jobs whose samples are texts, and the roles that several jobs share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from glassformer.config import DataConfig
+from glassformer.data.columns import COLUMN_NAMES, Columns, Role
+from glassformer.data.rows import NoText, Row
+from glassformer.data.samples import Sample
+from glassformer.data.schema import Schema
+from glassformer.data.splits import content_key
+from glassformer.data.text.chinese import simplified
+
+FEW = 50  # a label has at most this many values in the first rows, and each is at most this long
+
+
+def longest_texts(columns: Sequence[str], head: Sequence[Row]) -> str | None:
+    """The column with the longest texts."""
+    texts = _texts(columns, head)
+    return max(texts, key=lambda column: sum(len(row[column]) for row in head), default=None)
+
+
+def repeated_values(columns: Sequence[str], head: Sequence[Row]) -> str | None:
+    """A column with lists; else the one with the fewest different values.
+
+    These are two at least if any column has two; sorted data may begin with one.
+    """
+    for column in columns:
+        if list in {type(row.values.get(column)) for row in head}:
+            return column
+    values = {column: {row[column] for row in head} for column in _texts(columns, head)}
+    fine = [
+        column
+        for column, some in values.items()
+        if len(some) <= max(2, min(FEW, len(head) // 2)) and max(map(len, some)) <= FEW
+    ]
+    return min(
+        fine, key=lambda column: (len(values[column]) < 2, len(values[column])), default=None
+    )
+
+
+def _texts(columns: Sequence[str], head: Sequence[Row]) -> list[str]:
+    """The columns that hold nothing but texts."""
+    return [
+        column
+        for column in columns
+        if not {type(row.values.get(column)) for row in head} & {list, NoText}
+    ]
+
+
+TEXT = Role(name="text", names=COLUMN_NAMES["text"], guess=longest_texts)
+LABEL = Role(
+    name="label",
+    names=COLUMN_NAMES["label"],
+    several=True,
+    answer=True,
+    guess=repeated_values,
+)
+
+
+class TextSchema(Schema):
+    """Samples that are read as texts: all roles but the answers are. By default one text a row."""
+
+    roles: tuple[Role, ...] = (TEXT,)
+
+    def value(self, role: Role, row: Row, columns: Columns) -> Any:
+        value = super().value(role, row, columns)
+        if isinstance(value, list) and not role.several:
+            return " ".join(value)  # a text that comes as a list of its words
+        return value
+
+    def content(self, sample: Sample, config: DataConfig) -> str:
+        """What is read, whatever its letter case, white space, Unicode form and Chinese script."""
+        read = (role.name for role in self.roles if not role.answer and role.name in sample)
+        text = " ".join(str(sample[role]) for role in read)
+        return text_key(text, in_simplified=config.tokenizer.simplified)
+
+
+def text_key(text: str, *, in_simplified: bool) -> str:
+    """What makes two texts the same to a tokenizer that may read traditional Chinese as simplified.
+
+    >>> text_key(" A fine  Film", in_simplified=False)
+    'a fine film'
+    """
+    return content_key(simplified(text) if in_simplified else text)

@@ -1,0 +1,148 @@
+"""Checks of pairs: what can be wrong between two texts, and a check for each target language."""
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from glassformer.data.doctor.check import Check, Specimen
+from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.splits import hashed
+from glassformer.tasks.shared.text_checks import words_of
+from glassformer.tasks.translate.tokens import can_be_typed
+
+WORDS = 3  # names and numbers stay as they are; so many words seldom do
+MANY = 0.001  # of the pairs: copies teach a model to copy
+
+Keys = Mapping[str, Callable[[str], str]]  # for each side, what makes two of its texts the same
+
+
+class CopiedSources(Check):
+    """Pairs whose target only repeats the source."""
+
+    def __init__(self, keys: Keys) -> None:
+        self.keys = keys
+        self.rows: list[int] = []
+        self.seen = 0
+
+    def see(self, row: Specimen) -> None:
+        self.seen += 1
+        source = self.keys["source"](row.sample["source"])
+        copied = source == self.keys["target"](row.sample["target"])
+        if copied and sum(word.isalpha() for word in words_of(source)) >= WORDS:
+            self.rows.append(row.number)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        if self.rows:
+            share = len(self.rows) / self.seen
+            yield Finding(
+                kind="copied source",
+                severity="warning" if share >= MANY else "note",
+                what=f"{counted(len(self.rows), 'pair')} ({share:.2%}) with the source again as "
+                f"target",
+                advice="a model learns to copy from them; translate or drop them",
+                count=len(self.rows),
+                rows=named(self.rows, where),
+            )
+
+
+class ManyTargets(Check):
+    """Sources with several targets: fine to learn from, but one answer cannot be all of them.
+
+    A source that is to be said in several languages is another one in each, as its content says.
+    """
+
+    def __init__(self, keys: Keys) -> None:
+        self.key = keys["target"]
+        self.sources, self.targets, self.numbers = array("Q"), array("Q"), array("Q")
+
+    def see(self, row: Specimen) -> None:
+        self.sources.append(row.content)
+        self.targets.append(hashed(self.key(row.sample["target"])))
+        self.numbers.append(row.number)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        if not self.numbers:
+            return
+        pairs = np.stack([np.array(self.sources), np.array(self.targets)], axis=1)
+        different = np.unique(pairs, axis=0)
+        sources, counts = np.unique(different[:, 0], return_counts=True)
+        several = np.flatnonzero(np.isin(pairs[:, 0], sources[counts > 1]))
+        if len(several):
+            yield Finding(
+                kind="several targets",
+                severity="note",
+                what=f"{counted(int((counts > 1).sum()), 'source')} in "
+                f"{counted(len(several), 'row')} with different targets",
+                advice="they stay in one split; scores that accept one answer will seem low",
+                count=len(several),
+                rows=named((self.numbers[row] for row in several.tolist()), where),
+            )
+
+
+class EachLanguage(Check):
+    """A check by itself for every target language, which the role `to` names.
+
+    Args:
+        make: Makes the check.
+    """
+
+    def __init__(self, make: Callable[[], Check]) -> None:
+        self.make = make
+        self.needs_all = make().needs_all
+        self.checks: dict[str, Check] = {}
+
+    def see(self, row: Specimen) -> None:
+        language = str(row.sample.get("to", ""))
+        if language not in self.checks:
+            self.checks[language] = self.make()
+        self.checks[language].see(row)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        for language, check in self.checks.items():
+            into = f" (to {language})" if len(self.checks) > 1 and language else ""
+            for finding in check.findings(where):
+                yield replace(finding, what=f"{finding.what}{into}")
+
+    def to_drop(self) -> Mapping[int, str]:
+        return {n: why for check in self.checks.values() for n, why in check.to_drop().items()}
+
+
+class Tags(Check):
+    """Target languages that could not be asked for, and rows that do not name theirs."""
+
+    def __init__(self) -> None:
+        self.named = False
+        self.unnamed: list[int] = []
+        self.unfit: list[int] = []
+
+    def see(self, row: Specimen) -> None:
+        tag = str(row.sample.get("to", ""))
+        self.named = self.named or bool(tag)
+        if not tag:
+            self.unnamed.append(row.number)
+        elif not can_be_typed(tag):
+            self.unfit.append(row.number)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        faults = (
+            (self.unnamed, "that do not name", "that does not name", "fill in the column of `to`"),
+            (
+                self.unfit,
+                "with < > or blanks in",
+                "with < > or blanks in",
+                "write it like de or pt-br",
+            ),
+        )
+        for numbers, several, one, advice in faults if self.named else ():
+            if numbers:
+                yield Finding(
+                    kind="target languages",
+                    severity="error",
+                    what=f"{counted(len(numbers), 'row')} {one if len(numbers) == 1 else several} "
+                    f"the target language",
+                    advice=f"training refuses them; {advice}",
+                    count=len(numbers),
+                    rows=named(numbers, where),
+                )

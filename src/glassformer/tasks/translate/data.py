@@ -1,0 +1,130 @@
+"""The data of `translate`: pairs of texts, in one table or in two files side by side."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from glassformer.config import DataConfig
+from glassformer.config.run import Config
+from glassformer.data.columns import COLUMN_NAMES, Columns, Role, find_by_name, normal_name
+from glassformer.data.doctor.check import Check
+from glassformer.data.doctor.default_checks import default_checks
+from glassformer.data.ingest import LOOKED_AT
+from glassformer.data.rows import Row
+from glassformer.data.samples import Sample
+from glassformer.data.sources.files import suffix_of
+from glassformer.data.sources.parallel import paired, read_parallel
+from glassformer.tasks.shared.text_checks import GarbledText
+from glassformer.tasks.shared.text_data import TextSchema, text_key
+from glassformer.tasks.translate.checks.languages import PairLanguages
+from glassformer.tasks.translate.checks.lengths import PairLengths
+from glassformer.tasks.translate.checks.pairs import (
+    CopiedSources,
+    EachLanguage,
+    ManyTargets,
+    Tags,
+)
+from glassformer.tasks.translate.checks.scripts import MixedScripts
+from glassformer.tasks.translate.pair_files import (
+    end_apart,
+    has_nearly_as_many_lines,
+    pair_files,
+)
+
+SIDES = ("source", "target")
+OF_OTHERS = {"text", "label"}  # columns that a table of pairs does not have
+
+
+class TranslateSchema(TextSchema):
+    """A source and its target; further right answers, and the language to write, where given."""
+
+    roles = (
+        Role(name="source", names=COLUMN_NAMES["source"]),
+        Role(name="target", names=COLUMN_NAMES["target"], answer=True),
+        Role(
+            name="references",
+            names=COLUMN_NAMES["references"],
+            required=False,
+            several=True,
+            answer=True,
+        ),
+        Role(name="to", names=COLUMN_NAMES["to"], required=False),
+    )
+
+    def arrange(self, names: Sequence[str]) -> list[str]:
+        return pair_files(names)
+
+    def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
+        two = paired(name)
+        return read_parallel(*two, config.encoding) if two else None
+
+    def files(self, name: str) -> tuple[Path, ...]:
+        return paired(name) or super().files(name)
+
+    def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
+        """Pairs are
+
+        a TMX;
+        two text files whose names differ in their endings alone, as train.en and train.de do,
+        or that have as many lines, or nearly;
+        columns with names of a source and of a target, and none that is called text or label.
+        """
+        if suffix_of(Path(name)) == ".tmx":
+            return True
+        if two := paired(name):
+            return end_apart(*two) or has_nearly_as_many_lines(*two, config.encoding)
+        columns = list(dict.fromkeys(c for row in islice(rows, LOOKED_AT) for c in row.values))
+        sides = [role for role in self.roles if role.name in SIDES]
+        if {column.strip().casefold() for column in columns} & OF_OTHERS:
+            return False
+        return len(find_by_name(columns, sides)) == len(sides)
+
+    def guess(self, found: Columns, free: Sequence[str], head: Sequence[Row]) -> Columns:
+        """Columns that are left are the sides in order; references share a column with the target.
+
+        The first of the references is the target then.
+        """
+        found = dict(found)
+        lacking = [role.name for role in self.roles if role.required and role.name not in found]
+        if len(lacking) == len(free):
+            found |= zip(lacking, free, strict=True)
+        if "references" in found:
+            found.setdefault("target", found["references"])
+        elif normal_name(found.get("target", "")) in COLUMN_NAMES["references"]:
+            found["references"] = found["target"]
+        return found
+
+    def value(self, role: Role, row: Row, columns: Columns) -> Any:
+        value = row[columns[role.name]]
+        is_first = role.name == "target" and columns["target"] == columns.get("references")
+        if is_first and isinstance(value, list):
+            return next(iter(value), "")
+        return super().value(role, row, columns)
+
+    def checks(self, config: Config) -> list[Check]:
+        reads = config.data.tokenizer.simplified
+        writes = config.task.target.simplified if config.task.target else reads
+        keys = {
+            "source": partial(text_key, in_simplified=reads),
+            "target": partial(text_key, in_simplified=writes),
+        }
+
+        def answer(sample: Sample) -> str:
+            return keys["target"](sample["target"])
+
+        settings = {"source": "data.tokenizer.simplified"} if not reads else {}
+        if not writes:
+            own = "task.target" if config.task.target else "data.tokenizer"
+            settings |= {"target": f"{own}.simplified"}
+        return [
+            *default_checks(answer),
+            GarbledText(*SIDES),
+            Tags(),
+            EachLanguage(PairLengths),
+            EachLanguage(PairLanguages),
+            CopiedSources(keys),
+            ManyTargets(keys),
+            MixedScripts(settings),
+        ]

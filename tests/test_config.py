@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         read(ModelConfig, tmp_path / "nowhere.toml")
     broken = tmp_path / "broken.toml"
     broken.write_text("dim = = 3")
-    with pytest.raises(GlassformerError, match=r"broken.toml: not valid TOML .*; mend that line"):
+    with pytest.raises(GlassformerError, match=r"broken.toml: not valid TOML .*; fix that line"):
         read(ModelConfig, broken)
 
 

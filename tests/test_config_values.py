@@ -253,7 +253,7 @@ def test_every_job_is_called_by_its_name():
         ),
         ("depth = 3", "config.toml: not the configuration of a run; name a run folder"),
         ('job = "classify"\nformat = "1"', "config.toml: not the configuration of a run; name a"),
-        ("job = ", "config.toml: not valid TOML (Invalid value (at end of document)); mend that"),
+        ("job = ", "config.toml: not valid TOML (Invalid value (at end of document)); fix that"),
     ],
 )
 def test_a_configuration_that_cannot_be_read_is_refused(tmp_path, content, words):
@@ -267,7 +267,7 @@ def test_a_configuration_that_cannot_be_read_is_refused(tmp_path, content, words
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "latin.toml"
     path.write_bytes(b'group = "caf\xe9"')
-    with pytest.raises(GlassformerError, match=r"latin.toml: not valid TOML .*; mend that line"):
+    with pytest.raises(GlassformerError, match=r"latin.toml: not valid TOML .*; fix that line"):
         read(DataConfig, path)
 
 

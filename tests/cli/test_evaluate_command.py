@@ -211,7 +211,10 @@ def test_rows_it_was_trained_on_are_told(home, capsys):
     found = json.loads(capsys.readouterr().out)
     assert 0.7 * found["rows"] < found["trained_on"] <= found["rows"]
     assert evaluate(home / "run", home / "reviews.csv") == 0
-    assert "of the texts it was trained on: the scores flatter it" in capsys.readouterr().out
+    assert (
+        "of these rows were in its training data; the scores are optimistic"
+        in capsys.readouterr().out
+    )
 
 
 def test_columns_can_be_named(home, tmp_path, capsys):

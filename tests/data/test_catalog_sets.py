@@ -22,6 +22,8 @@ from glassformer.data.ingest import ingest, open_rows
 from glassformer.data.rows import Row
 from glassformer.data.splits import SPLIT_NAMES
 from glassformer.errors import GlassformerError
+from glassformer.tasks.classify.data import ClassifySchema
+from glassformer.tasks.translate.data import TranslateSchema
 
 COPIES = Path(os.environ.get("GLASSFORMER_DATA", ""))
 QUICK = {"trec", "mr", "multi30k-en-de", "tatoeba-zh-en", "an4", "tinyshakespeare"}
@@ -180,7 +182,7 @@ def test_tatoeba_keeps_translations_of_one_sentence_together(storage, tmp_path):
     assert (back[1]["source"], back[1]["english"]) == ("你好。", "hi.")
     _, taken = ingest(
         DataConfig(files=("tatoeba-zh-en",), valid_share=0.0, group="english"),
-        ("source", "target"),
+        TranslateSchema(),
         tmp_path / "run",
     )
     assert taken.columns["group"] == "english"
@@ -323,7 +325,7 @@ def test_a_dataset_of_the_hub_is_read_with_its_labels_and_splits(hub, tmp_path):
         {"text": "warm", "label": "pos", "de": "ja", "en": "yes", "split": "validation"},
     ]
     assert rows[2].where == "hf:org/reviews:plain validation row 1"
-    _, columns = open_rows("hf:org/reviews", DataConfig(), ("text", "label"), "train")
+    _, columns = open_rows("hf:org/reviews", DataConfig(), ClassifySchema(), "train")
     assert columns == {"text": "text", "label": "label", "split": "split"}
 
 

@@ -14,6 +14,7 @@ from glassformer.data.catalog.dates import DAYS, LANGUAGES, WAYS, written
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
+from glassformer.tasks.translate.data import TranslateSchema
 
 FEWER = 1511  # dates than there are, for speed
 
@@ -61,7 +62,7 @@ def test_it_is_the_same_at_every_call(monkeypatch):
 
 def test_a_date_that_is_held_out_is_never_seen(monkeypatch, tmp_path):
     monkeypatch.setattr(dates, "DAYS", 499)
-    samples, taken = ingest(DataConfig(files=("dates",)), ("source", "target"), tmp_path)
+    samples, taken = ingest(DataConfig(files=("dates",)), TranslateSchema(), tmp_path)
     days = [{*samples.texts(part, "target")} for part in SPLITS]
     assert len(days[0] | days[1] | days[2]) == sum(map(len, days))
     assert min(taken.counts.values()) > 100

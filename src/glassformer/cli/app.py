@@ -1,7 +1,7 @@
 """The command `glassformer`, as a function that takes arguments and returns an exit code.
 
     0    fine
-    1    an error the person can mend, in one line on standard error; a claim that does not hold
+    1    an error the person can fix, in one line on standard error; a claim that does not hold
     2    wrong usage
     130  interrupted; 143 when the system ended it
 

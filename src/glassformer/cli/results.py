@@ -71,7 +71,10 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     for reason, count in values["skipped"].items():
         console.say(f"left out: {count:,} rows with {reason}")
     if found.trained_on:
-        console.say(f"{found.trained_on:,} of the texts it was trained on: the scores flatter it")
+        console.say(
+            f"{found.trained_on:,} of these rows were in its training data; the scores are "
+            f"optimistic"
+        )
     for note in found.notes:
         console.say(note)
     for score, comparison in (found.comparison or {}).items():

@@ -1,4 +1,4 @@
-"""Where samples come from, which part they belong to, and how they become batches."""
+"""Where samples come from, which split they belong to, and how they become batches."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -41,10 +41,10 @@ class DataConfig:
     """Files, columns, splits and batches.
 
     Args:
-        files, valid, test: Paths or names of the catalog; parts not given are held out of `files`.
+        files, valid, test: Paths or names of the catalog; splits not given are held out of `files`.
         columns: Which column plays which role, where it is not to be guessed.
-        group: Rows that agree in this column fall into one part.
-        valid_share, test_share: How much is held out when no such part is given.
+        group: Rows that agree in this column fall into one split.
+        valid_share, test_share: How much is held out when no such split is given.
         token_dropout: Share of the tokens hidden at random while training.
         batch_tokens: Tokens in one batch, padding included.
         form: Whether batches travel packed or padded.

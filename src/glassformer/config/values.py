@@ -36,7 +36,7 @@ def read_values(path: Path) -> Values:
             f"{path}: cannot be read ({error.strerror}); check the path"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GlassformerError(f"{path}: not valid TOML ({error}); mend that line") from None
+        raise GlassformerError(f"{path}: not valid TOML ({error}); fix that line") from None
 
 
 def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:

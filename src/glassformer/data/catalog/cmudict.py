@@ -1,8 +1,8 @@
 """CMUdict: English words and how they are said, in 39 phonemes; the split of CNTK's example.
 
 To learn from, a row is a word and one of its pronunciations; to be tested on, a word with the first
-of them. `references` lists all that the part has: an answer is right that equals any. No word of
-the test part is in another part; some of the validation part are in train, said otherwise.
+of them. `references` lists all that the split has: an answer is right that equals any. No word of
+the test split is in another split; some of the validation split are in train, said otherwise.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import lines
 from glassformer.errors import GlassformerError
 
-PARTS = {
+FILE_OF = {
     "train": "cmudict-0.7b.train-dev-20-21",
     "valid": "cmudict-0.7b.train-dev-1-21",
     "test": "cmudict-0.7b.test",
@@ -30,24 +30,24 @@ FILES = {
 }  # bytes and SHA-256
 STORAGE = Storage(
     "cmudict_g2p",
-    (tuple(PARTS.values()),),
+    (tuple(FILE_OF.values()),),
     tuple(
         Remote(
-            name=PARTS[part],
-            url=ADDRESS + PARTS[part],
+            name=FILE_OF[split],
+            url=ADDRESS + FILE_OF[split],
             size=size,
             checksum=f"sha256:{checksum}",
             verified=True,
         )
-        for part, (size, checksum) in FILES.items()
+        for split, (size, checksum) in FILES.items()
     ),
 )
 
 
 def pronunciations() -> Iterator[Row]:
-    """Words and phonemes, part by part."""
+    """Words and phonemes, split by split."""
     files = STORAGE.files("cmudict")
-    for split, name in PARTS.items():
+    for split, name in FILE_OF.items():
         known: defaultdict[str, list[str]] = defaultdict(list)
         first: dict[str, int] = {}
         for number, line in enumerate(lines(files[name], newline="\n"), start=1):

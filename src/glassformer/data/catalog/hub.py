@@ -35,7 +35,7 @@ def read_hub(name: str) -> Iterator[Row]:
 
 
 def _load(name: str) -> Mapping[str, Any]:
-    """The parts of a dataset by split."""
+    """The rows of a dataset by split."""
     try:
         import datasets  # type: ignore[import-not-found]
     except ImportError:

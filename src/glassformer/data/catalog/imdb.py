@@ -1,7 +1,7 @@
 """Film reviews of the Internet Movie Database: is the writer pleased? Maas et al., 2011.
 
-Reviews of one film fall together in `film`: a validation part must not share films with the rest.
-Read from the archive as published, or repacked: a JSON Lines file a part, and the films in a table.
+Reviews of one film fall together in `film`: a validation split must not share films with the rest.
+Read from the archive as published, or repacked: JSON Lines for each split, and a table of films.
 """
 
 import re
@@ -46,17 +46,17 @@ def unlabelled() -> Iterator[Row]:
         yield Row({"text": row["text"], "film": film}, row.file, row.number)
 
 
-def _reviews(files: dict[str, Path], part: str) -> Iterator[tuple[Row, str]]:
-    """The reviews of a part, each with its film, sorted by label and number."""
+def _reviews(files: dict[str, Path], split: str) -> Iterator[tuple[Row, str]]:
+    """The reviews of a split, each with its film, sorted by label and number."""
     if ARCHIVE in files:
-        yield from _from_archive(files[ARCHIVE], part)
+        yield from _from_archive(files[ARCHIVE], split)
         return
     films = {
         (row["label"], row["id"]): row["film"]
         for row in read_rows(files[FILMS])
-        if row["split"] == part
+        if row["split"] == split
     }
-    for row in read_rows(files[f"{part}.jsonl"]):
+    for row in read_rows(files[f"{split}.jsonl"]):
         film = films.get((row["label"] or WITHOUT_LABEL, row["id"]))
         if film is None:
             raise GlassformerError(
@@ -66,14 +66,14 @@ def _reviews(files: dict[str, Path], part: str) -> Iterator[tuple[Row, str]]:
         yield row, film
 
 
-def _from_archive(archive: Path, part: str) -> Iterator[tuple[Row, str]]:
+def _from_archive(archive: Path, split: str) -> Iterator[tuple[Row, str]]:
     """One pass over the archive; the line of a film's address is the number of its review."""
     texts: dict[tuple[str, int], str] = {}
     films: dict[str, list[str]] = {}
     for name, content in members(archive, ".txt"):
         review, addresses = re.fullmatch(REVIEW, name), re.fullmatch(ADDRESSES, name)
         found = review or addresses
-        if found is None or part != _part_of(found):
+        if found is None or split != _split_of(found):
             continue
         if review:
             texts[review["label"], int(review["id"])] = content.decode()
@@ -82,14 +82,14 @@ def _from_archive(archive: Path, part: str) -> Iterator[tuple[Row, str]]:
     for number, (label, identity) in enumerate(sorted(texts), start=1):
         if identity >= len(films.get(label, ())):
             raise GlassformerError(
-                f"{archive}: has no address for review {identity} of {part}/{label}; remove the "
+                f"{archive}: has no address for review {identity} of {split}/{label}; remove the "
                 f"archive and fetch it again"
             )
         row = Row({"text": texts[label, identity], "label": label}, str(archive), number)
         yield row, films[label][identity]
 
 
-def _part_of(found: re.Match[str]) -> str:
+def _split_of(found: re.Match[str]) -> str:
     return WITHOUT_LABEL if found["label"] == WITHOUT_LABEL else found["split"]
 
 

@@ -1,6 +1,6 @@
 """Multi30k: captions of pictures in English and their translations. Elliott et al., 2016.
 
-One entry a direction, such as `multi30k-en-de`: its test part is that of 2016. The test of 2017 has
+One entry a direction, such as `multi30k-en-de`: its test split is that of 2016. That of 2017 has
 entries of its own, such as `multi30k-2017-en-de`, to evaluate on.
 """
 
@@ -13,7 +13,7 @@ from glassformer.data.rows import Row
 from glassformer.data.sources.parallel import read_parallel
 
 LANGUAGES = {"de": "German", "fr": "French", "cs": "Czech"}  # each beside English
-PARTS = {"train": "train", "val": "valid", "test_2016_flickr": "test"}
+SPLIT_OF = {"train": "train", "val": "valid", "test_2016_flickr": "test"}
 LATER = {"test_2017_flickr": "test"}
 ADDRESS = (
     "https://raw.githubusercontent.com/multi30k/dataset/"
@@ -60,20 +60,20 @@ FILES = {
 
 
 def captions(
-    name: str, storage: Storage, direction: tuple[str, str], parts: dict[str, str]
+    name: str, storage: Storage, direction: tuple[str, str], splits: dict[str, str]
 ) -> Iterator[Row]:
-    """Captions in one language and in another, part by part."""
+    """Captions in one language and in another, split by split."""
     files = storage.files(name)
-    for part, split in parts.items():
-        source, target = (files[f"{part}.{language}"] for language in direction)
+    for stem, split in splits.items():
+        source, target = (files[f"{stem}.{language}"] for language in direction)
         for row in read_parallel(source, target, None):
             yield Row({**row.values, "split": split}, row.file, row.number)
 
 
 def entry(source: str, target: str, *, later: bool = False) -> Entry:
     """The set for one direction."""
-    parts = LATER if later else PARTS
-    names = tuple(f"{part}.{language}" for part in parts for language in (source, target))
+    splits = LATER if later else SPLIT_OF
+    names = tuple(f"{stem}.{language}" for stem in splits for language in (source, target))
     remotes = tuple(
         Remote(
             name=f"{name}.gz",
@@ -93,7 +93,7 @@ def entry(source: str, target: str, *, later: bool = False) -> Entry:
         + ("; the test of 2017, to evaluate on" if later else ""),
         licence="none stated; the authors ask to be cited (Elliott et al., 2016)",
         source="https://github.com/multi30k/dataset",
-        rows=partial(captions, name, storage, (source, target), parts),
+        rows=partial(captions, name, storage, (source, target), splits),
         storage=storage,
     )
 

@@ -1,6 +1,6 @@
 """Sentences to classify, as in Kim (2014): TREC questions and MR, lines of film reviews.
 
-Both are read as their makers publish them and as one file a part with a number before each
+Both are read as their makers publish them and as one file a split with a number before each
 sentence, the form that Kim's code made common.
 """
 

@@ -48,7 +48,7 @@ FSDD_STORAGE = Storage(
 
 
 def utterances() -> Iterator[Row]:
-    """What 84 speakers said; those of the test part are in no other."""
+    """What 84 speakers said; those of the test split are in no other."""
     files = AN4_STORAGE.files("an4")
     if FLAC not in files:
         yield from _as_published(unpacked(files[SPHERE], ""))
@@ -61,7 +61,7 @@ def utterances() -> Iterator[Row]:
 
 
 def _as_published(folder: Path) -> Iterator[Row]:
-    """Transcripts in one file a part, and in another the paths of what they are of."""
+    """Transcripts in one file a split, and in another the paths of what they are of."""
     home = folder / "an4"
     for split in ("train", "test"):
         transcripts = home / "etc" / f"an4_{split}.transcription"
@@ -85,7 +85,7 @@ def _as_published(folder: Path) -> Iterator[Row]:
 
 
 def digits() -> Iterator[Row]:
-    """Six speakers, ten digits, fifty times each; the first five times are the test part."""
+    """Six speakers, ten digits, fifty times each; the first five times are the test split."""
     archive = next(iter(FSDD_STORAGE.files("fsdd").values()))
     recordings = [
         (re.fullmatch(r"(?P<digit>\d)_(?P<speaker>[^_]+)_(?P<take>\d+)", path.stem), path)
@@ -124,7 +124,7 @@ AN4 = Entry(
 )
 FSDD = Entry(
     name="fsdd",
-    what="spoken digits, 8 kHz, 3,000 recordings of six speakers, who are in both parts",
+    what="spoken digits, 8 kHz, 3,000 recordings of six speakers, who are in both splits",
     licence="CC BY-SA 4.0",
     source="https://github.com/Jakobovski/free-spoken-digit-dataset",
     rows=digits,

@@ -41,7 +41,30 @@ def test_batch_norm_sees_only_real_tokens_and_equals_torch_on_them():
     torch.testing.assert_close(ours.running_variance, theirs.running_var)
     filled = torch.cat([tokens, torch.full((4, D), 1e6)])
     torch.testing.assert_close(BatchNorm(D)(filled, flat)[:7], nn.BatchNorm1d(D)(tokens))
-    torch.testing.assert_close(ours.eval()(x, layout), theirs.eval()(x.mT).mT)
+    answer, expected = ours.eval()(x, layout), theirs.eval()(x.mT).mT
+    torch.testing.assert_close(answer[layout.real], expected[layout.real])
+
+
+def test_padding_of_large_numbers_leaves_batch_norm_and_its_gradients_finite():
+    norm, layout = BatchNorm(D), Layout.padded(LENGTHS)
+    x = torch.randn(B, T, D)
+    expected = norm(x, layout)[layout.real]
+    x[~layout.real] = 1e20
+    x.requires_grad_()
+    answer = norm(x, layout)
+    torch.testing.assert_close(answer[layout.real], expected)
+    answer[layout.real].square().sum().backward()
+    for tensor in (answer, x.grad, *(weight.grad for weight in norm.parameters())):
+        assert tensor.isfinite().all()
+
+
+def test_a_batch_without_tokens_changes_no_averages():
+    norm = BatchNorm(D)
+    norm(torch.randn(B, T, D), Layout.full(B, T))
+    before = [tensor.clone() for tensor in norm.buffers()]
+    assert norm(torch.zeros(B, 0, D), Layout.padded([0] * B)).shape == (B, 0, D)
+    for old, new in zip(before, norm.buffers(), strict=True):
+        assert old.equal(new)
 
 
 @pytest.mark.usefixtures("half_on_cpu")

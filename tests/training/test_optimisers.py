@@ -10,6 +10,8 @@ from torch import nn
 
 from glassformer.config import OptimiserConfig
 from glassformer.config.training import OPTIMISER_NAMES, SCHEDULE_NAMES
+from glassformer.core.positions import make_position
+from glassformer.models.frontends import Patches
 from glassformer.training.loop import train
 from glassformer.training.muon import Muon, orthogonal
 from glassformer.training.optimisers import Optimisers, sorted_out
@@ -108,6 +110,24 @@ def test_decay_spares_biases_norms_and_embeddings(tmp_path):
     }
     assert named(model, spared) == expected
     assert expected < names
+
+
+def test_decay_spares_biases_and_tables_that_look_like_matrices():
+    model = nn.ModuleDict(
+        {
+            "position": make_position("transformer-xl", 6, 3, 7),
+            "patches": Patches(1, 6, size=2, image=(4, 6)),
+            "waves": Patches(1, 6, size=2, image=(4, 6), position="sinusoidal"),
+        }
+    )
+    _, matrices, spared = sorted_out(model, model.parameters())
+    assert named(model, matrices) == {
+        *("position.to_r.weight", "patches.to_vector.weight", "waves.to_vector.weight")
+    }
+    assert named(model, spared) == {
+        *("position.content", "position.distance", "patches.table"),
+        *("patches.to_vector.bias", "waves.to_vector.bias"),
+    }
 
 
 def test_decay_shrinks_matrices_and_nothing_else():

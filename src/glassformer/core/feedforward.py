@@ -69,6 +69,8 @@ class PointwiseConvolution(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Vectors) -> Vectors:
+        if not x.numel():  # torch convolves no empty rows
+            return x
         channels = x.mT  # (B, D, T) or (D, N)
         return self.narrow(self.dropout(F.relu(self.widen(channels)))).mT
 

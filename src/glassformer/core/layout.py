@@ -7,9 +7,9 @@ A batch of sequences of different lengths can travel in two forms:
 
 A `Layout` describes either. It is made once, with the batch, and passed along by keyword; every
 part that looks along a sequence (attention, convolutions, pooling) reads lengths and positions from
-it. `pad` and `pack` go from one form to the other. Padding may hold any finite numbers: nothing
-looks at them, but NaN would spread. The integers in it are known without asking the device, so
-choosing a fast path never waits for a GPU.
+it. `pad` and `pack` go from one form to the other. Padding may hold any finite numbers: stacks and
+attention set it to zero first (`zero_padding`). The integers in it are known without
+asking the device, so choosing a fast path never waits for a GPU.
 """
 
 from collections.abc import Sequence
@@ -216,13 +216,33 @@ def pad(x: Shaped[Tensor, "N ..."], layout: Layout) -> Shaped[Tensor, "B T ..."]
 
 def pack(x: Shaped[Tensor, "B T ..."], layout: Layout) -> Shaped[Tensor, "N ..."]:
     """From padded to packed, leaving the padding behind."""
-    if x.shape[:2] != (layout.rows, layout.longest):  # slots would belong to other rows
+    _refuse_other_width((x.shape[0], x.shape[1]), layout)
+    return x.flatten(0, 1).index_select(0, _slots(layout))
+
+
+def zero_padding(
+    x: Shaped[Tensor, "*form"], layout: Layout, *, axis: int = 1
+) -> Shaped[Tensor, "*form"]:
+    """Zeros in the padding and in fillers, whatever stood there; `axis` is that of the tokens."""
+    if layout.is_full or (layout.is_packed and not layout.fillers):
+        return x
+    shape = [1] * x.ndim
+    if layout.is_packed:
+        shape[0] = len(x)
+    else:
+        _refuse_other_width((x.shape[0], x.shape[axis]), layout)
+        shape[0], shape[axis] = layout.rows, layout.longest
+    return x.masked_fill(~layout.real.view(shape), 0)
+
+
+def _refuse_other_width(shape: tuple[int, int], layout: Layout) -> None:
+    """A padded batch of another shape: its places would belong to other rows."""
+    if shape != (layout.rows, layout.longest):
         raise ValueError(
-            f"the batch holds {tuple(x.shape[:2])} tokens, but its layout describes "
+            f"the batch holds {shape} tokens, but its layout describes "
             f"{(layout.rows, layout.longest)}; make the layout from this batch, with its width as "
             f"`longest`"
         )
-    return x.flatten(0, 1).index_select(0, _slots(layout))
 
 
 def _slots(layout: Layout) -> Int[Tensor, " N"]:

@@ -7,10 +7,10 @@ and list it in NORMS and in `config.NORM_NAMES`.
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from glassformer.core.layout import Layout
+from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.shapes import ByHead, Vectors
 
 
@@ -56,25 +56,26 @@ class BatchNorm(nn.Module):
         self.eps, self.momentum = eps, momentum
 
     def forward(self, x: Vectors, layout: Layout) -> Vectors:
+        x, real = zero_padding(x, layout), layout.real.expand(x.shape[:-1])[..., None]
         mean, variance = self.running_mean, self.running_variance
         if self.training:
-            mean, variance = self._statistics(x, layout)
+            mean, variance = self._statistics(x, real)
         y = (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
         return y.to(x.dtype)
 
     def _statistics(
-        self, x: Vectors, layout: Layout
+        self, x: Vectors, real: Bool[Tensor, "*tokens 1"]
     ) -> tuple[Float[Tensor, " D"], Float[Tensor, " D"]]:
         """Of this batch's real tokens, remembered for later. No step waits for their number."""
-        real = layout.real.expand(x.shape[:-1])[..., None].to(torch.float32)
-        axes = tuple(range(x.ndim - 1))
-        count = real.sum().clamp(min=1)
-        mean = (x * real).sum(axes) / count
-        variance = ((x - mean).square() * real).sum(axes) / count
+        axes, counts = tuple(range(x.ndim - 1)), real.to(torch.float32)
+        count = counts.sum().clamp(min=1)
+        mean = (x * counts).sum(axes) / count
+        variance = ((x - mean).square() * counts).sum(axes) / count
         with torch.no_grad():
             unbiased = variance * count / (count - 1).clamp(min=1)
-            self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
-            self.running_variance.lerp_(unbiased.to(self.running_variance.dtype), self.momentum)
+            for held, new in ((self.running_mean, mean), (self.running_variance, unbiased)):
+                weight = self.momentum * real.any().to(held)  # no tokens, nothing to remember
+                held.lerp_(new.to(held.dtype), weight)
         return mean, variance
 
 

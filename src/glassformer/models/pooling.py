@@ -10,6 +10,7 @@ in `config.POOL_NAMES`.
 """
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -67,10 +68,14 @@ class AttentionPool(nn.Module):
         return (weights * x).sum(1)
 
 
-def in_rows(x: Vectors, layout: Layout) -> tuple[Float[Tensor, "B T D"], Bool[Tensor, "B T 1"]]:
-    """Padded rows, and where they have tokens."""
-    rows = pad(x, layout) if layout.is_packed else x
-    return rows, layout.as_padded().real[..., None]
+def in_rows(
+    x: Vectors, layout: Layout
+) -> tuple[Float[Tensor, "B places D"], Bool[Tensor, "B places 1"]]:
+    """Padded rows, one place wide at least, and where they have tokens."""
+    rows, real = pad(x, layout) if layout.is_packed else x, layout.as_padded().real[..., None]
+    if layout.longest:
+        return rows, real
+    return F.pad(rows, (0, 0, 0, 1)), F.pad(real, (0, 0, 0, 1))
 
 
 POOLS: dict[str, type[nn.Module]] = {

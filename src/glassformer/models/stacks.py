@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from glassformer.config import StackConfig
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout
-from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position, make_position
@@ -106,7 +106,7 @@ class Decoder(Stack):
         if caches is None:
             x, inside = packed_inside(x, layout)
         else:
-            inside = self._places(caches).place(layout)
+            x, inside = zero_padding(x, layout), self._places(caches).place(layout)
         x = self.dropout(self.position.embed(x, inside))
         for number, block in enumerate(self.blocks):
             x = self.through(
@@ -153,9 +153,9 @@ def position_of(config: StackConfig, *, looks_ahead: bool) -> Position:
 
 
 def packed_inside(x: Vectors, layout: Layout) -> tuple[Vectors, Layout]:
-    """On CUDA, rows of different lengths packed, so that no block computes padding."""
+    """On CUDA, rows of different lengths packed, so that no block computes padding; zeros there."""
     worth = x.is_cuda and not layout.is_packed and not layout.is_full and layout.tokens is not None
     if not worth:
-        return x, layout
+        return zero_padding(x, layout), layout
     inside = layout.as_packed()
     return pack(x, inside), inside

@@ -3,7 +3,8 @@
     adamw   a rate of its own for every weight                         Loshchilov and Hutter, 2017
     muon    orthogonal steps for the matrices inside blocks, AdamW for the rest     Jordan, 2024
 
-Weight decay is for matrices alone: it does not pull at biases, norms and embeddings.
+Weight decay is for matrices alone: it does not pull at biases, norms and embeddings. A module whose
+biases or tables look like matrices names them in `no_weight_decay`.
 """
 
 from collections.abc import Iterable
@@ -85,7 +86,9 @@ def sorted_out(
     model: nn.Module, learning: Iterable[nn.Parameter]
 ) -> tuple[list[nn.Parameter], list[nn.Parameter], list[nn.Parameter]]:
     """Matrices inside blocks, other matrices, and what weight decay spares."""
-    embeddings = {p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+    spared = {p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+    for module in model.modules():
+        spared.update(getattr(module, name) for name in getattr(module, "no_weight_decay", ()))
     blocks = {
         p
         for name, p in model.named_parameters()
@@ -93,7 +96,7 @@ def sorted_out(
     }
     inside, matrices, others = [], [], []
     for parameter in learning:
-        if parameter.ndim < 2 or parameter in embeddings:
+        if parameter.ndim < 2 or parameter in spared:
             others.append(parameter)
         elif parameter in blocks and parameter.ndim == 2:
             inside.append(parameter)

@@ -73,7 +73,7 @@ class Supports:
             return "add a position's bias to the scores"
         if call.dropout and not self.dropout:
             return "drop weights"
-        if not self.gradient and _wants_gradient(q, k, v, call):
+        if not self.gradient and wants_gradient(q, k, v, call):
             return "give gradients"
         wide = max(q.shape[-1], v.shape[-1])
         if self.widest is not None and wide > self.widest:
@@ -114,6 +114,7 @@ def _is_plain_band(call: Call) -> bool:
     return call.mask.band == (None, None) or (call.mask.band is not None and call.aligned)
 
 
-def _wants_gradient(q: Queries, k: Keys, v: Values, call: Call) -> bool:
+def wants_gradient(q: Queries, k: Keys, v: Values, call: Call) -> bool:
+    """Whether anything will be learned from the answer."""
     tensors = [q, k, v] if call.bias is None else [q, k, v, call.bias.table]
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)

@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
-from glassformer.core.kernels.call import Call, Kernel
-from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.kernels.call import Call, Kernel, wants_gradient
+from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.shapes import Answers, ByHead, Keys, Queries, Values
 
 
 def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """The kernel's answer, in the form of the queries."""
     packed = call.queries.is_packed
+    if not (q.numel() and k.numel()):  # nobody asks, or nothing is there to be seen
+        return v.new_zeros(*q.shape[:-1], v.shape[-1])
+    q, k, v, call = without_padding(q, k, v, call)
     if kernel.form == "either" and packed == call.keys.is_packed:
         return kernel.run(q, k, v, call)
     if kernel.form == "packed":
@@ -17,6 +20,23 @@ def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
         return answer if packed else padded(answer, call.queries.as_packed())
     answer = kernel.run(*padded_call(q, k, v, call))
     return packed_up(answer, call.queries) if packed else answer
+
+
+def without_padding(
+    q: Queries, k: Keys, v: Values, call: Call
+) -> tuple[Queries, Keys, Values, Call]:
+    """The same call with zeros in the padding, so that no large number there becomes NaN.
+
+    Out of training, keys of a cache or a kept memory stay: they are too many to copy at each step.
+    """
+    if call.bias is not None and call.bias.by_query and not call.queries.is_packed:
+        table = zero_padding(call.bias.table, call.queries, axis=2)
+        call = replace(call, bias=replace(call.bias, table=table))
+    if not call.queries.is_packed:
+        q = zero_padding(q, call.queries, axis=2)
+    if not call.keys.is_packed and (call.keys is call.queries or wants_gradient(q, k, v, call)):
+        k, v = (zero_padding(x, call.keys, axis=2) for x in (k, v))
+    return q, k, v, call
 
 
 def padded_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:

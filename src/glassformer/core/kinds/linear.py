@@ -20,7 +20,7 @@ from glassformer.core.caches import Cache, Memory, StateCache
 from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
-from glassformer.core.layout import Layout
+from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of, turns
 from glassformer.core.refusals import check, fitting_layout, refuse_idle
@@ -148,8 +148,7 @@ def attend_linearly(
     with torch.autocast(q.device.type, enabled=False):  # sums outgrow half precision
         wide = torch.promote_types(dtype, torch.float32)
         q, k, v = features(q.to(wide)), features(k.to(wide)), v.to(wide)
-        if not call.keys.is_full:
-            k = k.masked_fill(~call.keys.real[:, None, :, None], 0.0)
+        k = zero_padding(k, call.keys, axis=2)
         v = F.pad(v, (0, 1), value=1.0)  # the weights are summed beside the values
         if before is None:
             before = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1])

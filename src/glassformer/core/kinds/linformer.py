@@ -21,7 +21,7 @@ from glassformer.core.attention import attend, describe
 from glassformer.core.caches.base import Cache, Memory
 from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels.forms import padded
-from glassformer.core.layout import Layout
+from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of
 from glassformer.core.refusals import fitting_layout, refuse_idle
@@ -145,8 +145,7 @@ def summed_up(
     x: Float[Tensor, "B G S K"], weight: Float[Tensor, "summary max_length"], layout: Layout
 ) -> Float[Tensor, "B G summary K"]:
     """Each row's vectors, weighed by the columns of their positions and added; padding is zero."""
-    if not layout.is_full:
-        x = x.masked_fill(~layout.real[:, None, :, None], 0.0)
+    x = zero_padding(x, layout, axis=2)
     at = layout.positions.clamp(max=weight.shape[1] - 1)  # padding may stand beyond the last
     return torch.einsum("mbs,bgsk->bgmk", weight[:, at], x)
 

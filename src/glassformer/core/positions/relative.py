@@ -98,6 +98,8 @@ class TransformerXL(Position):
     r is a projection of the sinusoidal code of the distance.
     """
 
+    no_weight_decay = ("content", "distance")
+
     def __init__(self, dim: int, heads: int, max_length: int, *, width: int | None = None) -> None:
         super().__init__(dim, heads, max_length, width=width)
         self.to_r = nn.Linear(dim, heads * self.width, bias=False)
@@ -119,8 +121,11 @@ class TransformerXL(Position):
 
 
 def distances(queries: Layout, keys: Layout) -> Int[Tensor, " W"]:
-    """Every distance `key - query` that can occur, in order; the first is 1 - queries.reach."""
-    return torch.arange(1 - queries.reach, keys.reach, device=queries.device)
+    """Every distance `key - query` that can occur, in order; the first is 1 - queries.reach.
+
+    Where there are no tokens at all, 0.
+    """
+    return torch.arange(1 - max(queries.reach, 1), max(keys.reach, 1), device=queries.device)
 
 
 def by_head(vector: Float[Tensor, "H K"], q: Queries) -> Float[Tensor, "H ... K"]:

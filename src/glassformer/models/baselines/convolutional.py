@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from glassformer.config import StackConfig
 from glassformer.core.dropout import Dropout
-from glassformer.core.layout import Layout
+from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, everything
 from glassformer.core.norms import NORMS
 from glassformer.core.shapes import Vectors
@@ -21,7 +21,6 @@ from glassformer.models.baselines.rows import (
     in_rows,
     in_the_form_of,
     refuse_other_mask,
-    silenced,
 )
 from glassformer.models.blocks.base import residual_of
 
@@ -74,8 +73,8 @@ class DilatedLayer(nn.Module):
         return self.residual(x, partial(self._look_around, layout=layout), layout)
 
     def _look_around(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
-        hidden = F.relu(self._convolve(self.first, silenced(x, layout)))
-        return self._convolve(self.second, silenced(hidden, layout))
+        hidden = F.relu(self._convolve(self.first, zero_padding(x, layout)))
+        return self._convolve(self.second, zero_padding(hidden, layout))
 
     def _convolve(
         self, convolution: nn.Conv1d, x: Float[Tensor, "B T D"]

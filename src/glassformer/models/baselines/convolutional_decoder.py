@@ -19,12 +19,12 @@ from torch import Tensor, nn
 from glassformer.config import StackConfig
 from glassformer.core.caches import Memory, StateCache
 from glassformer.core.dropout import Dropout
-from glassformer.core.layout import Layout
+from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, causal
 from glassformer.core.norms import NORMS
 from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.models.baselines.convolutional import TCN
-from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask, silenced
+from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask
 from glassformer.models.blocks.base import cross_attention_of, residual_of
 
 Pasts = Float[Tensor, "B 2 view D"]  # the last inputs of both convolutions
@@ -130,7 +130,7 @@ class CausalLayer(nn.Module):
         """Both convolutions over what was and what is new; `saw` takes what each was given."""
 
         def convolve(convolution: nn.Conv1d, past: Tensor, x: Tensor) -> Tensor:
-            saw.append(torch.cat([past.to(x.dtype), silenced(x, layout)], 1))
+            saw.append(torch.cat([past.to(x.dtype), zero_padding(x, layout)], 1))
             return convolution(saw[-1].mT).mT
 
         hidden = F.relu(convolve(self.first, pasts[:, 0], x))

@@ -54,7 +54,7 @@ class RecurrentEncoder(nn.Module):
         rows = self.dropout(in_rows(x, layout))
         if layout.is_full:
             return run_layers(self.layers, rows)[0]
-        # An empty row is read as one zero vector, which PyTorch can do, and silenced again.
+        # An empty row is read as one zero vector, which PyTorch can do, and answered with zeros.
         lengths = layout.lengths.clamp(min=1).cpu()
         ragged = pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=False)
         answers, _ = pad_packed_sequence(

@@ -6,26 +6,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.masks import Mask
 from glassformer.core.shapes import MemoryVectors, Vectors
 
 
 def in_rows(x: Vectors | MemoryVectors, layout: Layout) -> Float[Tensor, "rows longest width"]:
     """Padded rows, with zeros in the padding."""
-    return pad(x, layout) if layout.is_packed else silenced(x, layout)
+    return pad(x, layout) if layout.is_packed else zero_padding(x, layout)
 
 
 def in_the_form_of(layout: Layout, x: Float[Tensor, "B T D"]) -> Vectors:
     """Packed when the batch came packed."""
     return pack(x, layout) if layout.is_packed else x
-
-
-def silenced(
-    x: Float[Tensor, "rows longest width"], layout: Layout
-) -> Float[Tensor, "rows longest width"]:
-    """Zero in the padding, whatever stood there."""
-    return x if layout.is_full else x.masked_fill(~layout.real[..., None], 0.0)
 
 
 def run_layers(layers: nn.RNNBase, x: Any, state: Any = None) -> Any:

@@ -15,7 +15,7 @@ from torch import nn
 from glassformer.config import StackConfig, require
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout
-from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.masks import Mask
 from glassformer.core.norms import NORMS
 from glassformer.core.shapes import Vectors
@@ -32,9 +32,7 @@ def convolve(convolution: nn.Conv1d, x: Vectors, layout: Layout) -> Vectors:
         return x
     if layout.is_packed:
         return pack(convolution(pad(x, layout).mT).mT, layout)
-    if not layout.is_full:
-        x = x.masked_fill(~layout.real[..., None], 0.0)
-    return convolution(x.mT).mT
+    return convolution(zero_padding(x, layout).mT).mT
 
 
 class ConvolutionModule(nn.Module):

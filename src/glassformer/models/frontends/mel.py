@@ -8,8 +8,8 @@ Every convolution that shortens is 3 wide, steps by 2 and is padded by 1. It is 
 
     new length = ceil(length / 2) = floor((length - 1) / 2) + 1
 
-and a row with any frame keeps at least one. Padding is silenced (set to zero) before each
-convolution: that is what a row meets at its end when it is alone, so a batch equals one by one.
+and a row with any frame keeps at least one. Padding is set to zero before each convolution: that is
+what a row meets at its end when it is alone, so a batch equals one by one.
 
 Layouts are shortened by arithmetic on the device. Only a packed batch waits for a GPU, once, to
 count the tokens that come out.
@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.core.layout import Layout, pack, pad
+from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.norms import NORMS
 from glassformer.core.shapes import Vectors
 from glassformer.errors import unknown
@@ -55,7 +55,7 @@ class Subsampling(nn.Module):
         x, inside = _in_rows(frames, layout, self.bins)
         x = x[:, None]  # (B, 1, T, M)
         for convolution in self.convolutions:
-            x = F.relu(convolution(_silenced(x, inside, time=2)))  # (B, D, T/2, M/2)
+            x = F.relu(convolution(zero_padding(x, inside, axis=2)))  # (B, D, T/2, M/2)
             inside = _halved(inside)
         x = self.to_vector(x.transpose(1, 2).flatten(2))  # (B, T, D)
         return _in_the_form_of(layout, x, inside)
@@ -84,7 +84,7 @@ class MelResNet(nn.Module):
 
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
         x, inside = _in_rows(frames, layout, self.bins)
-        x = _along_time(self.stem, _silenced(x, inside))
+        x = _along_time(self.stem, zero_padding(x, inside))
         x = F.relu(self.norm(x, inside))
         for stage in self.stages:
             x = stage(x, inside)
@@ -97,7 +97,7 @@ class HalvingStage(nn.Module):
 
         relu(norm(refine(relu(norm(halve(x))))) + shortcut(x))
 
-    Padding is silenced before each convolution.
+    Padding is set to zero before each convolution.
     """
 
     def __init__(self, channels: int, norm: str) -> None:
@@ -111,9 +111,9 @@ class HalvingStage(nn.Module):
     def forward(
         self, x: Float[Tensor, "B frames W"], layout: Layout
     ) -> Float[Tensor, "B half_as_many W"]:
-        x, inside = _silenced(x, layout), _halved(layout)
+        x, inside = zero_padding(x, layout), _halved(layout)
         y = F.relu(self.halve_norm(_along_time(self.halve, x), inside))
-        y = self.refine_norm(_along_time(self.refine, _silenced(y, inside)), inside)
+        y = self.refine_norm(_along_time(self.refine, zero_padding(y, inside)), inside)
         return F.relu(y + _along_time(self.shortcut, x))
 
 
@@ -157,15 +157,6 @@ def _halved(layout: Layout) -> Layout:
         tokens=layout.rows * longest if lengths is None else None,
         row_lengths=None if lengths is None else (lengths + 1) // 2,
     )
-
-
-def _silenced(x: Float[Tensor, "..."], layout: Layout, *, time: int = 1) -> Float[Tensor, "..."]:
-    """Zero in the padding, whatever stood there. `time` is the axis of the frames."""
-    if layout.is_full:
-        return x
-    shape = [1] * x.ndim
-    shape[0], shape[time] = layout.rows, layout.longest
-    return x.masked_fill(~layout.real.view(shape), 0.0)
 
 
 def _along_time(

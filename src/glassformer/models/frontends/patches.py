@@ -29,6 +29,7 @@ class Patches(nn.Module):
             channels are waves along the row number and half along the column number.
     """
 
+    no_weight_decay = ("table",)
     table: Float[Tensor, "patches D"]
 
     def __init__(

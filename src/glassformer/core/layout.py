@@ -12,7 +12,6 @@ attention set it to zero first (`zero_padding`). The integers in it are known wi
 asking the device, so choosing a fast path never waits for a GPU.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-Lengths = Sequence[int] | Int[Tensor, " B"]
+from glassformer.core.lengths import Lengths, checked_lengths, filler_lengths
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ class Layout:
         lengths: Lengths, *, longest: int | None = None, device: torch.device | str | None = None
     ) -> "Layout":
         """Rows of these lengths, each filled up to `longest` (by default, the longest of them)."""
-        row_lengths, longest, tokens = _checked(lengths, longest)
+        row_lengths, longest, tokens = checked_lengths(lengths, longest)
         row_lengths = row_lengths.to(device or row_lengths.device, non_blocking=True)
         return Layout(
             rows=len(row_lengths),
@@ -95,7 +94,7 @@ class Layout:
             rows: With a budget, fill up to this many rows too; those left over are empty.
         """
         given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
-        fillers = _fillers(given, longest or max(given, default=0), budget, rows)
+        fillers = filler_lengths(given, longest or max(given, default=0), budget, rows)
         if isinstance(lengths, Tensor) and device is None:
             device = lengths.device
         layout = Layout.padded(given + fillers, longest=longest, device=device)
@@ -250,53 +249,6 @@ def _slots(layout: Layout) -> Int[Tensor, " N"]:
     gaps = torch.arange(layout.rows, device=layout.device) * layout.longest - layout.bounds[:-1]
     assert layout.row_of is not None  # a layout with bounds has it
     return torch.arange(len(layout.row_of), device=layout.device) + gaps[layout.row_of]
-
-
-def _checked(lengths: Lengths, longest: int | None) -> tuple[Int[Tensor, " B"], int, int | None]:
-    """Lengths as a tensor, their bound and their sum. Values are read only where none waits."""
-    if isinstance(lengths, Tensor) and lengths.device.type != "cpu":
-        if longest is None:
-            raise ValueError(
-                "lengths on a GPU need `longest`, so that nothing waits for the device"
-            )
-        return lengths, longest, None
-    values = torch.as_tensor(lengths, dtype=torch.long)
-    if values.ndim != 1 or not len(values):
-        raise ValueError(f"lengths must be one number a row, got shape {tuple(values.shape)}")
-    low, high = int(values.min()), int(values.max())
-    if low < 0:
-        raise ValueError(f"lengths must be 0 or more, got {low}")
-    if longest is not None and high > longest:
-        raise ValueError(
-            f"a row has {high} tokens, but the batch is only {longest} long; "
-            f"shorten the row or widen the batch"
-        )
-    return values, high if longest is None else longest, int(values.sum())
-
-
-def _fillers(lengths: list[int], longest: int, budget: int | None, rows: int | None) -> list[int]:
-    """Lengths of the filler rows that bring `lengths` up to the budget, and to so many rows."""
-    if budget is None:
-        if rows is not None:
-            raise ValueError(f"rows = {rows} needs a budget to fill; give both or neither")
-        return []
-    spare = budget - sum(lengths)
-    if spare < 0:
-        raise ValueError(
-            f"{sum(lengths)} tokens do not fit a budget of {budget}; "
-            f"raise the budget or drop {-spare} tokens"
-        )
-    if spare and not longest:
-        raise ValueError(f"{spare} filler tokens need rows of at least 1; give a `longest`")
-    whole, rest = divmod(spare, max(longest, 1))
-    fillers = [longest] * whole + [rest] * (rest > 0)
-    needed = len(lengths) + len(fillers)
-    if rows is not None and needed > rows:
-        raise ValueError(
-            f"{len(lengths)} rows and {len(fillers)} to fill the budget make {needed}, but only "
-            f"{rows} are asked for; raise `rows` or lower the budget"
-        )
-    return fillers + [0] * ((rows or needed) - needed)
 
 
 def _is_captured(x: Tensor) -> bool:

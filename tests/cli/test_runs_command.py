@@ -1,5 +1,6 @@
 """`glassformer runs`: what is there, and what can go without losing anything; and all the help."""
 
+import errno
 import json
 import os
 import re
@@ -147,6 +148,37 @@ def test_prune_removes_what_killed_preparations_left_and_not_what_is_alive(home)
         (folder / "data").mkdir(parents=True)
     assert main(["runs", "prune", str(home)]) == 0
     assert [folder.exists() for folder in (dead, alive, other)] == [False, True, True]
+
+
+def test_prune_says_in_one_line_what_it_may_not_remove(home, capsys, monkeypatch):
+    def refuse(path, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path / "latest"))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    assert main(["runs", "prune", str(home)]) == 1
+    path = home / "broken" / "checkpoints" / "latest"
+    assert capsys.readouterr() == (
+        "",
+        f"glassformer: {path}: cannot be removed (Permission denied); check who may write there\n",
+    )
+
+
+def test_prune_removes_a_link_and_not_where_it_leads(home, tmp_path):
+    shutil.move(home / "finished" / "checkpoints", tmp_path / "elsewhere")
+    (home / "finished" / "checkpoints").symlink_to(tmp_path / "elsewhere")
+    before = everything_in(tmp_path / "elsewhere")
+    assert main(["runs", "prune", str(home)]) == 0
+    assert not (home / "finished" / "checkpoints").is_symlink()
+    assert everything_in(tmp_path / "elsewhere") == before
+
+
+def test_prune_keeps_the_checkpoints_of_a_run_whose_model_changed(home):
+    model = home / "finished" / "model.safetensors"
+    model.write_bytes(model.read_bytes()[:-1] + b"x")
+    (home / "broken" / "checksums.json").write_text("{")
+    before = everything_in(home)
+    assert main(["runs", "prune", str(home)]) == 0
+    assert everything_in(home) == before
 
 
 def test_a_dry_prune_only_tells(home, capsys):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 
 import pytest
 import torch
@@ -138,3 +139,39 @@ def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_pa
     learn(data, tmp_path / "run", "train.keep=2", "train.validate_every=1", steps=3)
     assert [line for line in said if "is damaged; the next best checkpoint is used" in line]
     assert all(tensor.isfinite().all() for tensor in weights(tmp_path / "run").values())
+
+
+@pytest.mark.parametrize("step", [0, 2])
+def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
+    step, data, tmp_path, monkeypatch
+):
+    keep, run = teaching.train_through, tmp_path / "run"
+
+    def removing(*words):
+        for number, event in enumerate(keep(*words)):
+            if number == step:
+                shutil.rmtree(run)
+            yield event
+
+    monkeypatch.setattr(teaching, "train_through", removing)
+    with pytest.raises(GlassformerError) as refused:
+        learn(data, run, "train.log_every=1", "train.save_every=1")
+    assert str(refused.value) == (
+        f"{run}: was removed or moved while it was trained; put it back and resume it, or train "
+        f"again"
+    )
+    assert not run.exists()
+
+
+def test_a_file_that_can_no_longer_be_written_is_named(data, tmp_path, monkeypatch):
+    path = tmp_path / "run" / "report.json"
+    monkeypatch.setattr(verbs, "report_on", raising(OSError(errno.EROFS, "Read-only", str(path))))
+    with pytest.raises(GlassformerError) as refused:
+        learn(data, tmp_path / "run")
+    assert str(refused.value) == (
+        f"{path}: cannot be read or written (Read-only); check the disk and who may write there, "
+        f"then resume the run"
+    )
+    monkeypatch.setattr(verbs, "report_on", raising(OSError(errno.EROFS, "Read-only", "/else")))
+    with pytest.raises(OSError, match="Read-only"):
+        verbs.resume(tmp_path / "run", quiet=True)

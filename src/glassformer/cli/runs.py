@@ -49,13 +49,13 @@ def prune(
 
     Models, settings and reports stay. Example: glassformer runs prune --dry
     """
+    from glassformer.runs import listing
     from glassformer.runs.display import in_bytes
-    from glassformer.runs.listing import prunable, remove
 
     total = 0
-    for path, size in prunable(home):
+    for path, size in listing.prunable(home):
+        if not dry:
+            listing.prune(path)
         total += size
         print_line(f"{'would remove' if dry else 'removed'} {path} ({in_bytes(size)})")
-        if not dry:
-            remove(path)
     print_line(f"{in_bytes(total)} {'would be ' if dry else ''}freed")

@@ -186,7 +186,7 @@ def under_temporary_name(target: Path) -> Iterator[Path]:
 
 def discard(folder: RunFolder) -> None:
     """Remove a run, and the folder of runs around it if nothing else is there."""
-    shutil.rmtree(folder.path)
+    shutil.rmtree(folder.path, ignore_errors=True)  # it may be gone, and that is why
     if folder.path.parent == HOME:
         remove_empty([HOME])
 

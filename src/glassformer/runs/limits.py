@@ -1,4 +1,4 @@
-"""What a machine can run out of, said in one line."""
+"""What a machine can run out of, or lose while a run is trained, said in one line."""
 
 import errno
 from collections.abc import Iterator
@@ -31,6 +31,26 @@ def within_limits(place: Path) -> Iterator[None]:
         raise GlassformerError(
             f"{place}: no space is left on the disk; free some, then resume or train again, or "
             f"choose another place with --run"
+        ) from None
+
+
+@contextmanager
+def kept_in(place: Path) -> Iterator[None]:
+    """Say in one line that a run's folder went away, or that a file in it cannot be had."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        if not place.exists():
+            raise GlassformerError(
+                f"{place}: was removed or moved while it was trained; put it back and resume it, "
+                f"or train again"
+            ) from None
+        path = Path(str(getattr(error, "filename", "") or ""))
+        if not path.is_relative_to(place):
+            raise
+        raise GlassformerError(
+            f"{path}: cannot be read or written ({error.strerror}); check the disk and who may "
+            f"write there, then resume the run"
         ) from None
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from glassformer.config.run import read_config_values
 from glassformer.errors import GlassformerError
+from glassformer.files import remove
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import is_as_written
 from glassformer.runs.creating import LEFT_BEHIND
@@ -46,9 +46,7 @@ def found_in(home: Path) -> list[Listed]:
 def prunable(home: Path) -> Iterator[tuple[Path, int]]:
     """What finished runs need no more, and what was left of killed ones, with sizes."""
     for path in _run_folders(home):
-        folder = RunFolder(path)
-        whole = folder.is_finished and is_as_written(path, folder.model.name)
-        if whole and not is_held(path):
+        if _is_intact(RunFolder(path)) and not is_held(path):
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
                     yield path / name, _size(path / name)
@@ -58,12 +56,23 @@ def prunable(home: Path) -> Iterator[tuple[Path, int]]:
             yield left, _size(left)
 
 
-def remove(path: Path) -> None:
-    """A file or a folder with all in it."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+def prune(path: Path) -> None:
+    """Remove a file or a folder with all in it."""
+    try:
+        remove(path)
+    except OSError as error:
+        raise GlassformerError(
+            f"{error.filename or path}: cannot be removed ({error.strerror}); check who may write "
+            f"there"
+        ) from None
+
+
+def _is_intact(folder: RunFolder) -> bool:
+    """Whether a run is finished and its model as it was written, so that all else may go."""
+    try:
+        return folder.is_finished and is_as_written(folder.path, folder.model.name)
+    except GlassformerError:
+        return False
 
 
 def _run_folders(home: Path) -> list[Path]:

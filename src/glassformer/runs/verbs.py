@@ -15,7 +15,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.foresight.timing import Clock
 from glassformer.runs.holding import held
 from glassformer.runs.learning_curve import learning_curve
-from glassformer.runs.limits import within_limits
+from glassformer.runs.limits import kept_in, within_limits
 from glassformer.runs.pretraining import learn_texts_first
 from glassformer.runs.report import baseline_seconds, report_on
 from glassformer.runs.run import Run
@@ -108,7 +108,7 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
         deadline = deadline or Clock(wanted)
         deadline.reserve = baseline_seconds(folder)
     try:
-        with held(folder.path), within_limits(folder.path):
+        with held(folder.path), kept_in(folder.path), within_limits(folder.path):
             learn_texts_first(folder, display, deadline)
             taught = teach(folder, display, deadline)
             if processes.is_first():

@@ -1,0 +1,83 @@
+"""Bytes of a run that changed by chance: refused in one line where they are known, never a crash."""
+
+import json
+import math
+import random
+import shutil
+
+import pytest
+from quick import quickly
+from small_runs import learn, write_reviews
+
+import glassformer
+from glassformer.errors import GlassformerError
+from glassformer.runs import verbs
+
+USED = ("config.toml", "intake.json", "labels.json", "model.safetensors", "tokenizer.json")
+HEADER = 160  # bytes at the beginning of a file, which say what the others are
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzz")
+    with quickly():
+        learn(write_reviews(folder / "x.csv", 31), folder / "run")
+    return folder / "run"
+
+
+def harmed(content, dice):
+    """The content with one byte changed, every other time among the first."""
+    changed = bytearray(content)
+    among = min(len(content), HEADER) if dice.random() < 0.5 else len(content)
+    changed[dice.randrange(among)] ^= 1 << dice.randrange(8)
+    return bytes(changed)
+
+
+def outcome(action):
+    """What an action gives, or the line it is refused with; anything else is a crash."""
+    try:
+        return action(), None
+    except GlassformerError as error:
+        assert "\n" not in str(error)
+        return None, str(error)
+
+
+@pytest.mark.parametrize("name", USED)
+def test_no_changed_byte_is_used_or_crashes_a_prediction(name, finished, tmp_path):
+    dice, run = random.Random(name), tmp_path / "run"
+    shutil.copytree(finished, run)
+    whole = (run / name).read_bytes()
+
+    def say():
+        return glassformer.load(run).predict("a great film")
+
+    for _ in range(7):
+        (run / name).write_bytes(harmed(whole, dice))
+        shutil.copy(finished / "checksums.json", run)
+        said, refused = outcome(say)
+        assert refused, said
+        (run / "checksums.json").unlink()  # as in a run of an older version
+        said, refused = outcome(say)
+        assert refused or math.isfinite(said.confidence)
+
+
+@pytest.mark.parametrize("name", ["labels", "parts", "samples", "tokens"])
+def test_no_changed_byte_of_the_index_is_learned_from_or_crashes(name, finished, tmp_path):
+    dice = random.Random(name)
+    for number in range(3):
+        run = tmp_path / str(number)
+        shutil.copytree(finished, run)
+        for made in ("report.json", "model.safetensors"):
+            (run / made).unlink()
+        shutil.rmtree(run / "checkpoints")
+        path = dice.choice(sorted((run / "data").glob(f"{name}*.npy")))
+        path.write_bytes(harmed(path.read_bytes(), dice))
+
+        def go_on(run=run):
+            with quickly():
+                return verbs.resume(run, quiet=True)
+
+        assert f"{path}: changed since the run wrote it" in outcome(go_on)[1]
+        (run / "checksums.json").unlink()
+        done, refused = outcome(go_on)
+        assert refused or json.loads((done.folder.path / "report.json").read_text())["scores"]

@@ -45,11 +45,12 @@ def kept_in(place: Path) -> Iterator[None]:
                 f"{place}: was removed or moved while it was trained; put it back and resume it, "
                 f"or train again"
             ) from None
-        path = Path(str(getattr(error, "filename", "") or ""))
-        if not path.is_relative_to(place):
+        path = Path(str(error.filename)) if isinstance(error, OSError) else None
+        if path is None or not path.is_relative_to(place):
             raise
+        reason = getattr(error, "strerror", None) or error
         raise GlassformerError(
-            f"{path}: cannot be read or written ({error.strerror}); check the disk and who may "
+            f"{path}: cannot be read or written ({reason}); check the disk and who may "
             f"write there, then resume the run"
         ) from None
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         Cache as Cache,
         FixedCache as FixedCache,
         GrowingCache as GrowingCache,
+        KeyCache as KeyCache,
         Memory as Memory,
         PagePool as PagePool,
+        StateCache as StateCache,
     )
     from glassformer.core.heads import Heads as Heads
     from glassformer.core.kernels import KERNELS as KERNELS
@@ -72,7 +74,15 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "stack_of_size",
     ),
     "glassformer.core.attention": ("MultiHeadAttention", "attend", "weigh"),
-    "glassformer.core.caches": ("Cache", "FixedCache", "GrowingCache", "Memory", "PagePool"),
+    "glassformer.core.caches": (
+        "Cache",
+        "FixedCache",
+        "GrowingCache",
+        "KeyCache",
+        "Memory",
+        "PagePool",
+        "StateCache",
+    ),
     "glassformer.core.heads": ("Heads",),
     "glassformer.core.kernels": ("KERNELS",),
     "glassformer.core.layout": ("Layout", "pack", "pad"),

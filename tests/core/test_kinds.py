@@ -272,7 +272,11 @@ REFUSALS = [
     ("linear", {"position": "rotary"}, "rotary: turned features are not positive; use none, lear"),
     ("linear", {"position": "t5"}, "t5: it adds to scores, and there are none; use none, learned"),
     ("linear", {"cache": GrowingCache()}, "remembers sums, not keys; pass a LinearState, or use"),
-    ("softmax", {"cache": LinearState()}, "holds sums, from which no keys come back; use the"),
+    (
+        "softmax",
+        {"cache": LinearState()},
+        "cannot go on from a LinearState, which holds no keys; pass a",
+    ),
     ("linear", {"cache": FULLER}, "the cache holds 4 rows, but the batch has 3; use a cache made"),
     ("linear", {"cache": FULLER, "layout": SHIFTED}, "holds 4 rows, but the batch has 3; use a"),
     ("linear", {"cache": LinearState(), "memory": MEMORY}, "no position and no cache; .* `keep`"),

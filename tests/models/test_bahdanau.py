@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from glassformer.config import StackConfig
+from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import everything
 from glassformer.errors import GlassformerError
@@ -146,10 +147,8 @@ REFUSALS = {
         "the cache holds 5 rows, but the batch has 3; use a cache made for 3 rows",
     ),
     "keys in a recurrent cache": (
-        lambda: filled_caches()[0].append(
-            torch.zeros(B, 1, T, D), torch.zeros(B, 1, T, D), Layout.full(B, T)
-        ),
-        "holds a state, from which no keys come back; use the kind",
+        lambda: MultiHeadAttention(D, 1)(torch.zeros(B, T, D), cache=filled_caches()[0]),
+        "softmax attention cannot go on from a RecurrentCache, which holds no keys; pass a Growing",
     ),
     "another kind of decoder": (
         lambda: BahdanauDecoder(replace(CONFIG, kind="tcn"), memory_dim=E),

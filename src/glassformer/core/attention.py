@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.bias import DistanceBias
-from glassformer.core.caches import Cache, GrowingCache, Memory
+from glassformer.core.caches import Cache, GrowingCache, KeyCache, Memory
 from glassformer.core.dropout import checked_share
 from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels import Call, choose
@@ -24,7 +24,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.norms import RMSNorm
 from glassformer.core.positions import Position
-from glassformer.core.refusals import check, fitting_layout, full_layout, refuse_idle
+from glassformer.core.refusals import check, fitting_layout, full_layout, keys_of, refuse_idle
 from glassformer.core.shapes import (
     Answers,
     Keys,
@@ -148,7 +148,7 @@ class MultiHeadAttention(nn.Module):
         layout = fitting_layout("x", x, layout)
         refuse_idle(memory, memory_layout, position, cache)
         if memory is None:
-            q, k, v, call = self._look_at_itself(x, mask, position, cache, layout)
+            q, k, v, call = self._look_at_itself(x, mask, position, keys_of(cache), layout)
         else:
             q, k, v, call = self._look_at_memory(x, memory, mask, layout, memory_layout)
         answer = merge_heads(attend(q, k, v, call, kernel=self.kernel))
@@ -171,7 +171,7 @@ class MultiHeadAttention(nn.Module):
             return weigh(*self._look_at_itself(x, mask, position, None, layout))
         return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
 
-    def new_cache(self) -> Cache:
+    def new_cache(self) -> KeyCache:
         """An empty cache for decoding from left to right, one that grows."""
         return GrowingCache()
 
@@ -185,7 +185,7 @@ class MultiHeadAttention(nn.Module):
         x: Vectors,
         mask: Mask,
         position: Position | None,
-        cache: Cache | None,
+        cache: KeyCache | None,
         layout: Layout,
     ) -> tuple[Queries, Keys, Values, Call]:
         queries = layout if cache is None else cache.place(layout)

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from glassformer.core.caches import Cache, Memory
+from glassformer.core.caches import Cache, KeyCache, Memory
 from glassformer.core.kernels import Call
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
@@ -46,6 +46,16 @@ def refuse_idle(
             "a memory_layout belongs to a memory that is a tensor; "
             "leave it out, or pass it to `keep`"
         )
+
+
+def keys_of(cache: Cache | None) -> KeyCache | None:
+    """The cache of softmax attention, which looks at every key again."""
+    if cache is None or isinstance(cache, KeyCache):
+        return cache
+    raise ValueError(
+        f"softmax attention cannot go on from a {type(cache).__name__}, which holds no keys; "
+        f"pass a GrowingCache, or use the kind of layer it is made for"
+    )
 
 
 def fitting_layout(name: str, x: Vectors, layout: Layout | None) -> Layout:

@@ -10,7 +10,7 @@
 A cache is an argument of the call. Rows of one cache may have different lengths.
 """
 
-from glassformer.core.caches.base import Cache, Memory
+from glassformer.core.caches.base import Cache, KeyCache, Memory
 from glassformer.core.caches.branching import Ancestry, BranchingCache
 from glassformer.core.caches.fixed import FixedCache
 from glassformer.core.caches.growing import GrowingCache
@@ -23,6 +23,7 @@ __all__ = [
     "Cache",
     "FixedCache",
     "GrowingCache",
+    "KeyCache",
     "Memory",
     "PagePool",
     "PagedCache",

@@ -1,4 +1,8 @@
-"""What every cache is: what a layer keeps of the tokens so far, passed in by whoever decodes."""
+"""What every cache is: what a layer keeps of the tokens so far, passed in by whoever decodes.
+
+KeyCache     keeps keys and values, every one of them: softmax attention
+StateCache   keeps a state of one size (`state`): linear attention, recurrence, convolutions
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,11 +16,15 @@ from glassformer.core.shapes import ByHead, Keys, NewKeys, NewValues, Values
 
 
 class Cache(ABC):
-    """Keys and values, or for some kinds a state. No module hides one; rows may differ."""
+    """What any layer keeps. No module hides one; rows may have different lengths."""
 
     @abstractmethod
     def place(self, layout: Layout) -> Layout:
         """The layout of new tokens, standing after those already held. A placed one stays."""
+
+
+class KeyCache(Cache):
+    """Keys and values of the tokens so far."""
 
     @abstractmethod
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.core.bias import DistanceBias
-from glassformer.core.caches.base import Cache, refuse_gradient
+from glassformer.core.caches.base import KeyCache, refuse_gradient
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
@@ -114,7 +114,7 @@ class Ancestry:
         self.lengths = self.lengths[rows]
 
 
-class BranchingCache(Cache):
+class BranchingCache(KeyCache):
     """The keys and values of one layer. As a Cache, it reads the prompt; then `write` goes on."""
 
     def __init__(self, slots: int, *, fixed: bool) -> None:

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.core.caches.base import (
-    Cache,
+    KeyCache,
     addresses,
     by_token,
     refuse_gradient,
@@ -20,7 +20,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
-class FixedCache(Cache):
+class FixedCache(KeyCache):
     """Keys and values for `rows` sequences of up to `capacity` tokens, written in place.
 
     Slot p of a row holds its token at position p. One more slot a row takes the padding.

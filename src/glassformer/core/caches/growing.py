@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.caches.base import (
-    Cache,
+    KeyCache,
     addresses,
     by_token,
     placed_after,
@@ -17,7 +17,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
-class GrowingCache(Cache):
+class GrowingCache(KeyCache):
     """Starts empty, for a batch of any size; from the first call on, for that batch.
 
     Tokens lie at their positions: slot p of a row holds the token at position p, and what lies

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.caches.base import (
-    Cache,
+    KeyCache,
     addresses,
     by_token,
     refuse_gradient,
@@ -189,7 +189,7 @@ class PagePool:
             raise ValueError(f"sequence {sequence} is not open; open are {sorted(self._pages)}")
 
 
-class PagedCache(Cache):
+class PagedCache(KeyCache):
     """One layer of a pool, seen as the cache of one batch for one step."""
 
     def __init__(

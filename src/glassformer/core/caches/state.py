@@ -5,7 +5,6 @@ from torch import Tensor
 
 from glassformer.core.caches.base import Cache, placed_after, refuse_other_batch
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 State = Float[Tensor, "..."]
 
@@ -16,13 +15,11 @@ class StateCache(Cache):
     Starts empty, for a batch of any size; from the first call on, for that batch. Gradients pass.
 
     Attributes:
-        holds: What the state is, in words.
         row_axis: Where the rows of the batch lie in it.
         fixed: Whether a new state is written over the old one, so that a step can be captured; then
             the caller says where tokens stand.
     """
 
-    holds = "a state"
     row_axis = 0
     fixed = False
 
@@ -39,13 +36,6 @@ class StateCache(Cache):
                 f"a fixed {type(self).__name__} counts no tokens; give it a layout that is placed"
             )
         return placed_after(layout, self._lengths, self._longest)
-
-    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
-        """A state cannot give the keys back, so softmax attention cannot go on from it."""
-        raise ValueError(
-            f"a {type(self).__name__} holds {self.holds}, from which no keys come back; "
-            f"use the kind of layer it is made for, or give softmax attention a GrowingCache"
-        )
 
     def before(self, layout: Layout) -> State | None:
         """The state before these tokens; None at the beginning."""

@@ -45,8 +45,6 @@ Sums = Float[Tensor, "B G K columns"]  # φ(k) vᵀ summed, and in a last column
 class LinearState(StateCache):
     """What causal linear attention remembers: `Sums`."""
 
-    holds = "sums"
-
 
 class LinearAttention(nn.Module):
     """Attention in time linear in the length, called like `MultiHeadAttention`.

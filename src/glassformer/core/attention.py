@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.bias import DistanceBias
-from glassformer.core.caches import Cache, GrowingCache, KeyCache, Memory
+from glassformer.core.caches import Ancestry, Cache, GrowingCache, KeyCache, Memory
 from glassformer.core.dropout import checked_share
 from glassformer.core.heads import Heads, check_heads
 from glassformer.core.kernels import Call, choose
@@ -65,12 +65,14 @@ def describe(
     bias: DistanceBias | None = None,
     dropout: float = 0.0,
     aligned: bool | None = None,
+    branches: Ancestry | None = None,
 ) -> Call:
     """The call that attends from `q` to `k`; without layouts, full rows that start at zero.
 
     Args:
         aligned: Whether the queries are the last tokens of the keys. Unless told, only where both
             have the same layout.
+        branches: Of a BranchingCache, where the queries are branches of their rows.
     """
     queries = queries or full_layout(q, steps=2)
     keys = keys or (queries if q.shape[2:-1] == k.shape[2:-1] else full_layout(k, steps=2))
@@ -82,6 +84,7 @@ def describe(
         bias=bias,
         dropout=dropout,
         aligned=keys is queries if aligned is None else aligned,
+        branches=branches,
     )
 
 

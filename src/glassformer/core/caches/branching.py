@@ -18,6 +18,7 @@ from torch import Tensor
 from glassformer.core.bias import DistanceBias
 from glassformer.core.caches.base import KeyCache, refuse_gradient
 from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
@@ -87,11 +88,18 @@ class Ancestry:
         self.next += branches
         self.used += branches
 
-    def table(self) -> Bool[Tensor, "B 1 W S"] | None:
-        """Who sees what, None where every branch sees all there is."""
-        if self.even and not self.fixed:
+    def table(self, mask: Mask) -> Bool[Tensor, "B 1 W S"] | None:
+        """What each branch sees of its own past under a mask; None where that is all there is."""
+        whole = mask.band in (everything.band, causal.band)
+        if whole and self.even and not self.fixed:
             return None
-        return self.seen[:, None, :, : self.visible]
+        seen = self.seen[:, None, :, : self.visible]
+        if whole:
+            return seen
+        row = torch.arange(len(seen), device=seen.device)[:, None]
+        sees = mask.rule(seen.device)
+        near = sees(row, self.lengths[:, None] - 1, self.positions[:, : self.visible])  # (B, S)
+        return seen & near[:, None, None]
 
     def scores(self, bias: DistanceBias) -> Float[Tensor, "b H w S"]:
         """A bias laid out over the slots, by the positions that they stand at."""

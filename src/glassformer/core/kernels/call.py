@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from glassformer.core.bias import DistanceBias
+from glassformer.core.caches.branching import Ancestry
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
 from glassformer.core.shapes import Answers, Keys, Queries, Values
@@ -25,6 +26,8 @@ class Call:
     Attributes:
         aligned: Whether the queries are the last tokens of the keys, row by row: self-attention,
             with or without a cache.
+        branches: Where the queries are branches of their rows, what each sees and where it stands;
+            the layouts then only count queries and keys.
     """
 
     mask: Mask
@@ -34,6 +37,7 @@ class Call:
     bias: DistanceBias | None = None
     dropout: float = 0.0
     aligned: bool = False
+    branches: Ancestry | None = None
 
     def allowed(self) -> Bool[Tensor, "b 1 t S"] | None:
         """Who may see whom in padded rows, as the smallest tensor that says it; None if all may.
@@ -41,10 +45,20 @@ class Call:
         Where only padding is hidden, one line of keys a row is enough: under no mask, and for the
         newest token looking back.
         """
+        if self.branches is not None:
+            return self.branches.table(self.mask)
         newest = self.aligned and self.queries.longest == 1
         if self.mask.band != (None, None) and not (newest and self.mask.band == (None, 0)):
             return self.mask.table(self.queries, self.keys)
         return None if self.keys.is_full else self.keys.real[:, None, None, :]
+
+    def bias_scores(self) -> Float[Tensor, "b H t S"] | None:
+        """What the position scheme adds to the scores in padded rows; None if nothing."""
+        if self.bias is None:
+            return None
+        if self.branches is not None:
+            return self.branches.scores(self.bias)
+        return self.bias.scores(self.queries, self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +71,15 @@ class Supports:
     dropout: bool = True
     gradient: bool = True
     weights: bool = False
+    branches: bool = False
     widest: int | None = None  # heads of at most this width; None: of any
 
     def missing(self, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> str | None:
         """What this call needs and is not here; None when all of it is."""
         if weights and not self.weights:
             return "give the weights"
+        if call.branches is not None and not self.branches:
+            return "look along branches"
         if self.dtypes is not None and q.dtype not in self.dtypes:
             return f"work in {str(q.dtype).removeprefix('torch.')}"
         if self.masks != "any" and call.mask.rows > 1:

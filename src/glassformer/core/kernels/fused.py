@@ -43,10 +43,10 @@ def is_causal(call: Call) -> bool:
 
 def mask_table(q: Queries, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor, "b H T S"] | None:
     """Mask and bias as the smallest tensor that says both, None where there is neither."""
-    allowed = call.allowed()
-    if call.bias is None:
+    allowed, bias = call.allowed(), call.bias_scores()
+    if bias is None:
         return allowed
-    bias = call.bias.scores(call.queries, call.keys).to(q.dtype)
+    bias = bias.to(q.dtype)
     return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
 
 
@@ -63,6 +63,6 @@ def suits(q: Queries, call: Call) -> bool:
 FUSED = Kernel(
     run=attend,
     form="padded",
-    supports=everywhere(Supports()),
+    supports=everywhere(Supports(branches=True)),
     suits=suits,
 )

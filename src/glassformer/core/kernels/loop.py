@@ -20,16 +20,35 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
         for head in range(heads):
             group = head // shared
             for t in range(steps):
-                query, at = q[row, head, t], position(call.queries, row, t)
+                query, at = q[row, head, t], query_position(call, row, t)
                 scores, values = [], []
                 for s in range(int(call.keys.lengths[row])):
-                    key_at = position(call.keys, row, s)
-                    if call.mask.sees(row, at, key_at):
+                    key_at = key_position(call, row, s)
+                    if is_ancestor(call, row, t, s) and call.mask.sees(row, at, key_at):
                         score = torch.dot(query, k[row, group, s]) * call.scale
                         scores.append(score + bias(call, row, head, t, key_at - at))
                         values.append(v[row, group, s])
                 answers.append(average(scores, values, v))
     return torch.stack(answers).unflatten(0, (rows, heads, steps))
+
+
+def query_position(call: Call, row: int, step: int) -> int:
+    """Where a query stands; all branches of a row at one position."""
+    if call.branches is not None:
+        return int(call.branches.lengths[row]) - 1
+    return position(call.queries, row, step)
+
+
+def key_position(call: Call, row: int, step: int) -> int:
+    """Where a key stands."""
+    if call.branches is not None:
+        return int(call.branches.positions[row, step])
+    return position(call.keys, row, step)
+
+
+def is_ancestor(call: Call, row: int, query: int, key: int) -> bool:
+    """Whether a key lies on a query's own branch; without branches, all do."""
+    return call.branches is None or bool(call.branches.seen[row, query, key])
 
 
 def position(layout: Layout, row: int, step: int) -> int:
@@ -61,6 +80,6 @@ def average(
 LOOP = Kernel(
     run=attend,
     form="padded",
-    supports=everywhere(Supports(dropout=False)),
+    supports=everywhere(Supports(dropout=False, branches=True)),
     suits=lambda q, call: False,
 )

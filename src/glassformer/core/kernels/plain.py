@@ -21,8 +21,9 @@ def attention_weights(
     """How much each query takes from each key. A query that may see nothing takes nothing."""
     allowed = call.allowed()
     scores = q @ share(k, q).mT * call.scale  # (B, H, T, S)
-    if call.bias is not None:
-        scores = scores + call.bias.scores(call.queries, call.keys)
+    bias = call.bias_scores()
+    if bias is not None:
+        scores = scores + bias
     exact = torch.promote_types(scores.dtype, torch.float32)
     if allowed is None:
         return scores.softmax(dim=-1, dtype=exact).to(q.dtype)
@@ -45,6 +46,6 @@ def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T _"]) -> Float[Ten
 PLAIN = Kernel(
     run=attend,
     form="padded",
-    supports=everywhere(Supports(weights=True)),
+    supports=everywhere(Supports(weights=True, branches=True)),
     suits=lambda q, call: True,
 )

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeGuard, cast
 
-import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.attention import MultiHeadAttention, attend, describe
 from glassformer.core.caches import Ancestry, BranchingCache, Memory
-from glassformer.core.kernels.fused import widened
 from glassformer.core.layout import Layout
+from glassformer.core.masks import causal
 from glassformer.core.positions import Position
 from glassformer.core.shapes import merge_heads
 from glassformer.models.blocks.transformer import TransformerBlock
@@ -141,21 +139,9 @@ def look_back(
     q, (k, v) = layer.queries(x), layer.keys_and_values(x)
     q, k = position.turn(q, k, at)
     k, v = cache.write(k, v, ancestry)
-    allowed = ancestry.table()
     bias = position.bias(q, at, Layout.full(len(x), ancestry.reach, x.device))
-    if bias is not None:
-        scores = ancestry.scores(bias).to(q.dtype)
-        allowed = scores if allowed is None else torch.where(allowed, scores, -torch.inf)
-    width, wide = v.shape[-1], max(q.shape[-1], v.shape[-1])
-    answer = F.scaled_dot_product_attention(
-        widened(q, wide),
-        widened(k, wide),
-        widened(v, wide),
-        attn_mask=allowed,
-        scale=q.shape[-1] ** -0.5,
-        enable_gqa=layer.heads != layer.groups,
-    )
-    answer = merge_heads(answer[..., :width])
+    call = describe(q, k, mask=causal, bias=bias, aligned=False, branches=ancestry)
+    answer = merge_heads(attend(q, k, v, call, kernel=layer.kernel))
     return answer if layer.to_out is None else layer.to_out(answer)
 
 

@@ -1,7 +1,7 @@
 """The work of a trial of bf16 on a CPU: started as a program of its own, since it may die.
 
 Usage: bf16_work.py THREADS. Does what training does, products, attention and convolutions, forward
-and backward, in fp32 and in bf16; prints as JSON how far apart the answers are, and the seconds.
+and backward, in fp32 and in bf16; answers in JSON how far apart the answers are, and the seconds.
 """
 
 import contextlib
@@ -89,4 +89,4 @@ if __name__ == "__main__":
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # leave no core dump behind
     torch.set_num_threads(int(sys.argv[1]))
-    print(json.dumps(compare()))
+    json.dump(compare(), sys.stdout)  # a pipe to the process that started this one

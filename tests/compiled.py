@@ -1,6 +1,7 @@
 """Compile attention, stacks and cached steps, and count how often; test_compile runs it."""
 
 import sys
+from dataclasses import replace
 
 import torch
 
@@ -78,6 +79,13 @@ def stacks(backend, position):
     calls = [whole(length, memory=memory) for length in LENGTHS]
     check("decoder", decoder, calls, backend, most=2)
 
+    cached_steps("decoder", decoder, backend, memory=memory)
+    table = replace(config, position="learned", max_length=11)  # less than the cache has room for
+    cached_steps("learned positions", Decoder(table).eval(), backend)
+
+
+def cached_steps(name, decoder, backend, **more):
+    """One new token at a time into fixed caches."""
     sizes = {"heads": G, "key_width": D // H, "value_width": D // H}
     sets = [[FixedCache(B, 16, **sizes) for _ in decoder.blocks] for _ in range(2)]
 
@@ -85,9 +93,9 @@ def stacks(backend, position):
         x = torch.randn(B, 1, D, generator=torch.Generator().manual_seed(number))
         turn = iter(sets)
         layout = Layout.full(B, 1)
-        return lambda: {"x": x, "layout": layout, "memory": memory, "caches": next(turn)}
+        return lambda: {"x": x, "layout": layout, "caches": next(turn), **more}
 
-    check("decoder, cached step", decoder, [step(n) for n in range(8)], backend, most=1)
+    check(f"{name}, cached step", decoder, [step(n) for n in range(8)], backend, most=1)
 
 
 def main(backend):

@@ -7,7 +7,7 @@ from pathlib import Path
 import jaxtyping
 from quick import quickly
 
-from glassformer.runs import verbs
+from glassformer.runs import api
 
 WORDS = {
     "red": "rot",
@@ -58,7 +58,7 @@ def translator(factory):
         folder = factory.mktemp("translator")
         pairs = write_pairs(folder / "pairs.tsv")
         with quickly(), unchecked():
-            verbs.train(
+            api.train(
                 "translate", pairs, run=folder / "run", steps=280, quiet=True, settings=SETTINGS
             )
         KEPT["run"] = folder / "run"

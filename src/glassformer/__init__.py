@@ -53,16 +53,16 @@ if TYPE_CHECKING:
         build_masked_model as build_masked_model,
         build_transformer as build_transformer,
     )
-    from glassformer.runs.doctor import doctor as doctor
-    from glassformer.runs.foresight.estimate import Estimate as Estimate
-    from glassformer.runs.foresight.planning import plan as plan
-    from glassformer.runs.run import Run as Run
-    from glassformer.runs.verbs import (
+    from glassformer.runs.api import (
         align as align,
         load as load,
         resume as resume,
         train as train,
     )
+    from glassformer.runs.doctor import doctor as doctor
+    from glassformer.runs.estimate import Estimate as Estimate
+    from glassformer.runs.plan import plan as plan
+    from glassformer.runs.run import Run as Run
 
 __version__ = "0.1.0"
 
@@ -104,11 +104,11 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "build_masked_model",
         "build_transformer",
     ),
-    "glassformer.runs.foresight.estimate": ("Estimate",),
+    "glassformer.runs.estimate": ("Estimate",),
     "glassformer.runs.doctor": ("doctor",),
-    "glassformer.runs.foresight.planning": ("plan",),
+    "glassformer.runs.plan": ("plan",),
     "glassformer.runs.run": ("Run",),
-    "glassformer.runs.verbs": ("align", "load", "resume", "train"),
+    "glassformer.runs.api": ("align", "load", "resume", "train"),
 }
 
 

@@ -226,7 +226,7 @@ def test_an_origin_that_does_not_fit_is_refused(home, tmp_path, refused):
     data, run = home / "reviews.csv", home / "run"
     words = ("train", "classify", data, *SHORT, "--from", run)
     assert "it belongs to another model" in refused(*words, "--set", "model.encoder.dim=32")
-    assert refused(*words, "--part", "ears") == (
+    assert refused(*words, "--module", "ears") == (
         f"{run}: nothing there fits ears; its parts are encoder, frontend, to_class"
     )
     words = [word for word in words if word != "--no-pretrain"]

@@ -9,8 +9,7 @@ import pytest
 from small_files import trained
 
 from glassformer.cli import main, options
-from glassformer.runs import verbs
-from glassformer.runs.foresight import planning
+from glassformer.runs import api, plan as planning
 
 FULL = "/dev/full"
 
@@ -93,7 +92,7 @@ def test_time_counts_from_when_the_command_began(monkeypatch):
     def stop(asked, display, *, began):
         raise TimeoutError(began)
 
-    monkeypatch.setattr(verbs, "train_as", stop)
+    monkeypatch.setattr(api, "train_as", stop)
     monkeypatch.setattr(planning, "plan_as", stop)
     monkeypatch.setattr(options, "asked_for", lambda **given: time.sleep(0.05))
     for verb in ("train", "plan"):

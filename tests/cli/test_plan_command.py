@@ -121,7 +121,7 @@ def test_help_answers_without_torch():
     [
         (("--steps", "3", "--epochs", "1"), "--steps and --epochs both say how long; give one"),
         (("--epochs", "3", "--time", "1m"), "--epochs and --time both say how long; give one"),
-        (("--part", "encoder"), "--part encoder needs a run to take it from; add --from RUN"),
+        (("--module", "encoder"), "--part encoder needs a run to take it from; add --from RUN"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_in_one_line(

@@ -14,8 +14,8 @@ import typer
 from small_files import everything_in, trained
 
 from glassformer.cli import app, main
-from glassformer.runs.holding import held
 from glassformer.runs.listing import found_in, prunable
+from glassformer.runs.lock import held
 
 
 @pytest.fixture

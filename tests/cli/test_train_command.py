@@ -283,7 +283,7 @@ def test_a_run_begins_with_what_another_learned(data, home, tmp_path):
 
 def test_a_part_of_it_alone_may_be_taken(data, home, tmp_path):
     old = weights(home / "run")
-    options = ("--part", "encoder", "--set", "train.optimiser.rate=1e-9")
+    options = ("--module", "encoder", "--set", "train.optimiser.rate=1e-9")
     assert train(data, "part", "--from", home / "run", *options) == 0
     for name, tensor in weights(tmp_path / "part").items():
         if tensor.std() > 1e-3:  # norms and biases begin alike

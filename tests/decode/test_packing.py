@@ -9,7 +9,7 @@ from glassformer.config import AttentionConfig, DecodeConfig, ModelConfig, Stack
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
 from glassformer.models.build import build_language_model
-from glassformer.models.packing import WIDE, PackedLinear, can_pack, packed_twin, swift
+from glassformer.models.packing import WIDE, PackedLinear, can_pack, for_inference, packed_twin
 from glassformer.models.stepping import continuing, translating
 
 needs_kernels = pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
@@ -62,10 +62,10 @@ def test_under_autocast_a_twin_says_what_its_model_says():
 def test_only_wide_models_have_a_swift_twin(dim, packed):
     stack = StackConfig(dim=dim, depth=1, attention=AttentionConfig(heads=4))
     model = build_language_model(ModelConfig(decoder=stack), vocabulary=V)
-    assert isinstance(swift(model).unembed, PackedLinear) == packed
-    assert (swift(model) is model) != packed
+    assert isinstance(for_inference(model).unembed, PackedLinear) == packed
+    assert (for_inference(model) is model) != packed
     plain = nn.Linear(WIDE, 3)
-    assert swift(plain) is plain
+    assert for_inference(plain) is plain
 
 
 def test_what_cannot_be_packed_stays_as_it_is():

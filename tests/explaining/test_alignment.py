@@ -18,8 +18,8 @@ from glassformer.explaining.alignment import (
     word_table,
 )
 from glassformer.models.build import build_transformer
+from glassformer.runs.api import align
 from glassformer.runs.run import Run
-from glassformer.runs.verbs import align
 
 V, SOURCE, TOLD = 13, (5, 7, 4, 11, 3), (2, 9, 6)
 
@@ -80,7 +80,7 @@ def test_the_model_itself_is_left_alone(run):
 
 
 def test_words_stand_as_they_were_typed_not_as_they_are_read(run, monkeypatch):
-    monkeypatch.setattr(run.job.pair.source, "lowercase", True)
+    monkeypatch.setattr(run.task.pair.source, "lowercase", True)
     assert align(run, "RED old Cat").source == ("RED", "old", "Cat")
 
 

@@ -3,7 +3,7 @@
 import csv
 import random
 
-from glassformer.runs import verbs
+from glassformer.runs import api
 from glassformer.training.weights import read_tensors
 
 WORDS = {
@@ -33,7 +33,7 @@ def write_reviews(path, count=97, length=17, seed=1):
 def learn(data, run, *settings, **asked):
     """A tiny classifier, trained for a few steps."""
     usual = {"steps": 3, "pretrain": False, "quiet": True, "settings": (*SETTINGS, *settings)}
-    return verbs.train("classify", data, run=run, **usual | asked)
+    return api.train("classify", data, run=run, **usual | asked)
 
 
 def weights(run):

@@ -3,7 +3,7 @@
 import itertools
 import random
 
-from glassformer.runs import verbs
+from glassformer.runs import api
 
 STACKS = tuple(
     f"model.{stack}.{setting}"
@@ -27,4 +27,4 @@ def write_pairs(path, count=97, seed=1, *, turned=False):
 def translate(data, run, *settings, **asked):
     """A tiny translator, trained for a few steps."""
     usual = {"steps": 3, "quiet": True, "settings": (*SETTINGS, *settings)}
-    return verbs.train("translate", data, run=run, **usual | asked)
+    return api.train("translate", data, run=run, **usual | asked)

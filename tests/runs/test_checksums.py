@@ -9,7 +9,7 @@ from small_runs import learn, same, weights, write_reviews
 
 import glassformer
 from glassformer.files import checksum
-from glassformer.runs import teaching, verbs
+from glassformer.runs import api, fit as fitting
 
 SETTLED = {"intake.json", "labels.json", "tokenizer.json"}
 INDEX = {"labels", "parts", "samples.ends", "samples.values", "tokens.ends", "tokens.values"}
@@ -51,7 +51,7 @@ def test_a_finished_run_knows_all_that_it_is_used_with(home):
 
 def test_before_its_end_it_knows_what_training_reads(home, tmp_path, monkeypatch):
     """Not its settings, which training settles, nor what it will write."""
-    monkeypatch.setattr(verbs, "teach", kill)
+    monkeypatch.setattr(api, "fit", kill)
     with pytest.raises(KilledError):
         learn(home / "x.csv", tmp_path / "run")
     expected = SETTLED | {f"data/{name}.npy" for name in INDEX}
@@ -59,10 +59,10 @@ def test_before_its_end_it_knows_what_training_reads(home, tmp_path, monkeypatch
 
 
 KILLS = [
-    (teaching, "keep_best"),
-    (teaching, "answers_on"),
-    (verbs, "report_on"),
-    (verbs, "note_checksums"),
+    (fitting, "keep_best"),
+    (fitting, "answers_on"),
+    (api, "report_on"),
+    (api, "note_checksums"),
 ]
 
 
@@ -75,14 +75,14 @@ def test_a_kill_at_its_end_leaves_checksums_that_hold(moment, home, tmp_path, mo
         with pytest.raises(KilledError):
             learn(home / "x.csv", run)
     (run / "report.json").unlink(missing_ok=True)
-    verbs.resume(run, quiet=True)
+    api.resume(run, quiet=True)
     (run / "report.json").unlink()
     with monkeypatch.context() as patch:
         patch.setattr(*moment, kill)
         with pytest.raises(KilledError):
-            verbs.resume(run, quiet=True)
+            api.resume(run, quiet=True)
     (run / "report.json").unlink(missing_ok=True)
-    assert verbs.resume(run, quiet=True).predict("a great film")
+    assert api.resume(run, quiet=True).predict("a great film")
     assert same(weights(run), weights(home / "run"))
     known = checksums(run)
     assert known.keys() == checksums(home / "run").keys()
@@ -93,7 +93,7 @@ def test_resuming_only_the_report_changes_nothing_that_was_learned(home, tmp_pat
     run = tmp_path / "run"
     shutil.copytree(home / "run", run)
     (run / "report.json").unlink()
-    verbs.resume(run, quiet=True)
+    api.resume(run, quiet=True)
     for name in ("labels.json", "model.safetensors", "tokenizer.json", "config.toml"):
         assert (run / name).read_bytes() == (home / "run" / name).read_bytes(), name
     assert json.loads((run / "labels.json").read_text())["temperature"] != 1
@@ -102,7 +102,7 @@ def test_resuming_only_the_report_changes_nothing_that_was_learned(home, tmp_pat
 def test_what_a_run_begins_with_after_learning_its_texts_is_known_at_once(
     home, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(verbs, "teach", kill)
+    monkeypatch.setattr(api, "fit", kill)
     with pytest.raises(KilledError):
         learn(home / "x.csv", tmp_path / "run", "pretrain=yes", pretrain=True)
     known = checksums(tmp_path / "run")
@@ -117,7 +117,7 @@ def test_a_run_without_checksums_is_used_and_resumed_as_before(home, tmp_path):
     found = glassformer.load(run).predict("a great film")
     assert found == glassformer.load(home / "run").predict("a great film")
     (run / "report.json").unlink()
-    verbs.resume(run, quiet=True)
+    api.resume(run, quiet=True)
     assert checksums(run).keys() == checksums(home / "run").keys()
 
 
@@ -127,5 +127,5 @@ def test_a_finished_run_whose_model_changed_makes_it_again(home, tmp_path):
     content = bytearray((run / "model.safetensors").read_bytes())
     content[-1] ^= 1
     (run / "model.safetensors").write_bytes(content)
-    verbs.resume(run, quiet=True)
+    api.resume(run, quiet=True)
     assert same(weights(run), weights(home / "run"))

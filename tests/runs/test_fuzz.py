@@ -11,7 +11,7 @@ from small_runs import learn, write_reviews
 
 import glassformer
 from glassformer.errors import GlassformerError
-from glassformer.runs import verbs
+from glassformer.runs import api
 
 USED = ("config.toml", "intake.json", "labels.json", "model.safetensors", "tokenizer.json")
 HEADER = 160  # bytes at the beginning of a file, which say what the others are
@@ -77,7 +77,7 @@ def test_no_changed_byte_of_the_index_is_learned_from_or_crashes(name, finished,
 
         def go_on(run=run):
             with quickly():
-                return verbs.resume(run, quiet=True)
+                return api.resume(run, quiet=True)
 
         assert f"{path}: changed since the run wrote it" in outcome(go_on)[1]
         (run / "checksums.json").unlink()

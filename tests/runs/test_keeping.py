@@ -7,7 +7,7 @@ import torch
 from quick import quickly
 from small_runs import learn, weights, write_reviews
 
-from glassformer.runs import teaching
+from glassformer.runs import fit as fitting
 from glassformer.training.checkpoints import checkpoint_weights
 
 
@@ -22,7 +22,7 @@ def test_the_mean_of_checkpoints_is_kept_where_it_is_as_good_as_the_best(
     tmp_path, monkeypatch, score, several
 ):
     asked = ("train.average=3", "train.validate_every=4")
-    monkeypatch.setattr(teaching, "validate", lambda *_, **__: {"accuracy": score})
+    monkeypatch.setattr(fitting, "validate", lambda *_, **__: {"accuracy": score})
     learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", *asked, steps=12)
     folder = tmp_path / "run" / "checkpoints"
     state = json.loads((folder / "step-12" / "state.json").read_text())

@@ -6,9 +6,9 @@ from small_runs import learn, write_reviews
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.runs import creating, learning_curve
-from glassformer.runs.foresight.timing import SHARES
+from glassformer.runs import learning_curve, prepare
 from glassformer.runs.learning_curve import Curve, shares_of
+from glassformer.runs.timing import SHARES
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +32,14 @@ def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it
 ):
     monkeypatch.setattr(learning_curve, "FEWEST_STEPS", 4)
     taught = []
-    teach = learning_curve.teach
+    fit = learning_curve.fit
 
-    def watched(folder, display):
-        taught.append((folder.config().train.steps, len(Samples.open(folder.data).rows("train"))))
-        return teach(folder, display)
+    def watched(run, display):
+        rows = Samples.open(run.folder.data).rows("train")
+        taught.append((run.config.train.steps, len(rows)))
+        return fit(run, display)
 
-    monkeypatch.setattr(learning_curve, "teach", watched)
+    monkeypatch.setattr(learning_curve, "fit", watched)
     data = write_reviews(tmp_path / "x.csv", 151)
     learn(data, tmp_path / "plain", steps=16)
     run = learn(data, tmp_path / "run", steps=16, curve=True)
@@ -69,7 +70,7 @@ def test_a_curve_without_rows_to_score_on_is_refused_before_anything_is_learned(
 
 
 def test_a_run_that_was_begun_so_ends_without_a_curve(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(creating, "refuse_curve", lambda *_: None)
+    monkeypatch.setattr(prepare, "refuse_curve", lambda *_: None)
     data = write_reviews(tmp_path / "x.csv")
     run = learn(data, tmp_path / "run", *NOTHING_TO_CHOOSE_BY, curve=True, quiet=False)
     assert "no learning curve: there are no validation rows" in capsys.readouterr().err

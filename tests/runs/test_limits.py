@@ -12,9 +12,9 @@ from small_runs import learn, same, weights, write_reviews
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.runs import teaching, verbs
+from glassformer.runs import api, fit as fitting
 from glassformer.runs.display import Display
-from glassformer.runs.holding import held
+from glassformer.runs.lock import held
 from glassformer.training.state import State
 
 
@@ -54,10 +54,10 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_space(
     error, data, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(teaching, "keep_best", raising(error))
+        patch.setattr(fitting, "keep_best", raising(error))
         with pytest.raises(GlassformerError, match="no space is left on the disk; free some, then"):
             learn(data, tmp_path / "run")
-    verbs.resume(tmp_path / "run", quiet=True)
+    api.resume(tmp_path / "run", quiet=True)
     learn(data, tmp_path / "peace")
     assert same(weights(tmp_path / "peace"), weights(tmp_path / "run"))
 
@@ -87,15 +87,15 @@ def test_a_run_is_trained_by_one_process_at_a_time(data, tmp_path):
     learn(data, tmp_path / "run")
     (tmp_path / "run" / "report.json").unlink()
     with held(tmp_path / "run"), pytest.raises(GlassformerError, match="by another process; wait"):
-        verbs.resume(tmp_path / "run", quiet=True)
-    verbs.resume(tmp_path / "run", quiet=True)
+        api.resume(tmp_path / "run", quiet=True)
+    api.resume(tmp_path / "run", quiet=True)
 
 
 def test_a_finished_run_that_lost_its_model_makes_it_again(data, tmp_path):
     learn(data, tmp_path / "run")
     before = weights(tmp_path / "run")
     (tmp_path / "run" / "model.safetensors").unlink()
-    verbs.resume(tmp_path / "run", quiet=True)
+    api.resume(tmp_path / "run", quiet=True)
     assert same(before, weights(tmp_path / "run"))
 
 
@@ -108,7 +108,7 @@ def test_a_log_that_is_damaged_does_not_keep_a_run_from_going_on(content, data, 
     (tmp_path / "run" / "report.json").unlink()
     with (tmp_path / "run" / "metrics.jsonl").open("ab") as file:
         file.write(content)
-    verbs.resume(tmp_path / "run", quiet=True)
+    api.resume(tmp_path / "run", quiet=True)
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert all("step" in json.loads(line) for line in lines)
 
@@ -121,11 +121,11 @@ def test_a_run_that_may_not_be_written_is_refused_in_one_line(data, tmp_path, mo
     with pytest.raises(
         GlassformerError, match=r"run: cannot be written to \(Is a directory\); copy"
     ):
-        verbs.resume(tmp_path / "run", quiet=True)
+        api.resume(tmp_path / "run", quiet=True)
 
 
 def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_path, monkeypatch):
-    keep, said = teaching.train_through, []
+    keep, said = fitting.train_through, []
 
     def damaging(*words):
         yield from keep(*words)
@@ -134,7 +134,7 @@ def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_pa
         path = tmp_path / "run" / "checkpoints" / f"step-{best}" / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-1] + b"x")
 
-    monkeypatch.setattr(teaching, "train_through", damaging)
+    monkeypatch.setattr(fitting, "train_through", damaging)
     monkeypatch.setattr(Display, "say", lambda self, sentence: said.append(sentence))
     learn(data, tmp_path / "run", "train.keep=2", "train.validate_every=1", steps=3)
     assert [line for line in said if "is damaged; the next best checkpoint is used" in line]

@@ -9,8 +9,8 @@ from small_runs import learn, write_reviews
 
 from glassformer.errors import GlassformerError
 from glassformer.files import locked, replacing, write_text
-from glassformer.runs import verbs
-from glassformer.runs.holding import is_held
+from glassformer.runs import api
+from glassformer.runs.lock import is_held
 
 WRITTEN = ("report.json", "report.html", "labels.json", "metrics.jsonl", "model.safetensors")
 
@@ -80,7 +80,7 @@ def test_a_run_with_links_in_it_is_finished_and_what_they_lead_to_is_left_alone(
     (run / "report.html").unlink()
     (run / "report.html").symlink_to(letter)
     with quickly():
-        verbs.resume(run, quiet=True)
+        api.resume(run, quiet=True)
     assert letter.read_text() == "Dear"
     assert not [path for path in run.iterdir() if path.is_symlink()]
 
@@ -93,7 +93,7 @@ def test_a_run_that_would_be_trained_through_a_link_is_refused(name, run, tmp_pa
         (tmp_path / "elsewhere").mkdir()
     (run / name).symlink_to(letter if name == ".lock" else tmp_path / "elsewhere")
     with pytest.raises(GlassformerError) as refused:
-        verbs.resume(run, quiet=True)
+        api.resume(run, quiet=True)
     assert str(refused.value) == (
         f"{run / name}: is a link, and training would write to where it leads; remove it, or put "
         f"what it leads to in its place"

@@ -17,7 +17,7 @@ ROWS = [("ab ab", "x", "one"), ("ab ab", "y", "two"), ("cd cd", "z", "one"), ("c
 
 
 def job_of(run):
-    return run.folder.job(run.config, run.folder.data)
+    return run.folder.open_task(run.config, run.folder.data)
 
 
 @pytest.fixture(scope="module")

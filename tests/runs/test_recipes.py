@@ -13,9 +13,9 @@ from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError
 from glassformer.metrics.classification import classification_scores, multi_label_scores
 from glassformer.runs import recipes
-from glassformer.runs.asked import Asked
 from glassformer.runs.display import Display
 from glassformer.runs.recipes import RECIPES, follow, read_recipe
+from glassformer.runs.request import TrainRequest
 from glassformer.tasks import JOBS
 from glassformer.tasks.translate.answers import MEASURES, Translations
 
@@ -62,7 +62,7 @@ def test_every_recipe_settles_into_a_configuration(name, tmp_path):
         assert set(stage.data) <= set(CATALOG)
         options = {field: getattr(stage, field) for field in type(stage).__dataclass_fields__}
         options["device"] = "cpu"
-        config = Asked(**options).settle()
+        config = TrainRequest(**options).resolve()
         assert config.data.group == CATALOG[stage.data[0]].group, "it splits as the catalog says"
 
 

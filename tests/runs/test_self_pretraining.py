@@ -9,7 +9,7 @@ from quick import quickly
 from small_runs import learn, same, weights, write_reviews
 
 from glassformer.errors import GlassformerError
-from glassformer.runs import pretraining, teaching, verbs
+from glassformer.runs import api, fit as fitting, pretraining
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.pretraining import Trial
 from glassformer.training.state import State
@@ -68,10 +68,10 @@ def test_the_trial_is_told_written_down_and_obeyed(
     decided(monkeypatch, helps)
     learn(data, tmp_path / "run", steps=4, pretrain=True, quiet=False)
     err = capsys.readouterr().err
-    told = [line for line in err.splitlines() if line.startswith("A short trial on the validation")]
+    told = [line for line in err.splitlines() if line.startswith("Pretraining trial, equal work")]
     assert len(told) == 1
-    assert told[0].endswith(f"so its texts were {'' if helps else 'not '}learned first.")
-    assert "whether learning the texts first helps" in err
+    assert told[0].endswith(f"the run {'starts with' if helps else 'does without'} it.")
+    assert "trying whether pretraining helps" in err
     assert notes_of(tmp_path / "run") == told
     assert config_of(tmp_path / "run")["pretrain"] == decision
     assert (tmp_path / "run" / "pretrain" / "model.safetensors").exists() == helps
@@ -89,25 +89,33 @@ def test_only_a_gain_beyond_chance_helps(without, pretrained, p_value, helps):
 def test_both_ways_of_the_trial_do_the_same_work(data, tmp_path, monkeypatch):
     done = []
     monkeypatch.setattr(
-        pretraining, "run_through", lambda job, model, plan: done.append((job.name, plan.steps))
+        pretraining, "run_through", lambda task, model, plan: done.append((task.name, plan.steps))
     )
     decided(monkeypatch, False)
-    with stopped_before(verbs, "teach", 1), pytest.raises(KeyboardInterrupt):
+    with stopped_before(api, "fit", 1), pytest.raises(KeyboardInterrupt):
         learn(data, tmp_path / "run", steps=300, pretrain=True)
     (alone, labels), (first, gaps), (then, rest) = done
     assert (alone, first, then) == ("classify", "pretrain", "classify")
     assert (labels, rest) == (60, 30)
     folder = RunFolder(tmp_path / "run")
     vocabulary = folder.config().data.tokenizer.vocabulary
-    model = folder.job(folder.config(), folder.data).model()
+    model = folder.open_task(folder.config(), folder.data).model()
     encoder = sum(weight.numel() for weight in model.encoder.parameters())
     assert gaps == round(30 * encoder / (encoder + 0.25 * vocabulary * 16))
 
 
 SKIPPED = {
-    "short texts": (0, (), "they are too short for it."),
-    "no rows held out": (17, ("data.valid_share=0.0",), "no rows are held out to try whether"),
-    "phrases": (17, ("model.frontend.kind=ngrams",), "its frontend has no single tokens to fill"),
+    "short texts": (0, (), "the texts are too short for it."),
+    "no rows held out": (
+        17,
+        ("data.valid_share=0.0",),
+        "no validation rows are there to try it on",
+    ),
+    "phrases": (
+        17,
+        ("model.frontend.kind=ngrams",),
+        "a frontend of ngrams has no single tokens to fill",
+    ),
 }
 
 
@@ -121,7 +129,7 @@ def test_where_it_cannot_help_it_is_not_tried_and_it_says_so(case, tmp_path, mon
     monkeypatch.setattr(pretraining, "try_both", never)
     data = write_reviews(tmp_path / "data.csv", length=length)
     learn(data, tmp_path / "run", *settings, pretrain=True, quiet=False)
-    assert f"Its texts were not learned first: {told}" in capsys.readouterr().err
+    assert f"No pretraining: {told}" in capsys.readouterr().err
     assert told in notes_of(tmp_path / "run")[0]
     assert config_of(tmp_path / "run")["pretrain"] == "no"
 
@@ -155,7 +163,7 @@ def test_asked_for_it_begins_with_what_was_learned_without_a_trial(data, tmp_pat
     assert {name.split(".")[0] for name in shared} == {"frontend", "encoder"}
     assert all(initial[name].equal(learned[name]) for name in shared)
     assert all(t.allclose(initial[n], atol=1e-6) for n, t in weights(tmp_path / "run").items())
-    assert notes_of(tmp_path / "run") == ["Its texts were learned first, as asked for."]
+    assert notes_of(tmp_path / "run") == ["Pretrained first, as requested."]
     assert config_of(inside)["train"]["save_every"] == 5
 
 
@@ -163,7 +171,7 @@ def test_a_mistake_in_the_settings_shows_before_the_texts_are_learned(data, tmp_
     def never(*_):
         raise AssertionError("it was done")
 
-    monkeypatch.setattr(verbs, "learn_texts_first", never)
+    monkeypatch.setattr(api, "pretrain_first", never)
     for setting, told in (
         ('train.freeze=["encodr"]', "no parameter begins with 'encodr'"),
         ("model.encoder.dim=17", "this model cannot be built"),
@@ -189,14 +197,14 @@ STAGES = [
     (pretraining, "try_both", 1),  # before the trial
     (pretraining, "run_through", 3),  # within it
     (pretraining, "pretrain", 1),  # decided
-    (pretraining, "teach", 1),  # the run inside is settled
+    (pretraining, "fit", 1),  # the run inside is settled
     (State, "save", 3),  # the run inside has checkpoints
-    (teaching, "keep_best", 1),  # it came to its end
-    (pretraining, "begin_from", 1),  # its model is kept
-    (verbs, "teach", 1),  # what to begin with is kept
+    (fitting, "keep_best", 1),  # it came to its end
+    (pretraining, "start_from", 1),  # its model is kept
+    (api, "fit", 1),  # what to begin with is kept
     (State, "save", 2),  # the job has a checkpoint
-    (teaching, "keep_best", 1),  # it came to its end
-    (verbs, "report_on", 1),  # its model is kept
+    (fitting, "keep_best", 1),  # it came to its end
+    (api, "report_on", 1),  # its model is kept
 ]
 
 
@@ -208,8 +216,8 @@ def test_stopped_between_any_two_stages_it_comes_to_the_same_end(data, tmp_path,
         learn(data, tmp_path / "stopped", "train.save_every=1", **asked)
     for stage in STAGES[1:]:
         with stopped_before(*stage), pytest.raises(KeyboardInterrupt):
-            verbs.resume(tmp_path / "stopped", quiet=True)
-    verbs.resume(tmp_path / "stopped", quiet=True)
+            api.resume(tmp_path / "stopped", quiet=True)
+    api.resume(tmp_path / "stopped", quiet=True)
     for part in ("", "pretrain"):
         first, second = (weights(tmp_path / name / part) for name in ("peace", "stopped"))
         assert same(first, second)

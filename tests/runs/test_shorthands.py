@@ -5,12 +5,12 @@ import pytest
 from glassformer.config import STACK_NAMES
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
-from glassformer.runs.asked import Asked
+from glassformer.runs.request import TrainRequest
 from glassformer.runs.shorthands import KINDS, WORDS
 
 
 def model(*settings, job="translate", **asked):
-    return Asked(job=job, data=("x.tsv",), settings=settings, **asked).settle().model
+    return TrainRequest(job=job, data=("x.tsv",), settings=settings, **asked).resolve().model
 
 
 def stacks(*settings, **asked):

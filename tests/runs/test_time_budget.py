@@ -11,9 +11,9 @@ from small_runs import learn, write_reviews
 from glassformer.config import DataConfig, MachineConfig, TrainConfig
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
+from glassformer.runs import timing
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.foresight import timing
-from glassformer.runs.foresight.timing import (
+from glassformer.runs.timing import (
     Clock,
     report_seconds,
     step_seconds,
@@ -34,7 +34,7 @@ def settled(tmp_path_factory):
         learn(write_reviews(home / "x.csv"), home / "run", "train.validate_every=none")
     folder = RunFolder(home / "run")
     config = folder.config()
-    return config, folder.job(config, folder.data), choose_machine(config.machine)
+    return config, folder.open_task(config, folder.data), choose_machine(config.machine)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_steps_and_validations_are_measured(settled):
     assert 0 < validation_seconds(job, plan) < 1
 
 
-class Asked:
+class Timed:
     """A job that notes the rows it is asked about; a row takes a tenth of a second by each token.
 
     Its rehearsed twin alone may be asked.
@@ -134,7 +134,7 @@ def rough():
 
 @pytest.mark.usefixtures("without_shape_hook")
 def test_a_report_is_timed_as_it_asks_and_on_rows_of_all_lengths(monkeypatch, rough):
-    job = Asked(monkeypatch, {"test": [1] * 16 + [2] * 8 + [4] * 4, "valid": [1, 1]})
+    job = Timed(monkeypatch, {"test": [1] * 16 + [2] * 8 + [4] * 4, "valid": [1, 1]})
     assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(4.8)
     assert job.asked == {"score": [], "answers": [[2, 2], [2, 2], [1] * 4, [4]]}
     assert validation_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(0.2)
@@ -143,15 +143,15 @@ def test_a_report_is_timed_as_it_asks_and_on_rows_of_all_lengths(monkeypatch, ro
 
 @pytest.mark.usefixtures("without_shape_hook")
 def test_without_a_test_part_a_report_asks_about_the_other(monkeypatch, rough):
-    job = Asked(monkeypatch, {"valid": [3]})
+    job = Timed(monkeypatch, {"valid": [3]})
     assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(0.3)
-    assert report_seconds(Asked(monkeypatch, {}), rough) == 0
+    assert report_seconds(Timed(monkeypatch, {}), rough) == 0
 
 
 @pytest.mark.usefixtures("without_shape_hook")
 def test_a_pass_is_tried_no_longer_than_a_step_is(monkeypatch, rough):
     monkeypatch.setattr(timing, "LONGEST_TRY", 0.5)
-    job = Asked(monkeypatch, {"test": [4] * 100})
+    job = Timed(monkeypatch, {"test": [4] * 100})
     assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(40)
     assert len(job.asked["answers"]) == 2
 

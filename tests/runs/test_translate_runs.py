@@ -11,7 +11,7 @@ from small_translators import WRITING, translate, write_pairs
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.runs import verbs
+from glassformer.runs import api
 from glassformer.runs.learning_curve import Curve
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.training.weights import read_tensors
@@ -69,7 +69,7 @@ def test_going_on_gives_the_same_bits(data, tmp_path, monkeypatch):
         patch.setattr(TranslateTask, "score", interrupted)
         with pytest.raises(KeyboardInterrupt):
             translate(data, tmp_path / "torn", *often, steps=4)
-    verbs.resume(tmp_path / "torn", quiet=True)
+    api.resume(tmp_path / "torn", quiet=True)
     assert same(weights(tmp_path / "torn"), weights(tmp_path / "peace"))
     assert report_of(tmp_path / "torn")["scores"] == report_of(tmp_path / "peace")["scores"]
 
@@ -123,7 +123,7 @@ def test_a_run_goes_on_with_the_tokens_and_the_shape_of_another(data, tmp_path):
     translate(data, tmp_path / "first")
     more = write_pairs(tmp_path / "more.tsv", seed=2)
     settings = (*WRITING, "machine.threads=1")  # the widths come from the first run
-    second = verbs.train(
+    second = api.train(
         "translate",
         more,
         run=tmp_path / "second",
@@ -141,11 +141,11 @@ def test_a_run_begins_with_an_encoder_that_has_read_texts(data, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"{n} abcdef fedcba" for n in range(60)), encoding="utf-8")
     stack = ("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2")
-    verbs.train("pretrain", texts, run=tmp_path / "reader", steps=2, quiet=True, settings=stack)
+    api.train("pretrain", texts, run=tmp_path / "reader", steps=2, quiet=True, settings=stack)
     run = translate(data, tmp_path / "run", "model.share=false", origin=tmp_path / "reader")
-    reader = verbs.load(tmp_path / "reader")
-    assert run.job.pair.source.to_json() == reader.job.tokenizer.to_json()
-    assert not run.job.pair.joint
+    reader = api.load(tmp_path / "reader")
+    assert run.task.pair.source.to_json() == reader.job.tokenizer.to_json()
+    assert not run.task.pair.joint
 
 
 def test_a_learning_curve_is_drawn_for_translators_too(tmp_path):
@@ -185,7 +185,7 @@ def test_texts_of_the_target_language_are_translated_back_and_learned_from(
     old, new = list(after.of("train"))[:count], list(after.of("train"))[count:]
     assert old == list(samples.of("train"))
     assert [one["target"] for one in new] == ["aabb", "fedc", "ccdd"]
-    other = verbs.load(backward)
+    other = api.load(backward)
     assert [one["source"] for one in new] == [other.predict(one["target"]).text for one in new]
     assert new[1]["where"] == "more.txt row 2"
     assert run.folder.intake()["counts"]["train"] == count + 3
@@ -195,7 +195,7 @@ def test_texts_of_the_target_language_are_translated_back_and_learned_from(
     assert run.config.task.monolingual == ("more.txt",)
     (tmp_path / "more.txt").unlink()  # the run has all that it needs
     assert (
-        verbs.load(tmp_path / "run").evaluate(data).scores.keys()
+        api.load(tmp_path / "run").evaluate(data).scores.keys()
         == plain.evaluate(data).scores.keys()
     )
 
@@ -205,7 +205,7 @@ def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"{n} abc" for n in range(60)), encoding="utf-8")
     stack = ("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2")
-    verbs.train("pretrain", texts, run=tmp_path / "reader", steps=1, quiet=True, settings=stack)
+    api.train("pretrain", texts, run=tmp_path / "reader", steps=1, quiet=True, settings=stack)
     wanted = {
         f"task.backward={tmp_path / 'nowhere'}": "nowhere: not found; check the path",
         f"task.backward={tmp_path / 'reader'}": "reader: does pretrain; name in task.backward a",

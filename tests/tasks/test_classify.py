@@ -12,7 +12,7 @@ from small_jobs import everything, job_of, labelled, taught
 from glassformer.config import STACK_NAMES
 from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
-from glassformer.runs.verbs import load, train
+from glassformer.runs.api import load, train
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.predictor import TOGETHER, ClassifyPredictor
 from glassformer.tasks.classify.reporter import ClassifyReporter

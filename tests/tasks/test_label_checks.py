@@ -7,7 +7,7 @@ from ailing import examined, found_in, reviews, table
 
 from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest
-from glassformer.runs.asked import Asked
+from glassformer.runs.request import TrainRequest
 from glassformer.tasks.classify.data import ClassifySchema
 
 
@@ -86,7 +86,7 @@ def test_rows_in_the_order_of_their_labels_are_a_note(tmp_path, rows):
 
 def brief(folder, rows, **limits):
     """A look at the samples that a run would store."""
-    config = Asked(job="classify", data=(str(table(folder / "x.csv", rows)),)).settle()
+    config = TrainRequest(job="classify", data=(str(table(folder / "x.csv", rows)),)).resolve()
     schema = ClassifySchema()
     samples, _ = ingest(config.data, schema, folder / "data")
     return examine_samples(samples, schema, config.data, schema.checks(config), **limits)

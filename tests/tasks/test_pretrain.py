@@ -9,8 +9,8 @@ from small_jobs import everything, job_of, taught
 from torch.distributions import Categorical, kl_divergence
 
 from glassformer.errors import GlassformerError
-from glassformer.runs.teaching import begin
-from glassformer.runs.verbs import train
+from glassformer.runs.api import train
+from glassformer.runs.fit import begin
 from glassformer.tasks.pretrain.predictor import PretrainPredictor
 from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.training.weights import read_tensors, weights_of
@@ -288,7 +288,7 @@ def test_classify_begins_with_what_pretraining_learned(pretrained):
         quiet=True,
         settings=("train.optimiser.rate=0.1",),
     )
-    job = run.folder.job(run.config, run.folder.data)
+    job = run.folder.open_task(run.config, run.folder.data)
     first = weights_of(begin(job, run.config, run.folder))
     learned = read_tensors(pretrained.folder.model)
     shared = [name for name in first if name.split(".")[0] in ("frontend", "encoder")]

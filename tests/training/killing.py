@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from glassformer.runs.verbs import resume, train
+from glassformer.runs.api import resume, train
 
 SLOW = ("sklearn", "torch.utils.tensorboard")  # to import, and no part of what is tried
 SETTINGS = (

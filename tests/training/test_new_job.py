@@ -7,7 +7,7 @@ from copy_job import COPY
 from jobs import Copy, CopyConfig, some_rows
 
 from glassformer.errors import GlassformerError
-from glassformer.runs import verbs
+from glassformer.runs import api
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks import JOBS
 from glassformer.training.weights import read_tensors
@@ -34,7 +34,7 @@ def lines(tmp_path):
 def learn_to_copy(path, run, **asked):
     """What is learned is what it is tried on: it learns by heart."""
     held_out = {"valid": path, "test": path, "quiet": True, "settings": SETTINGS}
-    return verbs.train("copy", path, run=run, **{"steps": 120} | held_out | asked)
+    return api.train("copy", path, run=run, **{"steps": 120} | held_out | asked)
 
 
 def test_a_new_job_is_trained_reported_loaded_and_used(lines, tmp_path):
@@ -43,7 +43,7 @@ def test_a_new_job_is_trained_reported_loaded_and_used(lines, tmp_path):
     report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
     [ours] = report["scores"].values()
     assert ours["exact"]["value"] == 1.0
-    run = verbs.load(tmp_path / "run")
+    run = api.load(tmp_path / "run")
     assert run.config.task == CopyConfig()
     found = run.predict(rows)
     assert [prediction.text for prediction in found] == rows
@@ -71,13 +71,13 @@ def test_a_new_job_goes_on_where_it_was_interrupted(lines, tmp_path, monkeypatch
     assert (folder.checkpoints / "latest").read_text() == "step-25\n"
     assert not folder.model.exists()
     with pytest.raises(GlassformerError, match="is not trained to its end"):
-        verbs.load(folder.path)
+        api.load(folder.path)
     monkeypatch.setattr(Copy, "score", write)
-    verbs.resume(folder.path, quiet=True)
+    api.resume(folder.path, quiet=True)
     first, second = (
         read_tensors(tmp_path / name / "model.safetensors") for name in ("peace", "run")
     )
     assert first.keys() == second.keys()
     assert all(first[name].equal(second[name]) for name in first)
     with pytest.raises(GlassformerError, match="is finished"):
-        verbs.resume(folder.path, quiet=True)
+        api.resume(folder.path, quiet=True)

@@ -17,7 +17,7 @@ from glassformer.config.training import DEVICE_NAMES
 from glassformer.tasks import JOBS
 
 if TYPE_CHECKING:
-    from glassformer.runs.asked import Asked
+    from glassformer.runs.request import TrainRequest
 
 Files = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or set names.")]
 Columns = Annotated[
@@ -60,7 +60,9 @@ def asked_for(
     origin: Annotated[
         Path | None, typer.Option("--from", metavar="RUN", help="Begin with what a run learned.")
     ] = None,
-    part: Annotated[str | None, typer.Option(help="Only this part of it: encoder, ...")] = None,
+    module: Annotated[
+        str | None, typer.Option(help="Take only this module of it: encoder, ...")
+    ] = None,
     device: Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))] = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same bits on a GPU, too.")
@@ -68,12 +70,12 @@ def asked_for(
     curve: Annotated[
         bool, typer.Option("--curve", help="Then train on less, to see if more data would help.")
     ] = False,
-) -> "Asked":
+) -> "TrainRequest":
     """What these options ask for."""
     from glassformer.data.columns import parse_columns
-    from glassformer.runs.asked import Asked
+    from glassformer.runs.request import TrainRequest
 
-    return Asked(
+    return TrainRequest(
         job=job,
         data=tuple(data),
         run=run,
@@ -90,7 +92,7 @@ def asked_for(
         pretrain=pretrain,
         seed=seed,
         origin=origin,
-        part=part,
+        module=module,
         device=device,
         deterministic=deterministic,
         curve=curve,

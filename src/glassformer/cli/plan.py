@@ -9,13 +9,13 @@ from glassformer.cli.options import asking
 from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
-    from glassformer.runs.asked import Asked
-    from glassformer.runs.foresight.estimate import Estimate, Work
+    from glassformer.runs.estimate import Estimate, Work
+    from glassformer.runs.request import TrainRequest
 
 
 @asking
 def plan(
-    asked: "Asked",
+    asked: "TrainRequest",
     began: float,
     as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
@@ -26,7 +26,7 @@ def plan(
     """
     from glassformer.cli.results import print_table
     from glassformer.runs.display import Display
-    from glassformer.runs.foresight.planning import plan_as
+    from glassformer.runs.plan import plan_as
 
     estimate = plan_as(asked, Display(quiet=quiet), began=began)
     if as_json:

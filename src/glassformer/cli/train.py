@@ -8,12 +8,12 @@ import typer
 from glassformer.cli.options import asking
 
 if TYPE_CHECKING:
-    from glassformer.runs.asked import Asked
+    from glassformer.runs.request import TrainRequest
 
 
 @asking
 def train(
-    asked: "Asked",
+    asked: "TrainRequest",
     began: float,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
@@ -23,8 +23,8 @@ def train(
     Example: glassformer train classify reviews.csv
     """
     from glassformer.cli.results import show_run
+    from glassformer.runs.api import train_as
     from glassformer.runs.display import Display
-    from glassformer.runs.verbs import train_as
 
     found = train_as(asked, Display(quiet=quiet), began=began)
     show_run(found, as_json=as_json)
@@ -40,6 +40,6 @@ def resume(
     Example: glassformer resume runs/reviews
     """
     from glassformer.cli.results import show_run
-    from glassformer.runs.verbs import resume as resume_run
+    from glassformer.runs.api import resume as resume_run
 
     show_run(resume_run(run, quiet=quiet), as_json=as_json)

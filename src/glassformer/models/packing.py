@@ -61,7 +61,7 @@ def packed_twin(model: Model) -> Model:
     return twin
 
 
-def swift(model: nn.Module) -> nn.Module:
+def for_inference(model: nn.Module) -> nn.Module:
     """What to write with: a packed twin where that is faster, else the model itself."""
     if not isinstance(model, Transformer | LanguageModel) or written_tokens(model).dim < WIDE:
         return model

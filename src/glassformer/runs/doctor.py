@@ -10,13 +10,13 @@ from glassformer.data.doctor.examination import Examination, examine
 from glassformer.data.doctor.reading import Reading
 from glassformer.data.rows import Row
 from glassformer.errors import GlassformerError
-from glassformer.runs.asked import Asked, ask
 from glassformer.runs.display import Display
+from glassformer.runs.request import TrainRequest, train_request
 from glassformer.tasks import JOBS
 
 
 def doctor(
-    *data: str | Path, job: str | None = None, quiet: bool = False, **asked: Any
+    *data: str | Path, job: str | None = None, quiet: bool = False, **options: Any
 ) -> Examination:
     """Examine raw data: `glassformer.doctor("reviews.csv").findings`.
 
@@ -24,40 +24,40 @@ def doctor(
         data: Files, folders or names of the catalog.
         job: What they are for; by default what fits, see `likely`.
         quiet: Whether to suppress progress output.
-        asked: As for `train`: valid, test, columns, group, settings.
+        options: As for `train`: valid, test, columns, group, settings.
     """
-    choices = [ask(name, data, **asked) for name in ([job] if job else JOBS)]
+    choices = [train_request(name, data, **options) for name in ([job] if job else JOBS)]
     return examine_as(likely(choices), Display(quiet=quiet))
 
 
-def likely(choices: Sequence[Asked]) -> Asked:
+def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
     """The job that the first of the data are for, where there is a choice.
 
     That is the job whose schema recognises them as its own, else the first that finds its columns.
     """
-    for asked in choices if len(choices) > 1 else ():
-        if recognised(asked):
-            return asked
+    for request in choices if len(choices) > 1 else ():
+        if recognised(request):
+            return request
     errors = []
-    for asked in choices:
+    for request in choices:
         try:
-            reading_of(asked).sources[0].open()
+            reading_of(request).sources[0].open()
         except GlassformerError as error:
             errors.append(error)
         else:
-            return asked
+            return request
     raise errors[0]
 
 
-def recognised(asked: Asked) -> bool:
+def recognised(request: TrainRequest) -> bool:
     """Whether the first of the data can only be meant for the job; roles that are given win."""
-    schema = JOBS[asked.job].schema
+    schema = JOBS[request.job].schema
 
     def rows() -> Iterator[Row]:
         yield from first.open()
 
     try:
-        first = reading_of(asked).sources[0]
+        first = reading_of(request).sources[0]
         roles = {role.name for role in (*schema.roles, GROUP, SPLIT)}
         return {*first.config.columns} <= roles and schema.recognises(
             first.name, first.config, rows()
@@ -66,15 +66,15 @@ def recognised(asked: Asked) -> bool:
         return False
 
 
-def examine_as(asked: Asked, display: Display) -> Examination:
+def examine_as(request: TrainRequest, display: Display) -> Examination:
     """Show the data to the checks of their job."""
-    config = asked.settle()
-    checks = JOBS[asked.job].schema.checks(config)
+    config = request.resolve()
+    checks = JOBS[request.job].schema.checks(config)
     with display.counting("reading rows") as seen:
-        found = examine(reading_of(asked), checks, seed=config.seed, seen=seen)
-    return replace(found, job=asked.job)
+        found = examine(reading_of(request), checks, seed=config.seed, seen=seen)
+    return replace(found, job=request.job)
 
 
-def reading_of(asked: Asked) -> Reading:
+def reading_of(request: TrainRequest) -> Reading:
     """The data, with what the job needs of them."""
-    return Reading(asked.settle().data, JOBS[asked.job].schema)
+    return Reading(request.resolve().data, JOBS[request.job].schema)

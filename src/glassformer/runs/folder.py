@@ -108,8 +108,8 @@ class RunFolder:
         """Replace config.toml."""
         write_text(config.to_toml(), self.config_file)
 
-    def job(self, config: Config, data: Path | None) -> JobTask[Any, Any, Any]:
-        """The run's job, over these data."""
+    def open_task(self, config: Config, data: Path | None) -> JobTask[Any, Any, Any]:
+        """The run's task, over these data."""
         try:
             return JOBS[config.job].task(config, self.path, data)
         except (OSError, ValueError) as error:

@@ -20,10 +20,10 @@ from glassformer.data.splits import split_of
 from glassformer.errors import GlassformerError
 from glassformer.reports import Report, Table, write_report
 from glassformer.runs.display import Display
+from glassformer.runs.fit import answers_on
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.report import OURS, baseline_of, compared
 from glassformer.runs.run import Run
-from glassformer.runs.teaching import answers_on
 from glassformer.tasks import JOBS
 from glassformer.tasks.reporter import Baseline, Reporter
 from glassformer.training.plan import Plan
@@ -83,7 +83,7 @@ class Fold:
 def answers_of(run: Run) -> Fold:
     """Ask the model of a finished fold, and train its baseline, on the rows of the fold."""
     config, folder = run.config, run.folder
-    task = folder.job(config, folder.data)
+    task = folder.open_task(config, folder.data)
     reporter = reporter_of(task)
     if not reporter.pools or task.samples is None:
         raise GlassformerError(f"{folder.path}: {config.job} cannot be scored in folds")

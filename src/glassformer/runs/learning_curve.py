@@ -21,9 +21,10 @@ from glassformer.data.splits import split_of
 from glassformer.reports import Table
 from glassformer.reports.wording import named, written
 from glassformer.runs.display import Display
+from glassformer.runs.fit import FitResult, fit
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.foresight.timing import SHARES
-from glassformer.runs.teaching import Taught, teach
+from glassformer.runs.prepared import Prepared
+from glassformer.runs.timing import SHARES
 from glassformer.training.loop import validate
 from glassformer.training.plan import FEWEST_STEPS
 
@@ -79,10 +80,10 @@ class Curve:
         )
 
 
-def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve | None:
+def learning_curve(result: FitResult, folder: RunFolder, display: Display) -> Curve | None:
     """Train on an eighth, a quarter and a half of the rows, as far as those are enough."""
-    job, samples = taught.job, Samples.open(folder.data)
-    if not len(job.lengths("valid")):
+    task, samples = result.task, Samples.open(folder.data)
+    if not len(task.lengths("valid")):
         display.say("no learning curve: there are no validation rows to score on")
         return None
     kept = {int((splits == 0).sum()): (share, splits) for share, splits in shares_of(samples)}
@@ -94,8 +95,10 @@ def learning_curve(taught: Taught, folder: RunFolder, display: Display) -> Curve
     if not points:
         display.say("no learning curve: too few rows to train on a share of them")
         return None
-    points.append((len(samples.rows("train")), validate(taught.model, job, taught.plan)[job.goal]))
-    curve = Curve(job.goal, job.higher_is_better, points, job.perfect)
+    points.append(
+        (len(samples.rows("train")), validate(result.model, task, result.plan)[task.goal])
+    )
+    curve = Curve(task.goal, task.higher_is_better, points, task.perfect)
     display.say(curve.sentence())
     return curve
 
@@ -120,8 +123,8 @@ def trained_on(
         steps = max(min(FEWEST_STEPS, whole), round(whole * share))
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
         display.say(f"learning curve: {int((splits == 0).sum()):,} rows")
-        taught = teach(smaller, display)
-        return validate(taught.model, taught.job, taught.plan)[taught.job.goal]
+        result = fit(Prepared.open(smaller), display)
+        return validate(result.model, result.task, result.plan)[result.task.goal]
 
 
 def shares_of(samples: Samples) -> Iterator[tuple[float, UInt8[np.ndarray, " samples"]]]:

@@ -12,9 +12,9 @@ from glassformer.errors import GlassformerError
 from glassformer.files import remove
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import is_as_written
-from glassformer.runs.creating import LEFT_BEHIND
 from glassformer.runs.folder import RunFolder, read_json
-from glassformer.runs.holding import is_held
+from glassformer.runs.lock import is_held
+from glassformer.runs.new_folder import LEFT_BEHIND
 
 
 @dataclass(frozen=True, slots=True)

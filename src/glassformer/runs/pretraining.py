@@ -1,8 +1,10 @@
-"""Self-pretraining: learn the texts first, then the labels, where a short trial shows a gain.
+"""Pretraining: a first stage, where a short trial shows that it helps.
 
-The trial spends equal work on two ways: one model learns labels all the time, the other fills gaps
-in the texts for half of it. If that one is better on the validation part, by more than chance, the
-whole training begins so. The decision is written into config.toml: a resumed run keeps it.
+A job may declare a first stage: another job over the same samples whose weights it starts with, as
+a classifier may first fill gaps in its own texts. The trial spends equal work on two ways: one
+model trains for the job all the time, the other spends half of it on the first stage. If that one
+is better on the validation rows, by more than chance, the whole training starts so. The decision is
+written into config.toml: a resumed run keeps it.
 
 Work is counted and not timed, so that the same seed gives the same run; only a run that is given by
 time is measured.
@@ -16,19 +18,21 @@ from typing import Any
 from torch import nn
 
 from glassformer import processes
+from glassformer.config import build
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.files import write_json
 from glassformer.reports.wording import chance
 from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
+from glassformer.runs.fit import answers_on, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
-from glassformer.runs.foresight.timing import TRIED, Clock, step_seconds, steps_in
-from glassformer.runs.parts import begin_from, fresh_model
-from glassformer.runs.teaching import answers_on, begin, teach
+from glassformer.runs.prepared import Prepared, initial_model, put_initial
+from glassformer.runs.timing import TRIED, Clock, step_seconds, steps_in
+from glassformer.runs.warm_start import fresh_model, start_from
+from glassformer.tasks import JOBS
+from glassformer.tasks.first_stage import FirstStage
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.pretrain.settings import PretrainConfig
-from glassformer.tasks.pretrain.task import PretrainTask
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
 from glassformer.training.plan import Plan
@@ -39,13 +43,12 @@ TRIAL = 0.1  # of the job's steps; the trial takes four times as many in all
 TIMES = 3.0  # pretraining takes so many times the work of the job itself
 SHARE = 0.65  # of the time left, where time is given
 FEW = 50  # validation rows; fewer cannot tell
-SHORT = 16  # tokens: names and the like have no context to learn from
 CHANCE = 0.1  # a gain that chance explains more often than this does not count
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a short try of both ways gave on the validation part."""
+    """Scores of both ways on the validation rows, after a short trial."""
 
     without: float
     pretrained: float
@@ -53,109 +56,117 @@ class Trial:
 
     @property
     def helps(self) -> bool:
-        """Whether learning the texts first is better by more than chance."""
+        """Whether pretraining is better by more than chance."""
         return self.pretrained > self.without and self.p_value < CHANCE
 
 
-def learn_texts_first(folder: RunFolder, display: Display, deadline: Clock | None) -> None:
+def pretrain_first(run: Prepared, display: Display, deadline: Clock | None) -> None:
     """Decide whether to pretrain, if that is open, and do so, if that is decided."""
-    config = folder.config()
-    if config.pretrain == "auto":
-        config = decide(folder, config, display, deadline)
-    if config.pretrain == "yes" and not folder.initial.exists():
-        pretrain(folder, config, display, deadline)
+    if run.config.pretrain == "auto":
+        decide(run, display, deadline)
+    if run.config.pretrain == "yes":
+        if not run.folder.initial.exists():
+            pretrain(run, display, deadline)
+        put_initial(run.model, run.folder)
 
 
-def decide(folder: RunFolder, config: Config, display: Display, deadline: Clock | None) -> Config:
+def first_stage_of(config: Config) -> FirstStage:
+    """The first stage that the job declares."""
+    stage = JOBS[config.job].first_stage
+    assert stage is not None  # checked when the request was resolved
+    return stage
+
+
+def objection_to(config: Config, task: JobTask[Any, Any, Any]) -> str:
+    """Why no trial can show that pretraining helps; nothing where one might."""
+    held_out = len(task.lengths("valid"))
+    if not held_out:
+        return "no validation rows are there to try it on"
+    if held_out < FEW:
+        return f"fewer than {FEW} validation rows cannot show whether it helps"
+    return first_stage_of(config).objection(config, task)
+
+
+def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
     """Try both ways for a short time, and write down which one is taken."""
-    job, decision = folder.job(config, folder.data), "no"
-    if not len(job.lengths("valid")):
-        said = "Its texts were not learned first: no rows are held out to try whether that helps."
-    elif len(job.lengths("valid")) < FEW:
-        said = f"Its texts were not learned first: fewer than {FEW} validation rows cannot tell."
-    elif config.model.frontend.kind != "tokens":
-        said = "Its texts were not learned first: its frontend has no single tokens to fill in."
-    elif job.lengths("train").mean() < SHORT:
-        said = "Its texts were not learned first: they are too short for it."
+    decision, objection = "no", objection_to(run.config, run.task)
+    if objection:
+        sentence = f"No pretraining: {objection}."
     else:
-        trial = try_both(folder, config, job, display, deadline)
+        trial = try_both(run, display, deadline)
         decision = "yes" if trial.helps else "no"
-        said = (
-            f"A short trial on the validation part, of equal work: {job.goal} {trial.without:.3f} "
-            f"from labels alone, {trial.pretrained:.3f} after learning the texts first "
-            f"({chance(trial.p_value)}); so its texts were {'' if trial.helps else 'not '}"
-            f"learned first."
+        sentence = (
+            f"Pretraining trial, equal work, validation rows: {run.task.goal} {trial.without:.3f} "
+            f"without and {trial.pretrained:.3f} with pretraining ({chance(trial.p_value)}); the "
+            f"run {'starts with' if trial.helps else 'does without'} it."
         )
-    display.say(said)
-    config = replace(config, pretrain=processes.told(decision))
+    display.say(sentence)
+    run.config = replace(run.config, pretrain=processes.told(decision))
     if processes.is_first():
-        write_json({"said": said}, note_of(folder))
-        folder.write_config(config)
-    return config
+        write_json({"said": sentence}, note_of(run.folder))
+        run.folder.write_config(run.config)
 
 
-def try_both(
-    folder: RunFolder,
-    config: Config,
-    job: JobTask[Any, Any, Any],
-    display: Display,
-    deadline: Clock | None,
-) -> Trial:
-    """Labels alone, against texts first and then labels, with the same work."""
+def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
+    """The job alone, against the first stage and then the job, with the same work."""
+    folder, config, task = run.folder, run.config, run.task
     machine = training_machine(config.machine)
-    texts = PretrainTask(pretrain_config(config, 1), folder.path, folder.data)
-    steps = config.train.steps or steps_in(config, job, machine, deadline or Clock(0.0))
+    first = open_first_stage(folder, config, 1)
+    steps = config.train.steps or steps_in(config, task, machine, deadline or Clock(0.0))
     steps = max(10, round(TRIAL * steps))
     plan = short_plan(config, steps)
-    gaps = short_plan(texts.config, max(1, round(work_ratio(texts) * steps)))
-    in_all = 3 * steps + gaps.steps
-    display.say(f"trying for {in_all:,} steps whether learning the texts first helps")
+    gaps = short_plan(first.config, max(1, round(steps / first.relative_work)))
+    display.say(f"trying whether pretraining helps, for {3 * steps + gaps.steps:,} steps")
 
-    alone = begin(job, config, folder).to(machine.device)
-    run_through(job, alone, short_plan(config, 2 * steps))
-    filler = begin(texts, config, folder).to(machine.device)
-    run_through(texts, filler, gaps)
-    after = begin(job, config, folder).to(machine.device)
-    learned = {name: t for name, t in weights_of(filler).items() if name in weights_of(after)}
+    def model_of(some: JobTask[Any, Any, Any]) -> nn.Module:
+        return initial_model(some, config, folder).to(machine.device)
+
+    alone = model_of(task)
+    run_through(task, alone, short_plan(config, 2 * steps))
+    before = model_of(first)
+    run_through(first, before, gaps)
+    after = model_of(task)
+    learned = {name: t for name, t in weights_of(before).items() if name in weights_of(after)}
     put_weights(after, weights_of(after) | learned, "the trial")
-    run_through(job, after, plan)
+    run_through(task, after, plan)
 
-    answers = [answers_on(job, model, plan, "valid") for model in (after, alone)]
-    reporter = reporter_of(job)
-    found = reporter.compare(*answers)[job.goal]
-    scores = [reporter.scores(some)[job.goal].value for some in answers]
-    return Trial(without=scores[1], pretrained=scores[0], p_value=found.p_value)
+    reporter = reporter_of(task)
+    answers = [answers_on(task, model, plan, "valid") for model in (after, alone)]
+    found = reporter.compare(*answers)[task.goal]
+    pretrained, without = (reporter.scores(some)[task.goal].value for some in answers)
+    return Trial(without=without, pretrained=pretrained, p_value=found.p_value)
 
 
-def pretrain(folder: RunFolder, config: Config, display: Display, deadline: Clock | None) -> None:
-    """Learn the texts in a run of its own inside the run, then begin with what it learned."""
-    inside = folder.pretrain
+def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
+    """Train the first stage in a run of its own inside the run, and keep what it learned."""
+    folder, config, inside = run.folder, run.config, run.folder.pretrain
     if processes.told("" if inside.config_file.exists() else "new"):
         steps = int(processes.told(str(pretrain_steps(folder, config, deadline))))
         if processes.is_first():
             inside.path.mkdir(exist_ok=True)
-            shutil.copyfile(folder.path / "tokenizer.json", inside.path / "tokenizer.json")
-            inside.write_config(pretrain_config(config, steps))
+            for name in first_stage_of(config).files:
+                shutil.copyfile(folder.path / name, inside.path / name)
+            inside.write_config(first_stage_config(config, steps))
     processes.wait()
     if not inside.model.exists():
-        teach(inside, display)
+        fit(Prepared.open(inside), display)
     if processes.is_first():
         if not note_of(folder).exists():
-            write_json({"said": "Its texts were learned first, as asked for."}, note_of(folder))
-        model = fresh_model(folder.job(config, folder.data), config.seed)
-        begin_from(model, inside, None)
+            write_json({"said": "Pretrained first, as requested."}, note_of(folder))
+        model = fresh_model(run.task, config.seed)
+        start_from(model, inside, None)
         write_tensors(weights_of(model), folder.initial)
         note_checksums(folder.path, folder.initial.name)
     processes.wait()
 
 
-def pretrain_config(config: Config, steps: int) -> Config:
-    """The settings of the run that learns the texts: the same model, tokens and batches."""
-    train = config.train
+def first_stage_config(config: Config, steps: int) -> Config:
+    """The settings of the first stage: the same model, tokens and batches."""
+    stage, train = first_stage_of(config), config.train
     return replace(
         config,
-        job="pretrain",
-        task=PretrainConfig(max_length=config.task.max_length),
+        job=stage.job,
+        task=build(JOBS[stage.job].settings, stage.settings(config), "task."),
         train=TrainConfig(
             steps=steps,
             clip=train.clip,
@@ -168,24 +179,18 @@ def pretrain_config(config: Config, steps: int) -> Config:
     )
 
 
+def open_first_stage(folder: RunFolder, config: Config, steps: int) -> Any:
+    """The task of the first stage, over the samples of the run."""
+    return folder.open_task(first_stage_config(config, steps), folder.data)
+
+
 def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) -> int:
-    """How many steps of filling gaps the time allows, or the work of the job."""
-    texts = PretrainTask(pretrain_config(config, 1), folder.path, folder.data)
+    """How many steps of the first stage the time allows, or the work of the job."""
+    first = open_first_stage(folder, config, 1)
     if config.train.steps is None and deadline is not None:
-        step = step_seconds(texts, short_plan(texts.config, TRIED))
+        step = step_seconds(first, short_plan(first.config, TRIED))
         return max(1, int(SHARE * deadline.left / step))
-    return max(1, round(TIMES * work_ratio(texts) * (config.train.steps or 1)))
-
-
-def work_ratio(texts: PretrainTask) -> float:
-    """The work of a step of the job, for each of a step of filling gaps.
-
-    Both send as many tokens through the encoder; to fill a gap, every word is scored as well.
-    """
-    model = texts.model()
-    encoder = sum(weight.numel() for weight in model.encoder.parameters())
-    gaps = texts.settings.masked * model.frontend.vocabulary * model.frontend.dim
-    return encoder / (encoder + gaps)
+    return max(1, round(TIMES * (config.train.steps or 1) / first.relative_work))
 
 
 def short_plan(config: Config, steps: int) -> Plan:
@@ -194,9 +199,9 @@ def short_plan(config: Config, steps: int) -> Plan:
     return Plan(brief, config.data, training_machine(config.machine), config.seed)
 
 
-def run_through(job: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
+def run_through(task: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
     """Train to the end of a plan."""
-    for _ in train(State(model, plan.train), job, plan):
+    for _ in train(State(model, plan.train), task, plan):
         pass
 
 
@@ -207,5 +212,5 @@ def note_of(folder: RunFolder) -> Path:
 
 def decision_note(folder: RunFolder) -> list[str]:
     """What was decided and why, for the report."""
-    said = read_json(note_of(folder)).get("said")
-    return [str(said)] if said else []
+    sentence = read_json(note_of(folder)).get("said")
+    return [str(sentence)] if sentence else []

@@ -20,13 +20,13 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_text
 from glassformer.reports import Report
 from glassformer.reports.wording import written
-from glassformer.runs.asked import Asked
-from glassformer.runs.creating import free_name, refuse_taken
+from glassformer.runs.api import resume, train_as
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.folds import column_of, pool, rows_with_folds
+from glassformer.runs.new_folder import free_name, refuse_taken
+from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
-from glassformer.runs.verbs import resume, train_as
 from glassformer.tasks import JOBS
 
 FOLD_TABLE, FOLLOWED = "rows.jsonl", "stages.json"
@@ -255,7 +255,7 @@ def _train(
         options = {name: getattr(stage, name) for name in Stage.__dataclass_fields__}
         options |= {"seed": stage.seed if seed is None else seed}
         options |= {"device": device or stage.device}
-        asked = Asked(run=path, origin=paths[number - 1] if number else None, **options)
+        asked = TrainRequest(run=path, origin=paths[number - 1] if number else None, **options)
         command = f"glassformer reproduce {recipe.asked}"
         done = _again(asked, display) if number in begun else train_as(asked, display, command)
     return done
@@ -274,7 +274,7 @@ def _over(stage: Stage, table: Path, fold: int) -> Stage:
     return replace(stage, data=(str(table),), group=group, columns=columns)
 
 
-def _again(asked: Asked, display: Display) -> Run:
+def _again(asked: TrainRequest, display: Display) -> Run:
     """A stage of a fold that was begun before: finished by now, or to be gone on with."""
     assert asked.run is not None
     folder = RunFolder(asked.run)

@@ -11,12 +11,12 @@ from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
 from glassformer.reports.wording import chance, gap
 from glassformer.runs.display import Display, clock
+from glassformer.runs.fit import FitResult, answers_on
 from glassformer.runs.folder import RunFolder, reporter_of
-from glassformer.runs.foresight.prediction import prediction_fact
+from glassformer.runs.forecast import prediction_fact
 from glassformer.runs.learning_curve import Curve
 from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
-from glassformer.runs.teaching import Taught, answers_on
 from glassformer.tasks.reporter import Baseline, Reporter
 
 OURS = "this model"
@@ -25,27 +25,27 @@ FEW = 50  # validation rows; fewer choose a model by luck
 
 
 def report_on(
-    taught: Taught,
+    result: FitResult,
     folder: RunFolder,
     display: Display,
     *,
     curve: Curve | None = None,
 ) -> Report:
     """Score a run on the split held out, train the baseline, and write report.json and .html."""
-    job, reporter = taught.job, reporter_of(taught.job)
-    split = "test" if len(job.lengths("test")) else "valid"
+    task, reporter = result.task, reporter_of(result.task)
+    split = "test" if len(task.lengths("test")) else "valid"
     notes = [*intake_notes(folder), *decision_note(folder), *troubles(folder.metrics)]
     notes += [f"{remark}." for remark in reporter.remarks()]
     found = Findings()
-    if len(job.lengths(split)):
-        notes += choice_notes(len(job.lengths("valid")), split)
-        found = findings(taught, reporter, split, display)
+    if len(task.lengths(split)):
+        notes += choice_notes(len(task.lengths("valid")), split)
+        found = findings(result, reporter, split, display)
     if curve is not None:
         found.tables.append(curve.table())
         found.notes.append(curve.sentence())
     report = Report(
         title=folder.path.name,
-        facts=facts(taught, folder, split),
+        facts=facts(result, folder, split),
         scores=found.scores,
         curves=curves(folder.metrics),
         tables=[*found.sections.tables, *found.tables],
@@ -69,14 +69,14 @@ class Findings:
 
 
 def findings(
-    taught: Taught, reporter: Reporter[Any, Any], split: str, display: Display
+    result: FitResult, reporter: Reporter[Any, Any], split: str, display: Display
 ) -> Findings:
     """Ask the model about a split, and the baseline about the same rows."""
-    job = taught.job
-    assert job.samples is not None
+    task = result.task
+    assert task.samples is not None
     with display.waiting("evaluating"):
-        answers = answers_on(job, taught.model, taught.plan, split)
-    samples = list(job.samples.of(split))
+        answers = answers_on(task, result.model, result.plan, split)
+    samples = list(task.samples.of(split))
     found = Findings(
         scores={OURS: reporter.scores(answers)},
         sections=reporter.sections(answers, samples),
@@ -87,7 +87,7 @@ def findings(
     found.notes += said
     if baseline is not None:
         found.scores[baseline.name] = reporter.scores(baseline.answers)
-        rows = len(job.lengths(split))
+        rows = len(task.lengths(split))
         table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)
         beside = reporter.beside(answers, baseline.answers, samples)
         found.tables, found.verdict = [table, *beside], [sentence]
@@ -132,9 +132,9 @@ def verdict(found: Comparison, rows: int, goal: str) -> str:
     return f"On {rows:,} rows it is {better} than the baseline by {gap(goal, difference)} {luck}."
 
 
-def facts(taught: Taught, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:
+def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:
     """What was run, on what, and how."""
-    config, rows = taught.config, folder.intake().get("counts", {})
+    config, rows = result.config, folder.intake().get("counts", {})
     counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
     command = folder.command()
     return {
@@ -142,11 +142,11 @@ def facts(taught: Taught, folder: RunFolder, split: str) -> dict[str, str | int 
         "data": ", ".join(config.data.files),
         "rows": counted,
         "scored on": f"{split} split",
-        "parameters": f"{sum(p.numel() for p in taught.model.parameters()):,}",
-        "steps": f"{taught.steps:,} of {taught.plan.steps:,}, kept {taught.kept}",
-        "training time": clock(taught.seconds),
+        "parameters": f"{sum(p.numel() for p in result.model.parameters()):,}",
+        "steps": f"{result.steps:,} of {result.plan.steps:,}, kept {result.kept}",
+        "training time": clock(result.seconds),
         **prediction_fact(folder),
-        "machine": taught.plan.machine.described,
+        "machine": result.plan.machine.described,
         "seed": config.seed,
         "glassformer": config.version,
         **({"command": command} if command else {}),
@@ -166,8 +166,3 @@ def intake_notes(folder: RunFolder) -> list[str]:
         f"is {entry['first']}: scores on them are optimistic."
         for split, entry in intake.get("shared", {}).items()
     ]
-
-
-def baseline_seconds(folder: RunFolder) -> float:
-    """About how long the baseline will take."""
-    return reporter_of(folder.job(folder.config(), folder.data)).baseline_seconds()

@@ -1,7 +1,6 @@
 """A finished run: predict with it, evaluate it."""
 
 import html
-import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,21 +18,19 @@ from glassformer.data.rows import Row
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
-from glassformer.models.packing import swift
+from glassformer.models.packing import for_inference
 from glassformer.reports.wording import written
-from glassformer.runs.asked import named_columns, path_of
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.evaluation import Evaluation, Said
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
-from glassformer.runs.limits import within_limits
-from glassformer.runs.parts import fresh_model
+from glassformer.runs.request import named_columns, path_of
+from glassformer.runs.trained import load_model, predictions, refuse_unusable
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.predictor import Prediction, Predictor, refuse_foreign_options
 from glassformer.training.feeding import part_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.plan import Plan
-from glassformer.training.weights import put_weights, read_tensors
 
 
 class Run:
@@ -47,18 +44,13 @@ class Run:
     def __init__(self, path: str | Path, *, device: str = "auto") -> None:
         self.folder = RunFolder(path_of(path, "a run"))
         self.config: Config = self.folder.config()
-        if not self.folder.model.exists():
-            raise GlassformerError(
-                f"{path}: is not trained to its end, it has no model.safetensors; go on with "
-                f"`glassformer resume {shlex.quote(str(path))}`"
-            )
-        refuse_changed(self.folder.path, data=False)
+        refuse_unusable(self.folder)
         self.machine: Machine = choose_machine(MachineConfig(device=device))
 
     @cached_property
-    def job(self) -> JobTask[Any, Any, Any]:
-        """The job it does."""
-        return self.folder.job(self.config, None)
+    def task(self) -> JobTask[Any, Any, Any]:
+        """The task it was trained on, opened."""
+        return self.folder.open_task(self.config, None)
 
     @property
     def schema(self) -> Schema:
@@ -68,27 +60,12 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The trained model."""
-        weights = read_tensors(self.folder.model)
-        self._refuse_deeper_than(len(weights))
-        with within_limits(self.folder.path):
-            model = fresh_model(self.job, self.config.seed)
-        put_weights(model, weights, str(self.folder.model))
-        return model.to(self.machine.device).eval()
-
-    def _refuse_deeper_than(self, tensors: int) -> None:
-        """Settings that tell of more layers than there are tensors would be built for minutes."""
-        stacks = (self.config.model.encoder, self.config.model.decoder)
-        layers = sum(stack.depth for stack in stacks if stack is not None)
-        if layers > tensors:
-            raise GlassformerError(
-                f"{self.folder.config_file}: tells of {layers:,} layers, but the model "
-                f"has {tensors:,} tensors; copy the run again"
-            )
+        return load_model(self.folder, self.config, self.task, self.machine)
 
     @cached_property
-    def _swift(self) -> nn.Module:
+    def _fast(self) -> nn.Module:
         """What predicts: the model as it is now, with its weights laid out for speed on a CPU."""
-        return swift(self.model.eval())
+        return for_inference(self.model.eval())
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -98,7 +75,7 @@ class Run:
     @cached_property
     def predictor(self) -> Predictor[Any, Any]:
         """What predicts with the model."""
-        return JOBS[self.config.job].predictor(self.job)
+        return JOBS[self.config.job].predictor(self.task)
 
     def predict(self, inputs: Any, **options: Any) -> Any:
         """Predict: one Prediction for one input, a list for several.
@@ -116,13 +93,7 @@ class Run:
     def predict_each(self, inputs: Iterable[Any], **options: Any) -> Iterator[Prediction]:
         """Predict one after the other, as the inputs come."""
         predictor = self.configured(**options)
-        answers = predictor.predict(self._swift.eval(), map(predictor.accept, inputs))
-        while True:
-            with torch.no_grad(), self.machine.autocast():  # not while the caller has its turn
-                found = next(answers, None)
-            if found is None:
-                return
-            yield found
+        yield from predictions(predictor, self._fast.eval(), self.machine, inputs)
 
     def configured(self, **options: Any) -> Predictor[Any, Any]:
         """The predictor with these options, refused where the job does not have them."""
@@ -149,7 +120,7 @@ class Run:
         if against is not None:
             self._refuse_other(against)
         ours = self._answers(data, columns)
-        reporter, comparison, others = reporter_of(self.job), None, None
+        reporter, comparison, others = reporter_of(self.task), None, None
         if against is not None:
             theirs = against._answers(data, columns)
             if ours.rows != theirs.rows or ours.answered_in != theirs.answered_in:
@@ -175,7 +146,7 @@ class Run:
                 f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
                 f"compare two runs of one job"
             )
-        if reporter_of(against.job).vocabulary != reporter_of(self.job).vocabulary:
+        if reporter_of(against.task).vocabulary != reporter_of(self.task).vocabulary:
             raise GlassformerError(
                 f"{against.folder.path}: answers in other labels than {self.folder.path}; "
                 f"compare two runs with the same labels"
@@ -189,8 +160,8 @@ class Run:
             named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)
             samples, taken = ingest(config, self.schema, place)
-            self.job.index(samples, place)
-            job = self.folder.job(self.config, place)
+            self.task.index(samples, place)
+            job = self.folder.open_task(self.config, place)
             reporter = reporter_of(job)
             plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():

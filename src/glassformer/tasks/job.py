@@ -22,6 +22,8 @@ from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.tasks.about import About
+from glassformer.tasks.extension import Extension
+from glassformer.tasks.first_stage import FirstStage
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.reporter import Reporter
 from glassformer.tasks.task import Batch, Output, Task
@@ -37,6 +39,8 @@ class Job:
         settings: The record of the job's own settings.
         defaults: Settings that suit the job, over those of the records; told whether there is an
             accelerator.
+        extension: How it makes more training samples with the help of another run, if it can.
+        first_stage: The job that may train first, if there is one.
     """
 
     about: About
@@ -46,6 +50,8 @@ class Job:
     task: "type[JobTask[Any, Any, Any]]"
     predictor: type[Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
+    extension: Extension | None = None
+    first_stage: FirstStage | None = None
 
     @property
     def name(self) -> str:
@@ -68,6 +74,8 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
 
     usual_epochs: ClassVar[float]
 
+    config: Config
+    folder: Path
     samples: Samples | None
 
     @abstractmethod
@@ -85,6 +93,11 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     @abstractmethod
     def index(self, samples: Samples, data: Path) -> None:
         """Turn samples into numbers, once, and put them beside the samples."""
+
+    @property
+    def relative_work(self) -> float:
+        """The work of a step, for each unit of work that its encoder does."""
+        return 1.0
 
     def rehearsed(self) -> "JobTask[Batch, Output, Answers]":
         """The same job, to be timed with a model that has learned nothing yet.

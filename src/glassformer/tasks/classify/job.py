@@ -3,6 +3,7 @@
 from glassformer.tasks.classify.about import ABOUT
 from glassformer.tasks.classify.data import ClassifySchema
 from glassformer.tasks.classify.predictor import ClassifyPredictor
+from glassformer.tasks.classify.pretraining import FILL_GAPS_FIRST
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
 from glassformer.tasks.classify.task import ClassifyTask
@@ -15,5 +16,6 @@ JOB = Job(
     schema=ClassifySchema(),
     task=ClassifyTask,
     reporter=ClassifyReporter,
+    first_stage=FILL_GAPS_FIRST,
     predictor=ClassifyPredictor,
 )

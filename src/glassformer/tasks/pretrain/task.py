@@ -81,6 +81,14 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     def model(self) -> MaskedModel:
         return build_masked_model(self.config.model, vocabulary=self.tokenizer.size)
 
+    @property
+    def relative_work(self) -> float:
+        """To fill a gap, every word of the vocabulary is scored as well."""
+        model = self.model()
+        encoder = sum(weight.numel() for weight in model.encoder.parameters())
+        gaps = self.settings.masked * model.frontend.vocabulary * model.frontend.dim
+        return (encoder + gaps) / encoder
+
     def _pieces(self, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of every piece of a part: its sample, where it starts there, and its length."""
         assert self.samples is not None

@@ -2,6 +2,7 @@
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT
+from glassformer.tasks.translate.back_translation import BackTranslation
 from glassformer.tasks.translate.data import TranslateSchema
 from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
@@ -15,5 +16,6 @@ JOB = Job(
     schema=TranslateSchema(),
     task=TranslateTask,
     reporter=TranslateReporter,
+    extension=BackTranslation(),
     predictor=TranslatePredictor,
 )

@@ -1,4 +1,4 @@
-"""Parts of a model that another run has learned."""
+"""Warm starts: modules of a model that another run has trained."""
 
 import shlex
 from typing import Any
@@ -15,38 +15,38 @@ from glassformer.training.weights import put_weights, read_tensors, weights_of
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
 
 
-def begin_from(model: nn.Module, origin: RunFolder, part: str | None) -> list[str]:
-    """Put what another run learned into a model: a part of it, or all that both have.
+def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[str]:
+    """Copy the weights of another run into a model: one module, or all that both have.
 
-    Answers of another kind, such as other labels, are left to be learned. Returns the names of the
-    parts that were taken.
+    An output layer of another shape, as for other labels, stays fresh. Returns the names of the
+    modules that were copied.
     """
     refuse_untrained(origin)
     learned, own = read_tensors(origin.model), weights_of(model)
     chosen = {
         name: tensor
         for name, tensor in learned.items()
-        if name in own and (part is None or f"{name}.".startswith(f"{part}."))
+        if name in own and (module is None or f"{name}.".startswith(f"{module}."))
     }
-    if part is None:
-        strange = {part_of(name) for name in chosen if chosen[name].shape != own[name].shape}
+    if module is None:
+        strange = {module_of(name) for name in chosen if chosen[name].shape != own[name].shape}
         left_out = strange.difference(BODY)
-        chosen = {name: t for name, t in chosen.items() if part_of(name) not in left_out}
+        chosen = {name: t for name, t in chosen.items() if module_of(name) not in left_out}
     if not chosen:
-        has = sorted({part_of(name) for name in learned})
+        has = sorted({module_of(name) for name in learned})
         raise GlassformerError(
-            f"{origin.path}: nothing there fits {part or 'this model'}; its parts are "
+            f"{origin.path}: nothing there fits {module or 'this model'}; its modules are "
             f"{', '.join(has)}"
         )
     put_weights(model, own | chosen, str(origin.path))
-    return sorted({part or part_of(name) for name in chosen})
+    return sorted({module or module_of(name) for name in chosen})
 
 
-def fresh_model(job: JobTask[Any, Any, Any], seed: int) -> nn.Module:
-    """The job's model before it learned anything; settings that do not go together are refused."""
+def fresh_model(task: JobTask[Any, Any, Any], seed: int) -> nn.Module:
+    """The task's model with fresh weights; settings that do not go together are refused."""
     torch.manual_seed(seed)
     try:
-        return job.model()
+        return task.model()
     except ValueError as error:
         raise GlassformerError(f"this model cannot be built: {error}") from None
 
@@ -62,6 +62,6 @@ def refuse_untrained(origin: RunFolder) -> None:
     refuse_changed(origin.path, data=False)
 
 
-def part_of(name: str) -> str:
-    """The part that a weight belongs to: the first word of its name."""
+def module_of(name: str) -> str:
+    """The module that a weight belongs to: the first word of its name."""
     return name.split(".")[0]

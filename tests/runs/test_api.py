@@ -11,7 +11,7 @@ from small_runs import learn, same, weights, write_reviews
 
 import glassformer
 from glassformer import GlassformerError, Run
-from glassformer.runs import verbs
+from glassformer.runs import api
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.listing import found_in
 from glassformer.tasks.predictor import Prediction
@@ -99,7 +99,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(home, tmp_path, monkeypa
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("glassformer.runs.teaching.keep_best", stop)
+            patch.setattr("glassformer.runs.fit.keep_best", stop)
             with pytest.raises(KeyboardInterrupt):
                 learn(home / "reviews.csv", tmp_path / "stopped", "train.save_every=2", steps=7)
         with pytest.raises(GlassformerError, match="is not trained to its end"):
@@ -115,7 +115,7 @@ def test_an_error_after_a_checkpoint_keeps_what_was_learned(home, tmp_path, monk
     def fail(*_, **__):
         raise GlassformerError("no baseline today")
 
-    monkeypatch.setattr(verbs, "report_on", fail)
+    monkeypatch.setattr(api, "report_on", fail)
     with quickly(), pytest.raises(GlassformerError, match="no baseline today"):
         learn(home / "reviews.csv", tmp_path / "run")
     assert (tmp_path / "run" / "checkpoints" / "latest").exists()

@@ -8,10 +8,11 @@ from quick import quickly
 from small_runs import learn, write_reviews
 
 from glassformer.errors import GlassformerError
-from glassformer.runs import creating
-from glassformer.runs.asked import Asked
-from glassformer.runs.creating import create, free_name, under_temporary_name
+from glassformer.runs import new_folder
 from glassformer.runs.display import Display
+from glassformer.runs.new_folder import free_name, under_temporary_name
+from glassformer.runs.prepare import prepare as prepare_run
+from glassformer.runs.request import TrainRequest
 from glassformer.tasks.classify.task import ClassifyTask
 
 
@@ -31,8 +32,14 @@ def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
+def prepared(request, display):
+    return prepare_run(request, request.resolve(), display)
+
+
 def asked_for(data, **asked):
-    return Asked(**{"job": "classify", "data": (str(data),), "steps": 3, "pretrain": False} | asked)
+    return TrainRequest(
+        **{"job": "classify", "data": (str(data),), "steps": 3, "pretrain": False} | asked
+    )
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError, GlassformerError])
@@ -43,7 +50,7 @@ def test_whatever_goes_wrong_meanwhile_nothing_is_left(error, data, tmp_path, mo
 
     monkeypatch.setattr(ClassifyTask, "index", fail)
     with pytest.raises(error):
-        create(asked_for(data, run=Path("deep/er/run")), Display(quiet=True))
+        prepared(asked_for(data, run=Path("deep/er/run")), Display(quiet=True))
     assert names(tmp_path) == ["reviews.csv"]
 
 
@@ -51,13 +58,13 @@ def test_a_folder_that_was_there_before_stays(data, tmp_path, monkeypatch):
     (tmp_path / "runs" / "empty").mkdir(parents=True)
     data.write_text("", encoding="utf-8")
     with pytest.raises(GlassformerError, match="the file is empty"):
-        create(asked_for(data, run=Path("runs/empty")), Display(quiet=True))
+        prepared(asked_for(data, run=Path("runs/empty")), Display(quiet=True))
     assert names(tmp_path) == ["reviews.csv", "runs", "runs/empty"]
 
 
 def test_an_empty_folder_may_become_the_run(data, tmp_path):
     (tmp_path / "empty").mkdir()
-    create(asked_for(data, run=Path("empty")), Display(quiet=True))
+    prepared(asked_for(data, run=Path("empty")), Display(quiet=True))
     assert (tmp_path / "empty" / "config.toml").exists()
 
 
@@ -85,10 +92,10 @@ def test_a_place_without_permission_is_refused(data, tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     before = names(tmp_path)
-    monkeypatch.setattr(creating.Path, "mkdir", forbidden)
+    monkeypatch.setattr(new_folder.Path, "mkdir", forbidden)
     told = "run: cannot be made .Permission denied.; choose another place with --run"
     with pytest.raises(GlassformerError, match=told):
-        create(asked_for(data, run=Path("run")), Display(quiet=True))
+        prepared(asked_for(data, run=Path("run")), Display(quiet=True))
     assert names(tmp_path) == before
 
 
@@ -112,7 +119,7 @@ def test_a_run_is_named_after_its_data(data, name, tmp_path):
 def test_columns_that_differ_between_files_are_shown(data, tmp_path, capsys):
     text = data.read_text(encoding="utf-8").replace("text,label", "review,stars", 1)
     (tmp_path / "other.csv").write_text(text.replace("1", "one"), encoding="utf-8")
-    create(asked_for(data, run=Path("run"), valid=("other.csv",)), Display())
+    prepared(asked_for(data, run=Path("run"), valid=("other.csv",)), Display())
     err = capsys.readouterr().err
     assert "columns: text = 'text', label = 'label'\n" in err
     assert "columns of other.csv: text = 'review', label = 'stars'\n" in err

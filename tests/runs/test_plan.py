@@ -13,14 +13,14 @@ from small_runs import SETTINGS, learn, same, write_reviews
 
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.errors import GlassformerError
+from glassformer.runs import forecast, plan as planning, timing
 from glassformer.runs.display import Display
+from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.foresight import planning, prediction, timing
-from glassformer.runs.foresight.estimate import Disk, Memory, advice
-from glassformer.runs.foresight.prediction import Watch, prediction_fact
-from glassformer.runs.foresight.sizing import foreseen_bytes
-from glassformer.runs.foresight.timing import Pace, checkpoints, validations
-from glassformer.runs.parts import fresh_model
+from glassformer.runs.forecast import Watch, prediction_fact
+from glassformer.runs.model_size import foreseen_bytes
+from glassformer.runs.timing import Pace, checkpoints, validations
+from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
@@ -189,8 +189,8 @@ def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
     run = learn(data, Path("run"))
     deep = replace(run.config.model, encoder=replace(run.config.model.encoder, depth=5))
     config = replace(run.config, model=deep)
-    built = run.folder.job(config, None).model()
-    foreseen = foreseen_bytes(config, lambda shallow: run.folder.job(shallow, None))
+    built = run.folder.open_task(config, None).model()
+    foreseen = foreseen_bytes(config, lambda shallow: run.folder.open_task(shallow, None))
     assert foreseen == state_bytes(built, config.train)
 
 
@@ -226,7 +226,7 @@ def test_the_baseline_is_timed_on_a_share_of_the_rows(data, monkeypatch):
         return SimpleNamespace(seconds=2.0)
 
     monkeypatch.setattr(ClassifyReporter, "fit_ngrams", fitted)
-    job = run.folder.job(run.config, run.folder.data)
+    job = run.folder.open_task(run.config, run.folder.data)
     for guess, seconds in [(12.0, 4 * 2.0), (0.1, 2.0)]:
         monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self, x=guess: x)
         assert MEASURED(ClassifyReporter(job)) == seconds
@@ -265,7 +265,7 @@ class Paced:
 
     def __init__(self, monkeypatch, job, plan, state):
         self.now, self.plan, self.state = 0.0, plan, state
-        monkeypatch.setattr(prediction.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(forecast.time, "perf_counter", lambda: self.now)
         self.watch = Watch(state, job, plan)
 
     def events(self, until):
@@ -286,7 +286,7 @@ def paced(tmp_path, monkeypatch):
     learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", "train.validate_every=none")
     folder = RunFolder(tmp_path / "run")
     config = folder.config()
-    job = folder.job(config, folder.data)
+    job = folder.open_task(config, folder.data)
     train = replace(config.train, steps=100, log_every=5)
     plan = Plan(train, config.data, Machine(*cpu()), 0)
     return Paced(monkeypatch, job, plan, State(job.model(), train))
@@ -329,7 +329,7 @@ def test_a_training_that_is_watched_learns_the_same(tmp_path):
     learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", "model.encoder.dropout=0.3")
     folder = RunFolder(tmp_path / "run")
     config = folder.config()
-    job = folder.job(config, folder.data)
+    job = folder.open_task(config, folder.data)
     plan = Plan(replace(config.train, steps=30), config.data, Machine(*cpu()), 0)
     learned = []
     for is_watched in (False, True):

@@ -7,7 +7,7 @@ from torch import nn
 
 from glassformer.models import packing
 from glassformer.models.packing import PackedLinear, can_pack
-from glassformer.runs import verbs
+from glassformer.runs import api
 
 
 @pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
@@ -16,12 +16,12 @@ def test_a_run_predicts_by_the_twin_what_its_model_predicts(tmp_path, monkeypatc
     with quickly():
         translate(write_pairs(tmp_path / "pairs.tsv"), tmp_path / "run")
     texts, used = ["abcd", "fa", "bbbbb"], []
-    expected = verbs.load(tmp_path / "run", device="cpu").predict(texts)
+    expected = api.load(tmp_path / "run", device="cpu").predict(texts)
 
     forward = PackedLinear.forward
     monkeypatch.setattr(PackedLinear, "forward", lambda self, x: used.append(1) or forward(self, x))
     monkeypatch.setattr(packing, "WIDE", 1)
-    run = verbs.load(tmp_path / "run", device="cpu")
+    run = api.load(tmp_path / "run", device="cpu")
     assert [found.text for found in run.predict(texts)] == [one.text for one in expected]
     assert used
     assert not any(isinstance(part, PackedLinear) for part in run.model.modules())

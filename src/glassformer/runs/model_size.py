@@ -13,7 +13,7 @@ import torch
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import in_bytes
-from glassformer.runs.parts import fresh_model
+from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.training import memory
 from glassformer.training.cost import StateBytes, state_bytes

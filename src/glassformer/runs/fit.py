@@ -16,11 +16,12 @@ from glassformer.models.stacks import recompute_activations
 from glassformer.runs.checksums import drop_checksums
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, reporter_of
-from glassformer.runs.foresight.prediction import Watch
-from glassformer.runs.foresight.timing import SHARES, Clock, steps_in
+from glassformer.runs.forecast import Watch
 from glassformer.runs.log import Log
-from glassformer.runs.parts import fresh_model
+from glassformer.runs.prepared import Prepared, initial_model
 from glassformer.runs.stopping import stopping
+from glassformer.runs.timing import SHARES, Clock, steps_in
+from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, whole_best
@@ -41,11 +42,11 @@ from glassformer.training.weights import (
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class FitResult:
     """A trained run, in memory: `steps` were done, the weights are those of step `kept`."""
 
     config: Config
-    job: JobTask[Any, Any, Any]
+    task: JobTask[Any, Any, Any]
     model: nn.Module
     plan: Plan
     seconds: float
@@ -53,65 +54,72 @@ class Taught:
     kept: str
 
 
-def teach(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Taught:
+def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitResult:
     """Train a run to its end and keep the best model; `deadline` is for a run given by time."""
-    config = folder.config()
-    machine = training_machine(config.machine)
-    job = folder.job(config, folder.data)
-    config = settle_time(folder, config, job, machine, display, deadline)
+    task, folder = run.task, run.folder
+    machine = training_machine(run.config.machine)
+    config = resolve_time(run, machine, display, deadline)
     plan = Plan(config.train, config.data, machine, config.seed, folder.checkpoints)
-    model = begin(job, config, folder).to(machine.device)
+    model = run.model.to(machine.device)
     size = sum(p.numel() for p in model.parameters())
     state = begin_state(model, plan, display)
     display.say(f"{config.job}: {size:,} parameters, {plan.steps:,} steps on {machine.described}")
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress.step) as log:
-        beginning = partial(beginning_of, job, config, folder)
-        watch = Watch(state, job, plan)
-        events = watch.follow(train_through(state, job, plan, beginning, stop))
+        watch = Watch(state, task, plan)
+        beginning = partial(initial_weights, task, config, folder)
+        events = watch.follow(train_through(state, task, plan, beginning, stop))
         for event in display.follow(events, plan.steps, config.job):
             log(event)
+    finish(state, plan, display)
+    if processes.is_first():
+        drop_checksums(folder.path)
+    kept = keep_best(state, task, plan, folder)
+    display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
+    watch.tell(folder, display)
+    model = whole_model(state.model, task, config, folder)
+    calibrate(task, model, plan)
+    progress = state.progress
+    return FitResult(config, task, model, plan, progress.seconds, progress.step, kept)
+
+
+def finish(state: State, plan: Plan, display: Display) -> None:
+    """Say why training ended early, and pass over best checkpoints that are damaged."""
     progress = state.progress
     if progress.stopped:
         display.say(
-            f"stopped at step {progress.step:,}: not better for {progress.stale} validations"
+            f"stopped at step {progress.step:,}: no better for {progress.stale} validations"
         )
     assert plan.checkpoints is not None
     progress.best, lost = whole_best(plan.checkpoints, progress)
     for damage in lost:
         display.say(f"{damage}; the next best checkpoint is used")
-    if processes.is_first():
-        drop_checksums(folder.path)
-    kept = keep_best(state, job, plan, folder)
-    display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
-    watch.tell(folder, display)
-    model = whole_model(state.model, job, config, folder)
-    reporter = reporter_of(job)
-    if reporter.calibrates and len(job.lengths("valid")) and processes.is_first():
-        reporter.calibrate(answers_on(job, model, plan, "valid"))
+
+
+def calibrate(task: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
+    """Let the reporter learn from the validation rows; of several processes, the first does."""
+    reporter = reporter_of(task)
+    if reporter.calibrates and len(task.lengths("valid")) and processes.is_first():
+        reporter.calibrate(answers_on(task, model, plan, "valid"))
     processes.wait()
-    return Taught(config, job, model, plan, progress.seconds, progress.step, kept)
 
 
-def settle_time(
-    folder: RunFolder,
-    config: Config,
-    job: JobTask[Any, Any, Any],
-    machine: Machine,
-    display: Display,
-    deadline: Clock | None,
+def resolve_time(
+    run: Prepared, machine: Machine, display: Display, deadline: Clock | None
 ) -> Config:
     """A time as a number of steps, written down; several processes go by the first one's clock."""
+    config = run.config
     if config.train.steps is not None:
         return config
     given = deadline or Clock(config.train.time or 0.0)
     times = 1 + sum(SHARES) if config.curve else 1.0
     with display.waiting("timing a few steps"):
-        steps = int(processes.told(str(steps_in(config, job, machine, given, times))))
+        steps = int(processes.told(str(steps_in(config, run.task, machine, given, times))))
     config = replace(config, train=replace(config.train, steps=steps))
     if processes.is_first():
-        folder.write_config(config)
-    display.say(f"{clock(given.seconds)} are enough for {steps:,} steps")
+        run.folder.write_config(config)
+    display.say(f"fits {steps:,} steps into {clock(given.seconds)}")
+    run.config = config
     return config
 
 
@@ -143,27 +151,19 @@ def logged(folder: RunFolder, step: int) -> Iterator[Callable[[Event], None]]:
         log.close()
 
 
-def answers_on(job: JobTask[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
+def answers_on(task: JobTask[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
     """What a model says about all rows of a part."""
     model.eval()
     with torch.no_grad(), plan.machine.autocast():
-        return reporter_of(job).answers(model, part_batches(job, plan, part))
+        return reporter_of(task).answers(model, part_batches(task, plan, part))
 
 
-def begin(job: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:
-    """The model before its first step: fresh, or with parts of another run."""
-    model = fresh_model(job, config.seed)
-    if folder.initial.exists():
-        put_weights(model, read_tensors(folder.initial), str(folder.initial))
-    return model
-
-
-def beginning_of(job: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
+def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
     """The weights before the first step."""
-    return weights_of(begin(job, config, folder))
+    return weights_of(initial_model(task, config, folder))
 
 
-def keep_best(state: State, job: JobTask[Any, Any, Any], plan: Plan, folder: RunFolder) -> str:
+def keep_best(state: State, task: JobTask[Any, Any, Any], plan: Plan, folder: RunFolder) -> str:
     """Give the model the weights it was best with, and write them down.
 
     The mean of several checkpoints is taken where it is better than the best of them: while a
@@ -173,7 +173,7 @@ def keep_best(state: State, job: JobTask[Any, Any, Any], plan: Plan, folder: Run
     steps = [step for _, step in best]
     if best:
         put_mean(state, plan, steps)
-        if len(best) > 1 and not improves(state, job, plan, best[0][0]):
+        if len(best) > 1 and not improves(state, task, plan, best[0][0]):
             steps = steps[:1]
             put_mean(state, plan, steps)
     elif state.useful is not None:
@@ -193,18 +193,18 @@ def put_mean(state: State, plan: Plan, steps: list[int]) -> None:
     put_weights(state.model, mean(checkpoints), str(plan.checkpoints))
 
 
-def improves(state: State, job: JobTask[Any, Any, Any], plan: Plan, score: float) -> bool:
+def improves(state: State, task: JobTask[Any, Any, Any], plan: Plan, score: float) -> bool:
     """Whether the model as it is now is as good on the validation part as a score, or better."""
-    found = validate(state.model, job, plan, pieces=state.progress.pieces)[job.goal]
-    return found >= score if job.higher_is_better else found <= score
+    found = validate(state.model, task, plan, pieces=state.progress.pieces)[task.goal]
+    return found >= score if task.higher_is_better else found <= score
 
 
 def whole_model(
-    model: nn.Module, job: JobTask[Any, Any, Any], config: Config, folder: RunFolder
+    model: nn.Module, task: JobTask[Any, Any, Any], config: Config, folder: RunFolder
 ) -> nn.Module:
     """The trained model, in one piece where it was dealt out to several processes."""
     if not is_sharded(model):
         return model
-    single = fresh_model(job, config.seed)
+    single = fresh_model(task, config.seed)
     put_weights(single, read_tensors(folder.model), str(folder.model))
     return single.to(choose_machine(config.machine).device).eval()

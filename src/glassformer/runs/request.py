@@ -1,4 +1,4 @@
-"""What a person asks for, and the settings that follow from it.
+"""A request to train, and the settings that follow from it.
 
 Settings are laid over one another, later ones win: the records' defaults, the job's, those of the
 run that parts are taken from, the TOML file, the size, `--set`, and the other named options.
@@ -20,9 +20,9 @@ from glassformer.data.catalog import CATALOG
 from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.gentle import gentle_start
-from glassformer.runs.idle import refuse_idle_settings
+from glassformer.runs.post_norm_defaults import gentle_start
 from glassformer.runs.shorthands import spelt_out
+from glassformer.runs.unused_settings import refuse_idle_settings
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
@@ -30,12 +30,11 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 HOW_LONG = ("steps", "epochs", "time")
 TABLES = ("task", "model", "data", "train", "machine")
 FACTS = ("job", "format", "version", "origin")  # a configuration tells them, nobody sets them
-LEARNS_TEXTS_FIRST = ("classify",)  # jobs that may begin with gaps in their own texts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
-    """A training that a person asks for; every field is an option of `glassformer train`.
+class TrainRequest:
+    """A training run as requested; every field is an option of `glassformer train`.
 
     `values` are settings as a recipe holds them, nested; `settings` are written key=value.
     """
@@ -57,7 +56,7 @@ class Asked:
     pretrain: bool = True
     seed: int | None = None
     origin: Path | None = None
-    part: str | None = None
+    module: str | None = None
     device: str | None = None
     deterministic: bool = False
     curve: bool = False
@@ -71,11 +70,11 @@ class Asked:
                 f"--{given[0]} and --{given[1]} both say how long; give one of them"
             )
         require(
-            self.part is None or self.origin is not None,
-            f"--part {self.part} needs a run to take it from; add --from RUN",
+            self.module is None or self.origin is not None,
+            f"--module {self.module} needs a run to take it from; add --from RUN",
         )
 
-    def settle(self) -> Config:
+    def resolve(self) -> Config:
         """The configuration, complete but for what the data decide."""
         said, options = self._said(), self._options()
         given = spelt_out(self.values, self._stacks)
@@ -98,7 +97,7 @@ class Asked:
         """The same as typed on a command line, as far as options can say it."""
         words = ["glassformer", "train", self.job, *self.data]
         named = {name: getattr(self, name) for name in ("run", "group", "size", "config")}
-        named |= {name: getattr(self, name) for name in (*HOW_LONG, "seed", "part", "device")}
+        named |= {name: getattr(self, name) for name in (*HOW_LONG, "seed", "module", "device")}
         named |= {"from": self.origin}
         named |= {"columns": ",".join(f"{k}={v}" for k, v in self.columns.items()) or None}
         lists = {"valid": self.valid, "test": self.test, "set": self.settings}
@@ -113,7 +112,7 @@ class Asked:
         assumed: Values = {}
         if group := usual_group(self.data):
             assumed["data"] = {"group": group}
-        if self.job in LEARNS_TEXTS_FIRST and self.origin is None:
+        if JOBS[self.job].first_stage is not None and self.origin is None:
             assumed["pretrain"] = "auto"
         return assumed
 
@@ -180,37 +179,39 @@ class Asked:
         return values | {key: value for key, value in single.items() if value is not None}
 
     def _refuse_pretraining(self, config: Config) -> None:
-        """Texts can be learned first by some jobs, and by a run that begins with nothing else."""
-        wanted = config.pretrain != "no"
+        """Pretraining needs a job that has such a stage, and no other weights to start from."""
+        if config.pretrain == "no":
+            return
+        stage = JOBS[self.job].first_stage
+        if stage is None:
+            jobs = ", ".join(name for name in JOBS if JOBS[name].first_stage)
+            raise GlassformerError(
+                f"pretrain={config.pretrain}: {self.job} has no pretraining stage; leave it out, "
+                f"only {jobs} has"
+            )
         require(
-            not wanted or self.job in LEARNS_TEXTS_FIRST,
-            f"pretrain={config.pretrain}: {self.job} has no texts to learn first; "
-            f"leave it out, only {', '.join(LEARNS_TEXTS_FIRST)} has",
-        )
-        require(
-            not wanted or self.origin is None,
-            f"pretrain={config.pretrain} and --from {self.origin} both say what to begin with; "
+            self.origin is None,
+            f"pretrain={config.pretrain} and --from {self.origin} both say what to start from; "
             f"leave one out",
         )
-        kind = config.model.frontend.kind
+        objection = stage.objection(config, None)
         require(
-            config.pretrain != "yes" or kind == "tokens",
-            f"pretrain=yes: a frontend of {kind} has no single tokens to fill in; "
-            f"leave it out, or set model.frontend.kind=tokens",
+            config.pretrain != "yes" or not objection,
+            f"pretrain=yes: {objection}; leave it out, or change the model",
         )
 
 
-def ask(job: str, data: Iterable[str | Path], **asked: Any) -> Asked:
+def train_request(job: str, data: Iterable[str | Path], **options: Any) -> TrainRequest:
     """As from Python: one path for several, a string for a path, each in the type of its field."""
     for name in ("run", "config", "origin"):
-        if asked.get(name) is not None:
-            asked[name] = path_of(asked[name], name)
+        if options.get(name) is not None:
+            options[name] = path_of(options[name], name)
     for name in ("valid", "test", "settings"):
-        given = asked.get(name, ())
-        asked[name] = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
-    if "columns" in asked:
-        asked["columns"] = named_columns(asked["columns"])
-    return Asked(job=job, data=tuple(map(str, data)), **asked)
+        given = options.get(name, ())
+        options[name] = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+    if "columns" in options:
+        options["columns"] = named_columns(options["columns"])
+    return TrainRequest(job=job, data=tuple(map(str, data)), **options)
 
 
 def path_of(value: object, what: str) -> Path:

@@ -7,12 +7,12 @@ import pytest
 
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
-from glassformer.runs import verbs
-from glassformer.runs.asked import Asked, seconds
+from glassformer.runs import api
+from glassformer.runs.request import TrainRequest, seconds
 
 
 def settled(**asked):
-    return Asked(**{"job": "classify", "data": ("x.csv",)} | asked).settle()
+    return TrainRequest(**{"job": "classify", "data": ("x.csv",)} | asked).resolve()
 
 
 def write(path, text):
@@ -106,8 +106,8 @@ def test_a_file_that_says_how_long_gives_way_to_the_command_line(tmp_path):
 
 def test_asking_does_not_change_what_was_given():
     values = {"train": {"epochs": 2.0, "clip": 0.5}}
-    asked = Asked(job="classify", data=("x.csv",), values=values, steps=3)
-    assert asked.settle() == asked.settle()
+    asked = TrainRequest(job="classify", data=("x.csv",), values=values, steps=3)
+    assert asked.resolve() == asked.resolve()
     assert values == {"train": {"epochs": 2.0, "clip": 0.5}}
 
 
@@ -173,17 +173,17 @@ def test_what_is_no_time_is_refused(text):
 
 def test_two_ways_to_say_how_long_are_refused_in_python_too():
     with pytest.raises(GlassformerError, match="--steps and --time both say how long"):
-        Asked(job="classify", data=(), steps=3, time="1m")
+        TrainRequest(job="classify", data=(), steps=3, time="1m")
     with pytest.raises(GlassformerError, match="--part encoder needs a run to take it from"):
-        Asked(job="classify", data=(), part="encoder")
+        TrainRequest(job="classify", data=(), module="encoder")
 
 
 def test_the_command_says_the_same_when_it_is_typed(monkeypatch):
     """So the command in a report makes the same run again."""
     typed = []
-    monkeypatch.setattr(verbs, "train_as", lambda asked, display, **_: typed.append(asked))
+    monkeypatch.setattr(api, "train_as", lambda asked, display, **_: typed.append(asked))
     monkeypatch.setattr("glassformer.cli.results.show_run", lambda run, as_json: None)
-    everything = Asked(
+    everything = TrainRequest(
         job="classify",
         data=("my reviews.csv", "more.csv"),
         run=Path("runs/a b"),
@@ -198,12 +198,12 @@ def test_the_command_says_the_same_when_it_is_typed(monkeypatch):
         pretrain=False,
         seed=3,
         origin=Path("runs/old"),
-        part="encoder",
+        module="encoder",
         device="cpu",
         deterministic=True,
         curve=True,
     )
-    bare = Asked(job="pretrain", data=("x",), time="1h30m")
+    bare = TrainRequest(job="pretrain", data=("x",), time="1h30m")
     for asked in (everything, bare):
         assert main(shlex.split(asked.command())[1:]) == 0
     assert typed == [everything, bare]

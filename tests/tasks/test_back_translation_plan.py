@@ -4,11 +4,10 @@ import pytest
 from quick import quickly
 from small_translators import SETTINGS, translate, write_pairs
 
-from glassformer.runs import verbs
-from glassformer.runs.back_translation import BackTranslated
-from glassformer.runs.foresight import planning, rehearsal
-from glassformer.runs.foresight.rehearsal import Rehearsal
-from glassformer.runs.run import Run
+from glassformer.runs import api, plan as planning
+from glassformer.tasks.translate import back_translation
+from glassformer.tasks.translate.back_translation import BackTranslated, Rehearsal
+from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
 
 pytestmark = pytest.mark.usefixtures("without_shape_hook")
@@ -17,8 +16,8 @@ LINES, TRIED = 53, 5
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch):
-    monkeypatch.setattr(rehearsal, "AT_A_TIME", TRIED)
-    monkeypatch.setattr(rehearsal, "LONGEST_TRY", 1e-9)
+    monkeypatch.setattr(back_translation, "AT_A_TIME", TRIED)
+    monkeypatch.setattr(planning, "LONGEST_TRY", 1e-9)
     with quickly():
         yield
 
@@ -27,13 +26,13 @@ def _quickly(monkeypatch):
 def written(monkeypatch):
     """The lines that a run was asked to translate."""
     seen = []
-    predict_each = Run.predict_each
+    predict = TranslatePredictor.predict
 
-    def watched(self, inputs, **options):
+    def watched(self, model, inputs):
         seen.extend(inputs)
-        return predict_each(self, seen[-TRIED:], **options)
+        return predict(self, model, seen[-TRIED:])
 
-    monkeypatch.setattr(Run, "predict_each", watched)
+    monkeypatch.setattr(TranslatePredictor, "predict", watched)
     return seen
 
 
@@ -52,22 +51,22 @@ def test_a_plan_writes_few_lines_back_and_counts_all(tmp_path, monkeypatch, writ
     assert written == lines[:TRIED]
     assert found.work.tokens_an_epoch > plain.work.tokens_an_epoch + 3 * LINES
     assert found.work.steps > plain.work.steps
-    said = f"Back-translations are counted by those of {TRIED} of {LINES} lines."
+    said = f"Back-translations are estimated from {TRIED} of {LINES} lines."
     assert said in found.notes
     assert not [note for note in plain.notes if "Back-translations" in note]
 
 
 def test_the_time_of_the_other_lines_follows_from_those_that_are_tried(monkeypatch):
     now = iter([0.0, 2.0])
-    monkeypatch.setattr(rehearsal.time, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(back_translation.time, "perf_counter", lambda: next(now))
 
     def write(run, lines, made, seen):
         yield from ({"where": w, "source": text.upper(), "target": text} for w, text in lines)
 
-    monkeypatch.setattr(rehearsal, "written_back", write)
-    tried, made = Rehearsal(), BackTranslated((), "")
+    monkeypatch.setattr(back_translation, "written_back", write)
+    tried, made = Rehearsal(1e-9), BackTranslated((), "")
     lines = [(f"row {n}", f"t{n}") for n in range(3 * TRIED)]
-    rows = list(tried(None, iter(lines), made, lambda count: None))
+    rows = list(tried.written_back(None, iter(lines), made, lambda count: None))
     assert [row["target"] for row in rows] == [text for _, text in lines]
     assert [row["source"] for row in rows] == [f"T{n % TRIED}" for n in range(3 * TRIED)]
     assert (tried.seconds, tried.lines) == (4.0, 3 * TRIED)
@@ -77,7 +76,7 @@ def test_scores_of_long_sentences_take_their_time(tmp_path):
     rows = [f"{n} a b c\t{n} {'x ' * 9}" for n in range(60)]
     (tmp_path / "pairs.tsv").write_text("source\ttarget\n" + "\n".join(rows), encoding="utf-8")
     run = translate(tmp_path / "pairs.tsv", tmp_path / "run", "task.measure=text", steps=1)
-    job = verbs.load(run.folder.path).folder.job(run.config, run.folder.data)
+    job = api.load(run.folder.path).folder.open_task(run.config, run.folder.data)
     seconds = TranslateReporter(job).baseline_seconds()
     job.settings = type(job.settings)(measure="letters")
     tested = len(job.lengths("test"))

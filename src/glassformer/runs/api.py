@@ -7,53 +7,55 @@ from typing import Any
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
-from glassformer.runs.asked import Asked, ask, path_of
 from glassformer.runs.checksums import REMADE, is_as_written, note_checksums, refuse_changed
-from glassformer.runs.creating import create, discard
 from glassformer.runs.display import Display
-from glassformer.runs.folder import RunFolder
-from glassformer.runs.foresight.timing import Clock
-from glassformer.runs.holding import held
+from glassformer.runs.fit import fit
+from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import kept_in, within_limits
-from glassformer.runs.pretraining import learn_texts_first
-from glassformer.runs.report import baseline_seconds, report_on
+from glassformer.runs.lock import held
+from glassformer.runs.new_folder import discard
+from glassformer.runs.prepare import prepare
+from glassformer.runs.prepared import Prepared
+from glassformer.runs.pretraining import pretrain_first
+from glassformer.runs.report import report_on
+from glassformer.runs.request import TrainRequest, path_of, train_request
 from glassformer.runs.run import Run
-from glassformer.runs.teaching import teach
+from glassformer.runs.timing import Clock
 
 
-def train(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Run:
+def train(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Run:
     """Train a model on raw data and return the run: `glassformer.train("classify", "reviews.csv")`.
 
     Args:
         data: Files, folders or names of the catalog.
-        quiet: Whether to say nothing meanwhile.
-        asked: Any field of `runs.asked.Asked`: run, valid, test, columns, group, size, steps ...
+        quiet: Whether to suppress progress output.
+        options: Those of `glassformer train`: run, valid, test, columns, group, size, steps ...
     """
-    return train_as(ask(job, data, **asked), Display(quiet=quiet))
+    return train_as(train_request(job, data, **options), Display(quiet=quiet))
 
 
 def train_as(
-    asked: Asked, display: Display, command: str = "", *, began: float | None = None
+    request: TrainRequest, display: Display, command: str = "", *, began: float | None = None
 ) -> Run:
-    """Train what a person asked for; what cannot be trained leaves no folder behind.
+    """Train what is requested; what cannot be trained leaves no folder behind.
 
     Args:
-        began: From when on time counts, as `time.monotonic` tells it; None for now.
+        began: When the time budget began, as `time.monotonic` tells it; None for now.
     """
-    settled = asked.settle()
-    wanted = settled.train.time
-    deadline = None if wanted is None else Clock(wanted, began=began)
-    refuse_processes(settled)
+    config = request.resolve()
+    budget = config.train.time
+    deadline = None if budget is None else Clock(budget, began=began)
+    refuse_processes(config)
     with processes.joined():
-        folder = create_together(asked, display, command)
-        display.say(f"run folder: {folder.path}")
+        run = prepare_together(request, config, display, command)
+        display.say(f"run folder: {run.folder.path}")
         try:
-            return bring_to_end(folder, display, deadline)
+            return bring_to_end(run, display, deadline)
         except GlassformerError:
-            newest = [path.read_text() for path in folder.path.rglob("checkpoints/latest")]
+            newest = [path.read_text() for path in run.folder.path.rglob("checkpoints/latest")]
             if processes.is_first() and not any(name != "step-0\n" for name in newest):
-                discard(folder)  # nothing learned is lost
+                discard(run.folder)  # nothing learned is lost
             raise
 
 
@@ -68,14 +70,19 @@ def refuse_processes(config: Config) -> None:
         )
 
 
-def create_together(asked: Asked, display: Display, command: str) -> RunFolder:
-    """A run folder, made by the first of the processes and found by the others."""
-    place = ""
+def prepare_together(
+    request: TrainRequest, config: Config, display: Display, command: str
+) -> Prepared:
+    """A run folder, made by the first of the processes and opened by the others."""
+    place, run = "", None
     try:
         if processes.is_first():
-            place = str(create(asked, display, command).path)
+            run = prepare(request, config, display, command)
+            place = str(run.folder.path)
     finally:
         place = processes.told(place)
+    if run is not None:
+        return run
     if not place:
         raise GlassformerError("the first process could not create the run; it says why")
     if not RunFolder(Path(place)).config_file.exists():
@@ -83,7 +90,7 @@ def create_together(asked: Asked, display: Display, command: str) -> RunFolder:
             f"{place}: not seen by process {processes.place()}; put the run with --run where all "
             f"machines see it"
         )
-    return RunFolder(Path(place))
+    return Prepared.open(RunFolder(Path(place)))
 
 
 def resume(path: str | Path, *, quiet: bool = False) -> Run:
@@ -98,22 +105,22 @@ def resume(path: str | Path, *, quiet: bool = False) -> Run:
         )
     refuse_changed(folder.path, data=True, but=REMADE)
     with processes.joined():
-        return bring_to_end(folder, display)
+        return bring_to_end(Prepared.open(folder), display)
 
 
-def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = None) -> Run:
-    """Learn the texts first where that helps, train, keep the best, and report."""
-    wanted = folder.config().train.time
-    if wanted is not None:
-        deadline = deadline or Clock(wanted)
-        deadline.reserve = baseline_seconds(folder)
+def bring_to_end(run: Prepared, display: Display, deadline: Clock | None = None) -> Run:
+    """Pretrain where that helps, train, keep the best model, and report."""
+    folder, budget = run.folder, run.config.train.time
+    if budget is not None:
+        deadline = deadline or Clock(budget)
+        deadline.reserve = reporter_of(run.task).baseline_seconds()
     try:
         with held(folder.path), kept_in(folder.path), within_limits(folder.path):
-            learn_texts_first(folder, display, deadline)
-            taught = teach(folder, display, deadline)
+            pretrain_first(run, display, deadline)
+            result = fit(run, display, deadline)
             if processes.is_first():
-                curve = learning_curve(taught, folder, display) if taught.config.curve else None
-                report_on(taught, folder, display, curve=curve)
+                curve = learning_curve(result, folder, display) if result.config.curve else None
+                report_on(result, folder, display, curve=curve)
                 note_checksums(folder.path)
     except BaseException as error:
         hint = f"go on with: glassformer resume {shlex.quote(str(folder.path))}"
@@ -122,7 +129,7 @@ def bring_to_end(folder: RunFolder, display: Display, deadline: Clock | None = N
         if processes.lost_another(error):
             raise GlassformerError(f"another process of this training ended; {hint}") from None
         raise
-    return Run(folder.path, device=folder.config().machine.device)
+    return Run(folder.path, device=result.config.machine.device)
 
 
 def load(path: str | Path, *, device: str = "auto") -> Run:

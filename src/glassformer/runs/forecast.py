@@ -14,7 +14,7 @@ from glassformer import processes
 from glassformer.files import write_json
 from glassformer.runs.display import Display, clock, in_bytes
 from glassformer.runs.folder import RunFolder, read_json
-from glassformer.runs.foresight.timing import TRIED, Pace
+from glassformer.runs.timing import TRIED, Pace
 from glassformer.tasks.job import JobTask
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes

@@ -19,14 +19,19 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import RowNumbers
 from glassformer.errors import GlassformerError
-from glassformer.runs.asked import Asked, ask
-from glassformer.runs.creating import create, free_name, refuse_taken
 from glassformer.runs.display import Display, clock
-from glassformer.runs.folder import RunFolder, reporter_of
-from glassformer.runs.foresight.estimate import Disk, Estimate, Memory, Work, advice
-from glassformer.runs.foresight.rehearsal import Rehearsal
-from glassformer.runs.foresight.sizing import TooLargeError
-from glassformer.runs.foresight.timing import (
+from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
+from glassformer.runs.fit import begin_state
+from glassformer.runs.folder import reporter_of
+from glassformer.runs.limits import within_limits
+from glassformer.runs.model_size import TooLargeError
+from glassformer.runs.new_folder import free_name, refuse_taken
+from glassformer.runs.prepare import Rehearsal, prepare
+from glassformer.runs.prepared import Prepared
+from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
+from glassformer.runs.request import TrainRequest, train_request
+from glassformer.runs.timing import (
+    LONGEST_TRY,
     SHARES,
     Clock,
     Pace,
@@ -37,9 +42,6 @@ from glassformer.runs.foresight.timing import (
     tried_steps,
     validation_seconds,
 )
-from glassformer.runs.limits import within_limits
-from glassformer.runs.pretraining import FEW, SHORT, TIMES, TRIAL
-from glassformer.runs.teaching import begin, begin_state
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
@@ -52,50 +54,51 @@ COUNTED = 4  # batches whose operations are counted
 FEW_ROWS = 1 / 8  # of the widest batch, tried before all of it
 
 
-def plan(job: str, *data: str | Path, quiet: bool = False, **asked: Any) -> Estimate:
+def plan(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Estimate:
     """What training would take: `glassformer.plan("classify", "reviews.csv").time`.
 
     Args:
         data: Files, folders or names of the catalog.
-        quiet: Whether to say nothing meanwhile.
-        asked: Any field of `runs.asked.Asked`, as for `train`.
+        quiet: Whether to suppress progress output.
+        options: As for `train`.
     """
-    return plan_as(ask(job, data, **asked), Display(quiet=quiet))
+    return plan_as(train_request(job, data, **options), Display(quiet=quiet))
 
 
-def plan_as(asked: Asked, display: Display, *, began: float | None = None) -> Estimate:
-    """What the training that a person asks for would take; it leaves no folder behind.
+def plan_as(request: TrainRequest, display: Display, *, began: float | None = None) -> Estimate:
+    """What the requested training would take; it leaves no folder behind.
 
     Args:
         began: As for `train_as`.
     """
     if processes.count() > 1:
         raise GlassformerError("plan looks at one process; leave torchrun out")
-    target = asked.run or free_name(asked.data[0] if asked.data else asked.job)
+    target = request.run or free_name(request.data[0] if request.data else request.job)
     refuse_taken(target)
-    wanted = asked.settle().train.time
-    deadline = None if wanted is None else Clock(wanted, began=began)
-    started, rehearsal = time.perf_counter(), Rehearsal()
+    config = request.resolve()
+    budget = config.train.time
+    deadline = None if budget is None else Clock(budget, began=began)
+    started, rehearsal = time.perf_counter(), Rehearsal(LONGEST_TRY)
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
+        inside = replace(request, run=Path(scratch) / target.name)
         try:
-            inside = replace(asked, run=Path(scratch) / target.name)
-            folder = create(inside, display, write_back=rehearsal)
+            run = prepare(inside, config, display, rehearsal=rehearsal)
         except TooLargeError as error:
-            return hopeless(asked, error)
+            return hopeless(config, error)
         reading = time.perf_counter() - started + rehearsal.seconds
         if deadline is not None:
             deadline.deadline -= rehearsal.seconds
         with within_limits(target), display.waiting("taking a few steps"):
-            found = Trying(folder, display, deadline).estimate(target, reading)
-    return replace(found, notes=(*found.notes, *rehearsal.note()))
+            found = Trying(run, display, deadline).estimate(target, reading)
+    return replace(found, notes=(*found.notes, *rehearsal.notes))
 
 
-def hopeless(asked: Asked, error: TooLargeError) -> Estimate:
+def hopeless(config: Config, error: TooLargeError) -> Estimate:
     """What is known of a model that is too large to be built here."""
     needs = error.needs
     return Estimate(
-        job=asked.job,
-        machine=choose_machine(asked.settle().machine).described,
+        job=config.job,
+        machine=choose_machine(config.machine).described,
         parts={"model": Part(needs.weights // torch.float32.itemsize, 0)},
         work=None,
         memory=Memory(before=0, activations=0, measured=False, room=error.room, **asdict(needs)),
@@ -115,32 +118,31 @@ class Tried:
 class Trying:
     """A run that is not trained: its model takes a few steps and is thrown away."""
 
-    def __init__(self, folder: RunFolder, display: Display, deadline: Clock | None) -> None:
-        config = folder.config()
+    def __init__(self, run: Prepared, display: Display, deadline: Clock | None) -> None:
+        config, self.folder, self.task = run.config, run.folder, run.task
         machine = training_machine(config.machine)
-        self.folder, self.device = folder, machine.device
-        self.job: JobTask[Any, Any, Any] = folder.job(config, folder.data)
-        self.reporter = reporter_of(self.job)
+        self.device, self.reporter = machine.device, reporter_of(run.task)
         self.times = 1 + sum(SHARES) if config.curve else 1.0
         steps = config.train.steps
         if steps is None:
             deadline = deadline or Clock(config.train.time or 0.0)
             deadline.reserve = self.reporter.baseline_seconds()
-            steps = steps_in(config, self.job, machine, deadline, self.times)
+            steps = steps_in(config, self.task, machine, deadline, self.times)
         self.config: Config = replace(config, train=replace(config.train, steps=steps))
-        keeps = folder.checkpoints
+        keeps = self.folder.checkpoints
         self.plan = Plan(self.config.train, config.data, machine, config.seed, keeps)
-        self.before = memory.held(self.device) or 0
-        model = begin(self.job, config, folder).to(self.device)
-        self.state = begin_state(model, self.plan, display)
-        self.rows = one_epoch(self.job, self.plan, 0)
+        held = memory.held(self.device) or 0
+        on_cpu = state_bytes(run.model, config.train).weights if self.device.type == "cpu" else 0
+        self.before = max(0, held - on_cpu)  # without the model, which is built by now
+        self.state = begin_state(run.model.to(self.device), self.plan, display)
+        self.rows = one_epoch(self.task, self.plan, 0)
 
     def estimate(self, target: Path, reading: float) -> Estimate:
         """All that can be told."""
         model, plan = self.state.model, self.plan
-        widest = widest_of(self.rows, self.job)
+        widest = widest_of(self.rows, self.task)
         few = widest[: max(1, round(FEW_ROWS * len(widest)))]
-        sample = batch_cost(model, self.job, self.batch(few), plan)
+        sample = batch_cost(model, self.task, self.batch(few), plan)
         needs = self.memory(activations=sample.kept * len(widest) // len(few), measured=False)
         tried, costs = None, [sample]
         if needs.fits is not False:
@@ -165,23 +167,23 @@ class Trying:
 
     def batch(self, rows: RowNumbers) -> SomeBatch:
         """These rows of the training part, as the first epoch reads them."""
-        made: SomeBatch = self.job.batch("train", rows, 0)
+        made: SomeBatch = self.task.batch("train", rows, 0)
         return made.to(self.device)
 
     def cost(self, rows: RowNumbers) -> BatchCost:
         """What a batch of these rows costs."""
-        return batch_cost(self.state.model, self.job, self.batch(rows), self.plan)
+        return batch_cost(self.state.model, self.task, self.batch(rows), self.plan)
 
     def try_steps(self, widest: SomeBatch) -> Tried:
         """A few steps, the widest batch first; then a validation and a checkpoint."""
         seconds: list[float] = []
         peaks: dict[int, int] = {}
         memory.forget_peak(self.device)
-        for taken in tried_steps(self.job, self.plan, self.state, widest):
+        for taken in tried_steps(self.task, self.plan, self.state, widest):
             seconds.append(taken)
             if (peak := memory.peak(self.device)) is not None:
                 peaks[len(seconds)] = peak
-        validation = validation_seconds(self.job, self.plan, self.state.model)
+        validation = validation_seconds(self.task, self.plan, self.state.model)
         checkpoint = checkpoint_seconds(self.state, self.folder.path)
         pace = Pace(mean_after_first(seconds), validation, checkpoint)
         return Tried(pace, peaks)
@@ -210,7 +212,7 @@ class Trying:
 
     def work(self, costs: list[BatchCost], tried: Tried | None) -> Work:
         """Tokens and operations, by the epoch as it will be dealt."""
-        tokens, accumulate = int(self.job.lengths("train").sum()), self.config.train.accumulate
+        tokens, accumulate = int(self.task.lengths("train").sum()), self.config.train.accumulate
         a_step = accumulate * tokens / len(self.rows)
         a_token = sum(cost.flops for cost in costs) / sum(cost.tokens for cost in costs)
         return Work(
@@ -226,7 +228,7 @@ class Trying:
         """What time goes into."""
         pace, steps = tried.pace, self.plan.steps
         baseline = self.reporter.timed_baseline_seconds()
-        tested = report_seconds(self.job, self.plan, self.state.model)
+        tested = report_seconds(self.task, self.plan, self.state.model)
         calibrating = pace.validation if self.reporter.calibrates else 0.0
         return {
             "reading": reading,
@@ -251,14 +253,14 @@ class Trying:
         learning = sum(seconds.get(name, 0.0) for name in ("learning", "validating", "saving"))
         if config.train.time is None and config.pretrain == "yes":
             said.append(
-                f"Not in these numbers: learning the texts first, about {TIMES:.0f} times the work"
+                f"Not included: pretraining, about {TIMES:.0f} times the work"
                 f"{of_time(TIMES * learning)}."
             )
         if config.train.time is None and self.tries_both:
             said.append(
-                f"Not in these numbers: a trial whether to learn the texts first"
-                f"{of_time(4 * TRIAL * learning)}, and doing so if it helps"
-                f"{of_time(TIMES * learning)}; --no-pretrain leaves both out."
+                f"Not included: a trial whether pretraining helps"
+                f"{of_time(4 * TRIAL * learning)}, and pretraining if it does"
+                f"{of_time(TIMES * learning)}; --no-pretrain skips both."
             )
         if config.train.patience is not None:
             said.append(
@@ -271,21 +273,16 @@ class Trying:
 
     @property
     def tries_both(self) -> bool:
-        """Whether a trial will decide about learning the texts first."""
-        return (
-            self.config.pretrain == "auto"
-            and len(self.job.lengths("valid")) >= FEW
-            and self.config.model.frontend.kind == "tokens"
-            and bool(self.job.lengths("train").mean() >= SHORT)
-        )
+        """Whether a trial will decide about pretraining."""
+        return self.config.pretrain == "auto" and not objection_to(self.config, self.task)
 
 
-def widest_of(batches: list[RowNumbers], job: JobTask[Any, Any, Any]) -> RowNumbers:
+def widest_of(batches: list[RowNumbers], task: JobTask[Any, Any, Any]) -> RowNumbers:
     """The rows of the batch with the most tokens, padding included where there is some."""
-    lengths = job.lengths("train")
+    lengths = task.lengths("train")
 
     def tokens(rows: RowNumbers) -> int:
-        return int(len(rows) * lengths[rows].max() if job.padded else lengths[rows].sum())
+        return int(len(rows) * lengths[rows].max() if task.padded else lengths[rows].sum())
 
     return batches[int(np.argmax([tokens(rows) for rows in batches]))]
 

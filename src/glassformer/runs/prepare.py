@@ -1,0 +1,174 @@
+"""From raw data to a run folder that is ready to train."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from glassformer.config.run import Config
+from glassformer.data.doctor.examination import examine_samples
+from glassformer.data.ingest import ingest
+from glassformer.data.samples import Samples
+from glassformer.data.splitter import IngestReport
+from glassformer.errors import GlassformerError
+from glassformer.files import write_json, write_text
+from glassformer.runs.checksums import note_checksums
+from glassformer.runs.companions import open_companion
+from glassformer.runs.display import Display
+from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.runs.limits import within_limits
+from glassformer.runs.model_size import refuse_too_large
+from glassformer.runs.new_folder import free_name, refuse_taken, under_temporary_name
+from glassformer.runs.prepared import Prepared
+from glassformer.runs.request import TrainRequest
+from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
+from glassformer.tasks import JOBS
+from glassformer.tasks.extension import Extended
+from glassformer.tasks.job import JobTask
+from glassformer.training.feeding import one_epoch
+from glassformer.training.machine import choose_machine
+from glassformer.training.plan import FEWEST_STEPS, Plan
+from glassformer.training.state import freeze
+from glassformer.training.weights import weights_of, write_tensors
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """Preparing for a plan: what takes long is tried for a while and then estimated.
+
+    Attributes:
+        limit: Seconds that are tried.
+        seconds: What the rest would take.
+        notes: What the numbers rest on.
+    """
+
+    limit: float
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def prepare(
+    request: TrainRequest,
+    config: Config,
+    display: Display,
+    command: str = "",
+    rehearsal: Rehearsal | None = None,
+) -> Prepared:
+    """Make a run folder with samples, tokens and resolved settings.
+
+    Args:
+        config: The resolved request.
+        command: What was typed, if it was not `glassformer train`.
+        rehearsal: For a plan, which makes no more of the data than it needs.
+    """
+    machine = choose_machine(config.machine, trial=True)
+    target = request.run or free_name(request.data[0] if request.data else request.job)
+    refuse_taken(target)
+    if request.origin is not None:
+        refuse_untrained(RunFolder(request.origin))
+    with within_limits(target), under_temporary_name(target) as path:
+        folder = RunFolder(path)
+        samples = read_samples(config, folder, display, rehearsal)
+        with display.waiting("learning tokens"):
+            config = JOBS[config.job].task.learn(config, samples, path, request.origin)
+            folder.open_task(config, None).index(samples, folder.data)
+        task = folder.open_task(config, folder.data)
+        for remark in reporter_of(task).remarks():
+            display.say(remark)
+        config = resolve_steps(config, task)
+        refuse_too_large(config, machine, lambda smaller: folder.open_task(smaller, None))
+        model = fresh_model(task, config.seed)
+        freeze(model, config.train.freeze)  # a mistake in it shows before anything is kept
+        if request.origin is not None:
+            modules = start_from(model, RunFolder(request.origin), request.module)
+            write_tensors(weights_of(model), folder.initial)
+            display.say(f"starts with {', '.join(modules)} of {request.origin}")
+        write_text((command or request.command()) + "\n", path / "command.txt")
+        note_checksums(path)  # not of the settings: what is open is resolved while it trains
+        folder.write_config(config)
+    task.config, task.folder = config, target
+    return Prepared(RunFolder(target), config, task, model)
+
+
+def read_samples(
+    config: Config, folder: RunFolder, display: Display, rehearsal: Rehearsal | None
+) -> Samples:
+    """Read the raw data into the folder, look at them, and extend them where asked for."""
+    with display.counting("reading rows") as seen:
+        samples, report = ingest(
+            config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
+        )
+    show_ingest(report, display)
+    refuse_curve(config, report)
+    examine_briefly(samples, config, display)
+    added: list[str] = []
+    if extended := extend(config, samples, display, rehearsal):
+        samples, added = extended.samples, extended.sentences
+        report.counts["train"] += extended.rows
+        for sentence in added:
+            display.say(sentence)
+    write_json(asdict(report) | {"back_translated": added}, folder.path / "intake.json")
+    return samples
+
+
+def extend(
+    config: Config, samples: Samples, display: Display, rehearsal: Rehearsal | None
+) -> Extended | None:
+    """More training samples, made with the help of other runs, where the settings ask for them."""
+    extension = JOBS[config.job].extension
+    paths: Mapping[str, str] = extension.companions(config) if extension else {}
+    if extension is None or not paths:
+        return None
+    device = config.machine.device
+    companions = {name: open_companion(path, device) for name, path in paths.items()}
+    limit = None if rehearsal is None else rehearsal.limit
+    with display.counting("rows added") as seen:
+        extended = extension.extend(config, samples, companions, seen=seen, limit=limit)
+    if rehearsal is not None:
+        rehearsal.seconds, rehearsal.notes = extended.seconds, extended.notes
+    return extended
+
+
+def resolve_steps(config: Config, task: JobTask[Any, Any, Any]) -> Config:
+    """The length of training as a number of steps; few rows are seen often by default."""
+    train = config.train
+    if train.steps is not None or train.time is not None:
+        return config
+    plan = Plan(train, config.data, choose_machine(config.machine), config.seed)
+    epochs, fewest = (train.epochs, 1) if train.epochs else (task.usual_epochs, FEWEST_STEPS)
+    batches = len(one_epoch(task, plan, 0))
+    steps = max(fewest, math.ceil(epochs * batches / train.accumulate))
+    return replace(config, train=replace(train, steps=steps))
+
+
+def show_ingest(report: IngestReport, display: Display) -> None:
+    """Show what was read, and what was left out."""
+    columns = ", ".join(f"{role} = {column!r}" for role, column in report.columns.items())
+    splits = ", ".join(f"{count:,} {split}" for split, count in report.counts.items())
+    display.say(f"columns: {columns}")
+    for file, others in report.others.items():
+        columns = ", ".join(f"{role} = {column!r}" for role, column in others.items())
+        display.say(f"columns of {file}: {columns}")
+    display.say(f"rows: {splits}")
+    for reason, skipped in report.skipped.items():
+        display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
+
+
+def refuse_curve(config: Config, report: IngestReport) -> None:
+    """A learning curve needs rows to score on, which shows before anything is learned."""
+    if config.curve and not report.counts.get("valid"):
+        raise GlassformerError(
+            "--curve has no validation rows to score on; give some with --valid or "
+            "--set data.valid_share=0.1, or leave --curve out"
+        )
+
+
+def examine_briefly(samples: Samples, config: Config, display: Display) -> None:
+    """Show what the doctor finds in the data that would harm training."""
+    schema = JOBS[config.job].schema
+    found = examine_samples(samples, schema, config.data, schema.checks(config))
+    for finding in found.alarms:
+        display.say(finding.line)
+    if found.seen < found.total:
+        seen = f"{found.seen:,} of {found.total:,} rows"
+        display.say(f"looked at {seen}; for all of them: glassformer doctor")

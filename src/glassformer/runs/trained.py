@@ -1,0 +1,65 @@
+"""A trained model out of a run folder, and its predictions."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from glassformer.config.run import Config
+from glassformer.errors import GlassformerError
+from glassformer.runs.checksums import refuse_changed
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.limits import within_limits
+from glassformer.runs.warm_start import fresh_model
+from glassformer.tasks.job import JobTask
+from glassformer.tasks.predictor import Prediction, Predictor
+from glassformer.training.machine import Machine
+from glassformer.training.weights import put_weights, read_tensors
+
+
+def refuse_unusable(folder: RunFolder) -> None:
+    """Raise where a run has no trained model, or one that changed since it was written."""
+    if not folder.model.exists():
+        raise GlassformerError(
+            f"{folder.path}: is not trained to its end, it has no model.safetensors; go on with "
+            f"`glassformer resume {shlex.quote(str(folder.path))}`"
+        )
+    refuse_changed(folder.path, data=False)
+
+
+def load_model(
+    folder: RunFolder, config: Config, task: JobTask[Any, Any, Any], machine: Machine
+) -> nn.Module:
+    """The trained model, on its device."""
+    weights = read_tensors(folder.model)
+    refuse_deeper_than(folder, config, len(weights))
+    with within_limits(folder.path):
+        model = fresh_model(task, config.seed)
+    put_weights(model, weights, str(folder.model))
+    return model.to(machine.device).eval()
+
+
+def refuse_deeper_than(folder: RunFolder, config: Config, tensors: int) -> None:
+    """Settings that tell of more layers than there are tensors would be built for minutes."""
+    stacks = (config.model.encoder, config.model.decoder)
+    layers = sum(stack.depth for stack in stacks if stack is not None)
+    if layers > tensors:
+        raise GlassformerError(
+            f"{folder.config_file}: tells of {layers:,} layers, but the model has {tensors:,} "
+            f"tensors; copy the run again"
+        )
+
+
+def predictions(
+    predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
+) -> Iterator[Prediction]:
+    """Predictions one after the other, as the inputs come."""
+    found = predictor.predict(model, map(predictor.accept, inputs))
+    while True:
+        with torch.no_grad(), machine.autocast():  # not while the caller has its turn
+            prediction = next(found, None)
+        if prediction is None:
+            return
+        yield prediction

@@ -9,5 +9,6 @@ from glassformer import runs
 
 @pytest.mark.parametrize("package", [runs], ids=lambda one: one.__name__)
 def test_every_module_is_told_of(package):
-    told = [line.split()[0].rstrip("/") for line in package.__doc__.splitlines()[2:] if line]
+    lines = package.__doc__.split("\n\n")[-1].splitlines()
+    told = [name for line in lines for name in line.split("  ")[0].rstrip("/").split(", ") if name]
     assert sorted(told) == sorted(module.name for module in pkgutil.iter_modules(package.__path__))

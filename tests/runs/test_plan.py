@@ -58,7 +58,7 @@ def test_a_plan_tells_of_the_model_the_work_the_memory_and_the_time(data, tmp_pa
     assert found.parts.keys() == {"frontend", "encoder", "to_class"}
     tokens = int(
         RunFolder(tmp_path / "run")
-        .job(run.config, tmp_path / "run" / "data")
+        .open_task(run.config, tmp_path / "run" / "data")
         .lengths("train")
         .sum()
     )
@@ -200,20 +200,20 @@ def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"settings": (*SETTINGS, "pretrain=yes")}, "learning the texts first, about 3 times"),
-        ({}, "a trial whether to learn the texts first (about 20s), and doing so if it helps"),
+        ({"settings": (*SETTINGS, "pretrain=yes")}, "pretraining, about 3 times the work"),
+        ({}, "a trial whether pretraining helps (about 20s), and pretraining if it does"),
         ({"pretrain": False}, None),
         ({"settings": (*SETTINGS, "model.frontend.kind=ngrams")}, None),
     ],
 )
-def test_learning_the_texts_first_is_left_out_and_said(asked, said, tmp_path, monkeypatch):
+def test_pretraining_is_left_out_and_said(asked, said, tmp_path, monkeypatch):
     monkeypatch.setattr(planning, "tried_steps", lambda *_: iter([1.0]))
     monkeypatch.setattr(planning, "validation_seconds", lambda *_: 0.0)
     monkeypatch.setattr(planning, "report_seconds", lambda *_: 0.0)
     monkeypatch.setattr(planning, "checkpoint_seconds", lambda *_: 0.0)
     data = write_reviews(tmp_path / "many.csv", count=601)
     found = planned(data, **{"pretrain": True, "settings": SETTINGS} | asked)
-    notes = [note for note in found.notes if "texts" in note]
+    notes = [note for note in found.notes if "pretraining" in note]
     assert [said in note for note in notes] == ([True] if said else [])
 
 

@@ -128,10 +128,8 @@ def test_texts_are_learned_first_as_it_was_said(asked, wanted):
     assert settled(**asked).pretrain == wanted
 
 
-def test_a_job_without_labels_cannot_learn_its_texts_first():
-    with pytest.raises(
-        GlassformerError, match="pretrain=yes: pretrain has no texts to learn first"
-    ):
+def test_a_job_without_a_first_stage_cannot_be_pretrained():
+    with pytest.raises(GlassformerError, match="pretrain=yes: pretrain has no pretraining stage"):
         settled(job="pretrain", settings=("pretrain=yes",))
 
 
@@ -174,7 +172,7 @@ def test_what_is_no_time_is_refused(text):
 def test_two_ways_to_say_how_long_are_refused_in_python_too():
     with pytest.raises(GlassformerError, match="--steps and --time both say how long"):
         TrainRequest(job="classify", data=(), steps=3, time="1m")
-    with pytest.raises(GlassformerError, match="--part encoder needs a run to take it from"):
+    with pytest.raises(GlassformerError, match="--module encoder needs a run to take it from"):
         TrainRequest(job="classify", data=(), module="encoder")
 
 

@@ -144,7 +144,7 @@ def test_a_run_begins_with_an_encoder_that_has_read_texts(data, tmp_path):
     api.train("pretrain", texts, run=tmp_path / "reader", steps=2, quiet=True, settings=stack)
     run = translate(data, tmp_path / "run", "model.share=false", origin=tmp_path / "reader")
     reader = api.load(tmp_path / "reader")
-    assert run.task.pair.source.to_json() == reader.job.tokenizer.to_json()
+    assert run.task.pair.source.to_json() == reader.task.tokenizer.to_json()
     assert not run.task.pair.joint
 
 

@@ -1,6 +1,5 @@
-"""What must and must not be said: prefixes, forbidden and required words, stop texts, lengths."""
+"""What must and must not be said: prefixes, forbidden words, stop texts, lengths."""
 
-import random
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,13 +8,10 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
-from glassformer.decode import Request, all_said, before_stop, decode
-from glassformer.decode.required import ranks
-from glassformer.decode.stopping import Stops
+from glassformer.decode import Request, before_stop, decode
 from glassformer.errors import GlassformerError
 
 ROWS, V, LENGTH = 5, 7, 12
-STOPS = ("c", "de")
 EVERY = [
     DecodeConfig(max_length=LENGTH),
     DecodeConfig(method="sample", best=3, max_length=LENGTH),
@@ -65,95 +61,6 @@ def test_forbidden_words_are_never_said(config):
             assert not any(contains(hypothesis.tokens, word) for word in words)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_required_words_are_always_said(seed):
-    draw = random.Random(seed)
-    words = [
-        [
-            [draw.randrange(1, V) for _ in range(draw.randint(1, 3))]
-            for _ in range(draw.randint(0, 3))
-        ]
-        for _ in range(ROWS)
-    ]
-    shortest = max(1, max(sum(map(len, row)) for row in words))
-    config = DecodeConfig(
-        method="beam",
-        best=2,
-        max_length=draw.randint(shortest, shortest + 4),
-        beam=BeamConfig(width=draw.choice([2, 4, 6]), groups=draw.choice([1, 2])),
-    )
-    request = Request(end=END, required=words)
-    for row, found in zip(words, answers(config, request, end=draw.choice([-1, 3])), strict=True):
-        assert all(contains(h.tokens, word) for h in found for word in row)
-
-
-def test_a_row_may_begin_with_another_spelling_of_its_word():
-    """A spelling for the beginning counts there and nowhere else, and is looked for there."""
-    draw, many, opened = random.Random(1), 41, 0
-    config = DecodeConfig(method="beam", max_length=7, beam=BeamConfig(width=3))
-    for _ in range(6):
-        words, openings = (
-            [[tuple(draw.sample(range(1, many), length))] for _ in range(ROWS)] for length in (3, 2)
-        )
-        request = Request(end=END, required=words, openings=openings)
-        for row, [found] in enumerate(decode(HashScorer(ROWS, many), request, config)):
-            [word], [opening] = words[row], openings[row]
-            begins = found.tokens[:2] == opening
-            assert begins or contains(found.tokens, word)
-            assert all_said(found.tokens, [word], [opening]) is not None
-            opened += begins and not contains(found.tokens, word)
-    assert opened > 5  # of 30: few of these tokens are likely by themselves
-
-
-@pytest.mark.parametrize("limit", [2, 9])
-def test_no_token_that_makes_another_word_of_it_follows_a_required_one(limit):
-    """Not when it is first said, unless the prefix or the room leaves nothing else."""
-    words = [[(3, 5)]] * ROWS
-    config = DecodeConfig(method="beam", best=3, max_length=limit, beam=BeamConfig(width=6))
-    asked = Request(end=END, required=words, continuing=(1, 2, 6))
-    for row in answers(config, asked, end=-3.0):
-        for h in row:
-            [at] = [n for n in range(limit) if h.tokens[n : n + 2] == (3, 5)][:1]
-            assert h.tokens[at + 2 : at + 3] not in [(1,), (2,), (6,)]
-    bound = replace(asked, prefix=[(3, 5, 6)] * ROWS)
-    if limit > 2:
-        assert all(h.tokens[:3] == (3, 5, 6) for row in answers(config, bound) for h in row)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_ranks_count_the_better_ones_of_the_same_bank(seed):
-    draw = torch.Generator().manual_seed(seed)
-    worth = torch.randint(-4, 4, (3, 29), generator=draw).float()
-    worth[worth == 3] = -torch.inf
-    bank = torch.randint(0, 3, (3, 29), generator=draw)
-    place = torch.arange(29)
-    better = worth[:, None] > worth[..., None]
-    better |= (worth[:, None] == worth[..., None]) & (place < place[:, None])
-    assert torch.equal(ranks(worth, bank), (better & (bank[:, None] == bank[..., None])).sum(-1))
-
-
-def test_required_words_find_a_better_place_in_a_wider_beam():
-    """The banks let ways with and without the word live on side by side."""
-    words = [[(3, 5)]] * ROWS
-
-    def score(width):
-        beam = BeamConfig(width=width, penalty="none")
-        config = DecodeConfig(method="beam", max_length=LENGTH, beam=beam)
-        return sum(row[0].score for row in answers(config, Request(end=END, required=words)))
-
-    assert score(8) > score(1) + 1
-
-
-@pytest.mark.parametrize("config", EVERY[2:], ids=["beam", "diverse beam"])
-def test_rows_without_required_words_are_searched_as_ever(config):
-    words = [[], [(3, 5)], [], [], []]
-    free, bound = (
-        answers(config, Request(end=END)),
-        answers(config, Request(end=END, required=words)),
-    )
-    assert [free[row] == bound[row] for row in range(ROWS)] == [True, False, True, True, True]
-
-
 def text_of(tokens):
     return "".join("abcdefg"[token] for token in tokens)
 
@@ -171,38 +78,6 @@ def test_writing_stops_at_a_text_whichever_tokens_it_falls_into(config):
             ends = [at + len(stop) for at, stop in zip(places, stops, strict=True) if at >= 0]
             assert (h.reason == "stop") == bool(ends)
             assert all(end == len(h.tokens) for end in ends)
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("config", EVERY[2:], ids=["beam", "diverse beam"])
-def test_writing_stops_at_a_text_only_behind_all_required_words(config, seed):
-    draw = random.Random(seed)
-    words = [
-        [[draw.randrange(1, V) for _ in range(2)] for _ in range(draw.randrange(3))]
-        for _ in range(ROWS)
-    ]
-    request = Request(end=END, required=words, text=text_of)
-    found = answers(replace(config, stop=STOPS), request, end=-5.0)
-    assert "stop" in {h.reason for row in found for h in row}
-    for row, needed in zip(found, words, strict=True):
-        for h in row:
-            rest = text_of(h.tokens[all_said(h.tokens, needed) :])
-            assert (h.reason == "stop") == rest.endswith(STOPS)
-            assert not any(stop in rest[:-1] for stop in STOPS)
-
-
-def test_a_required_word_stands_before_the_stop_and_not_in_it():
-    stops = Stops(["bc"], text_of)
-    assert stops.found([1, 2], [])
-    assert not stops.found([1, 2], [[1]])
-    assert not stops.found([1, 2], [[2]])
-    assert not stops.found([1, 2, 1, 3], [[1]])
-    assert stops.found([1, 2, 1, 2], [[1]])
-    assert not stops.found([1, 2], [[5]])
-    assert stops.found([6, 1, 2], [[5]], [[6]])
-    assert not stops.found([1, 2, 6], [[5]], [[6]])
-    spaced = Stops([" b"], lambda tokens: " ".join(text_of(tokens)))
-    assert spaced.found([0, 1], [[0]])
 
 
 def test_a_text_is_cut_at_the_first_stop():
@@ -253,11 +128,6 @@ def test_what_is_asked_of_a_row_stays_with_it_when_others_leave(config):
 @pytest.mark.parametrize(
     ("request_", "config", "complaint"),
     [
-        (
-            Request(end=END, required=[[(1, 2, 3)], [(4,)] * 9]),
-            DecodeConfig(method="beam", max_length=7),
-            r"row 2: its prefix and required words have 9 tokens, but it may have 7; raise",
-        ),
         (
             Request(end=END, prefix=[(1, 2, 3)] * 2, limits=[3, 2]),
             DecodeConfig(max_length=7),

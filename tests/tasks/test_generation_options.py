@@ -43,16 +43,34 @@ def test_what_begins_with_a_letter_would_go_on_with_a_required_word(pieces):
     for text, goes_on in {"old": True, " old": False, "'": False, "7": True, ".": False}.items():
         assert (pieces.encode([text])[0].tolist()[0] in follow) == goes_on
     assert not follow & {Tokenizer.end, Tokenizer.start}
-    letters = Tokenizer.train("characters", TEXTS, vocabulary=100)
-    assert spell(GenerationOptions(required="cat"), letters).continuing == ()
+
+
+@pytest.mark.parametrize("kind", ["characters", "bytes"])
+def test_a_required_word_of_single_letters_has_blanks_and_signs_around_it(kind):
+    letters = Tokenizer.train(kind, ["j'ai faim", "bois (de) l'eau."], vocabulary=300)
+    spelt = spell(GenerationOptions(required="faim"), letters)
+    assert shown(letters, spelt.required) == [" faim"]
+    assert shown(letters, spelt.openings) == ["faim"]
+    for text, is_there in {
+        "j'ai faim": True,
+        "faim.": True,
+        "(faim)": True,
+        "d'faim": True,
+        "je faimes": False,
+        "afaim": False,
+        "faimes, faim": True,
+    }.items():
+        complete = spelt.words.complete_at(letters.encode([text])[0].tolist())
+        assert (complete is not None) == is_there, text
 
 
 def test_signs_and_scripts_without_blanks_are_spelt_without(pieces):
     spelt = spell(GenerationOptions(required=("好", "!")), pieces)
     assert shown(pieces, spelt.required) == ["好", "!"]
     assert spelt.openings == ((), ())
-    letters = Tokenizer.train("characters", TEXTS, vocabulary=100)
-    assert shown(letters, spell(GenerationOptions(required=("cat",)), letters).required) == ["cat"]
+    signs = Tokenizer.train("characters", ["2024-02-29 10:31"], vocabulary=30)
+    dash = spell(GenerationOptions(required="-"), signs).words
+    assert dash.complete_at(signs.encode(["4-0"])[0].tolist()) == 2
     chinese = Tokenizer.train("bpe", ["我爱NBA早上好", "NBA早安我爱你"] * 9, vocabulary=290)
     assert shown(chinese, spell(GenerationOptions(required=("NBA",)), chinese).required) == ["NBA"]
 

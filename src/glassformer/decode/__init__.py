@@ -11,10 +11,10 @@ Nothing here knows a model or a tokenizer; `glassformer.models.stepping` makes s
 from collections.abc import Callable
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.automaton import Words
 from glassformer.decode.beam import search_beam
 from glassformer.decode.paths import Hypothesis
 from glassformer.decode.request import Request
-from glassformer.decode.required import all_said
 from glassformer.decode.rows import NoNumbersError
 from glassformer.decode.scorer import Scorer, State
 from glassformer.decode.stepwise import write_stepwise
@@ -27,7 +27,7 @@ __all__ = [
     "Request",
     "Scorer",
     "State",
-    "all_said",
+    "Words",
     "before_stop",
     "decode",
 ]

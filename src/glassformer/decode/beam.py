@@ -19,11 +19,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.automaton import Words
 from glassformer.decode.best import top
 from glassformer.decode.paths import END, GOES_ON, LENGTH, STOP, Hypothesis, Paths
 from glassformer.decode.penalties import Ranking
-from glassformer.decode.request import Request, Tokens, checked_limits
-from glassformer.decode.required import required_of
+from glassformer.decode.request import Request, checked_limits
+from glassformer.decode.required import Required, required_of
 from glassformer.decode.rows import Rows
 from glassformer.decode.rules import rules_of
 from glassformer.decode.scorer import Scorer, log_probabilities
@@ -49,14 +50,17 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class Group:
-    """Ways that go on, and the best of those that ended."""
+    """Ways that go on, the best of those that ended, and what the former have of their words."""
 
     live: Paths
     ended: Paths
+    states: Int[Tensor, "B w"]
 
     def kept(self, rows: Int[Tensor, " kept"]) -> "Group":
         """These rows alone."""
-        return Group(live=self.live.kept(rows), ended=self.ended.kept(rows))
+        return Group(
+            live=self.live.kept(rows), ended=self.ended.kept(rows), states=self.states[rows]
+        )
 
 
 @torch.no_grad()
@@ -91,17 +95,18 @@ class Search:
         self, request: Request, config: DecodeConfig, limits: list[int], device: torch.device
     ) -> None:
         rows, beam = len(limits), config.beam
-        self.end, self.config = request.end, config
+        self.request, self.config = request, config
         self.limits = torch.tensor(limits, device=device)[:, None]  # (B, 1)
         self.rules = rules_of(request, config, rows, device)
-        self.required = required_of(request, self.limits, device)
+        self.required: Required | None = None
         self.stops, self.ranking = stops_of(request, config), Ranking(beam, max(limits), device)
         size = (rows, beam.width // beam.groups, max(limits), config.alternatives, device)
         self.groups = []
         for _ in range(beam.groups):
             live = Paths.empty(*size)
             live.total[:, 0] = 0  # all branches are alike at first, and one of them is enough
-            self.groups.append(Group(live=live, ended=Paths.empty(*size)))
+            states = torch.zeros_like(live.lengths)
+            self.groups.append(Group(live=live, ended=Paths.empty(*size), states=states))
         self.done = torch.zeros(rows, dtype=torch.bool, device=device)
 
     def advance(
@@ -109,6 +114,8 @@ class Search:
     ) -> tuple[Int[Tensor, "B W"], Int[Tensor, "B W"]]:
         """Go one step on; returns the newest token of every branch, and where it comes from."""
         width = self.groups[0].live.total.shape[1]
+        if step == 0:  # when the size of the vocabulary is known
+            self.required = required_of(self.request, self.config, self.limits, own.shape[-1])
         chosen: list[Candidates] = []
         for number, group in enumerate(self.groups):
             part = own[:, number * width : (number + 1) * width]
@@ -146,8 +153,8 @@ class Search:
         said = live.tokens[:, :, :step]
         ruled = self.rules(own, said)
         if self.required is not None:
-            ruled = self.required.ruled(ruled, said, self.end)
-        ways = self._candidates(live.total, ruled, said, earlier)
+            ruled = self.required.ruled(ruled, group.states, step)
+        ways = self._candidates(group, ruled, earlier)
         reasons = self._reasons(said, ways)
         # Those behind the first `width` are only there to take the place of ways that ended.
         first = Candidates(
@@ -161,23 +168,22 @@ class Search:
         new = ways.picked(go_on)
         total = new.total.masked_fill(over.gather(1, go_on), -torch.inf)
         live = replace(_written(live, step, own, new), total=total)
-        return Group(live=live, ended=ended), new
+        states = group.states
+        if self.required is not None:
+            states = self.required.stepped(states, new.parents, new.tokens)
+        return Group(live=live, ended=ended, states=states), new
 
     def _candidates(
-        self,
-        total: Float[Tensor, "B w"],
-        ruled: Float[Tensor, "B w V"],
-        said: Int[Tensor, "B w t"],
-        earlier: list[Candidates],
+        self, group: Group, ruled: Float[Tensor, "B w V"], earlier: list[Candidates]
     ) -> Candidates:
         """The best ways to go on: as many as may end now, and as many again to go on."""
-        width = total.shape[1]
+        total, width = group.live.total, group.live.total.shape[1]
         liked = ruled
         if earlier and self.config.beam.diversity:
             liked = ruled - self.config.beam.diversity * _counts(earlier, ruled)
         values, tokens = top(liked, 2 * width)  # (B, w, k)
         if self.required is not None:
-            values, tokens = self.required.joined(values, tokens, liked, said)
+            values, tokens = self.required.joined(values, tokens, liked, group.states)
         branch = torch.arange(width, device=total.device)[:, None].expand(tokens.shape[1:])
         worth = (total[..., None] + values).flatten(1)  # (B, w k)
         sums = (total[..., None] + ruled.gather(-1, tokens)).flatten(1)
@@ -188,7 +194,7 @@ class Search:
         )
         if self.required is None:
             return every.picked(worth.topk(2 * width).indices)
-        order = self.required.order(worth, every.parents, every.tokens, said)
+        order = self.required.order(worth, every.parents, every.tokens, group.states)
         return every.picked(order[:, : 2 * width])
 
     def _put_aside(
@@ -221,7 +227,7 @@ class Search:
         reasons = reasons.masked_fill(self.limits == length, LENGTH)
         if self.stops is not None:
             reasons = reasons.masked_fill(self._at_stop(self.stops, said, ways), STOP)
-        return reasons.masked_fill(ways.tokens == self.end, END)
+        return reasons.masked_fill(ways.tokens == self.request.end, END)
 
     def _at_stop(
         self, stops: Stops, said: Int[Tensor, "B w t"], ways: Candidates
@@ -229,12 +235,12 @@ class Search:
         """Which ways have come to a text to stop at, behind all of their words."""
         row = torch.arange(len(said), device=said.device)[:, None]
         first = max(0, said.shape[-1] + 1 - stops.window)
-        words: Sequence[tuple[Sequence[Tokens], Sequence[Tokens]]] = [((), ())] * len(said)
+        words: Sequence[Words | None] = [None] * len(said)
         if self.required is not None:
-            first, words = 0, self.required.listed()
+            first, words = 0, self.required.words
         tails = torch.cat([said[row, ways.parents, first:], ways.tokens[..., None]], -1)
         found = [
-            [stops.found(tokens, *its_words) for tokens in branches]
+            [stops.found(tokens, its_words) for tokens in branches]
             for branches, its_words in zip(tails.tolist(), words, strict=True)
         ]
         return torch.tensor(found, device=said.device)

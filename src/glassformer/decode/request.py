@@ -25,9 +25,10 @@ class Request:
         limits: The most tokens for each row, where that is less than `max_length`.
         forbidden: Words, each some tokens, that no row says.
         required: Words that each row must say; for beam search.
-        openings: For each of these words, how it is spelt where a row begins with it, if that is
-            otherwise; () where it is not.
-        continuing: Tokens that would make another word of a required one that was just said.
+        openings: For each of these words, how it is spelt where a row begins with it or behind a
+            token of `separating`, if that is otherwise; () where it is not.
+        continuing: Tokens that would make another word of a required one that they follow.
+        separating: Tokens behind which a word may begin without a blank.
         seeds: The seed of each row.
         text: From tokens to text, to find the texts at which to stop.
     """
@@ -40,6 +41,7 @@ class Request:
     required: Sequence[Sequence[Tokens]] = ()
     openings: Sequence[Sequence[Tokens]] = ()
     continuing: Tokens = ()
+    separating: Tokens = ()
     seeds: Sequence[int] = ()
     text: Callable[[Sequence[int]], str] | None = None
 
@@ -63,15 +65,19 @@ def checked_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> li
         limits[row] = min(limits[row], room)
     _refuse_words(request, config)
     for row, limit in enumerate(limits):
-        words = request.required[row] if request.required else ()
-        needed = sum(map(len, words)) + (len(request.prefix[row]) if request.prefix else 0)
-        if needed > limit:
-            raise_it = "raise decode.max_length or " if limit == config.max_length else ""
-            raise GlassformerError(
-                f"row {row + 1}: its prefix and required words have {needed} tokens, but it may "
-                f"have {limit}; {raise_it}ask for fewer"
-            )
+        length = len(request.prefix[row]) if request.prefix else 0
+        if length > limit:
+            raise no_room(row, length, limit, config)
     return limits
+
+
+def no_room(row: int, needed: int, limit: int, config: DecodeConfig) -> GlassformerError:
+    """The error for a row whose prefix and required words do not fit."""
+    raise_it = "raise decode.max_length or " if limit == config.max_length else ""
+    return GlassformerError(
+        f"row {row + 1}: its prefix and required words have {needed} tokens, but it may have "
+        f"{limit}; {raise_it}ask for fewer"
+    )
 
 
 def _refuse_words(request: Request, config: DecodeConfig) -> None:

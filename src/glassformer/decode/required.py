@@ -1,90 +1,88 @@
-"""Words that must be said: a beam in which ways with few and with many of them both survive.
+"""Words that must be written: a beam in which branches with few and with many of them both survive.
 
-A way is as far as the tokens it has of its words: those of words said in full, and the beginning it
-has just said of another. Ways that are equally far compete with each other; the best of each such
-bank come first, then the second best, and so on (Post and Vilar, 2018; Hu et al., 2019). The next
-token of every missing word is always among the candidates.
+Branches that miss equally many tokens of their words compete with each other; the best of each such
+bank come first, then the second best, and so on (Post and Vilar, 2018; Hu et al., 2019). Every
+token that brings a branch nearer to its words is among the candidates.
 
-No way may end while a word is missing, and when the tokens left are just enough for what is
-missing, nothing else may be said: so every answer has all of its words. A text to stop at counts
-only behind the last of them. A word may be spelt otherwise where a row begins with it, and some
-tokens may not follow it when it is first said.
+A token is out where too few places would be left behind it for the words that are missing, and no
+branch may end while one is: so every answer has all of its words, and no answer that could have
+them is lost. A text to stop at counts only behind the last of them. What counts as having a word is
+in `automaton.py`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
+import numpy as np
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.decode.request import Request, Tokens, table
-from glassformer.decode.rules import marked
+from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.automaton import NEVER, Automaton, Words, automaton_of
+from glassformer.decode.request import Request, Tokens, no_room
+from glassformer.errors import GlassformerError
 
-Said = Int[Tensor, "B W t"]
+MOST_WORDS = 10  # of a row: states double with every word
+States = Int[Tensor, "B W"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class Required:
-    """The words of every row.
+    """The words of every row, as tables over the states of their automata.
 
     Attributes:
-        words: (B, C, L) tokens, filled up with -1; a row with fewer words has empty ones.
-        openings: (B, C, O) how each is spelt where a row begins with it; empty where it is not.
-        limits: (B, 1) the most tokens of each row.
-        continuing: (n,) tokens that would make another word of one that was just said.
+        following: The state after a token of each class, in each of n automata.
+        missing: The least number of tokens that a state needs to have all words.
+        class_of: The class of every token.
+        token_of: The token of every class; -1 where it has several or none.
+        automata: The automaton of each row.
+        limits: The most tokens of each row.
+        longest: The largest of these limits.
+        words: The words of each row.
     """
 
-    words: Int[Tensor, "B C L"]
-    openings: Int[Tensor, "B C O"]
+    following: Int[Tensor, "n S A"]
+    missing: Int[Tensor, "n S"]
+    class_of: Int[Tensor, "n V"]
+    token_of: Int[Tensor, "n A"]
+    automata: Int[Tensor, " B"]
     limits: Int[Tensor, "B 1"]
-    continuing: Int[Tensor, " n"]
+    longest: int
+    words: Sequence[Words]
 
     def kept(self, rows: Int[Tensor, " kept"]) -> "Required":
         """The words of these rows alone."""
         return replace(
             self,
-            words=self.words[rows],
-            openings=self.openings[rows],
+            automata=self.automata[rows],
             limits=self.limits[rows],
+            words=[self.words[row] for row in rows.tolist()],
         )
 
-    def ruled(self, scores: Float[Tensor, "B W V"], said: Said, end: int) -> Float[Tensor, "B W V"]:
-        """No end while a word is missing; only missing words when there is room for no more."""
-        missing = (self._lengths[:, None] * ~self._met(said)).sum(-1)  # (B, W) tokens
-        is_end = torch.arange(scores.shape[-1], device=scores.device) == end
-        scores = scores.masked_fill((missing > 0)[..., None] & is_end, -torch.inf)
-        # Another token would break off a word that is begun, and all of it would be missing again.
-        must = (missing > 0) & (missing >= self.limits - said.shape[-1])
-        begun = self._begun(said)
-        next_of_furthest = self._next(said).masked_fill(begun < begun.amax(-1, keepdim=True), -1)
-        allowed = marked(next_of_furthest, scores)
-        scores = scores.masked_fill(must[..., None] & ~allowed, -torch.inf)
-        return self._apart(scores, said) if len(self.continuing) else scores
-
-    def _apart(self, scores: Float[Tensor, "B W V"], said: Said) -> Float[Tensor, "B W V"]:
-        """No token that makes another word of one just said, unless nothing else may be said."""
-        just = (self._met(said) & ~self._met(said[..., :-1])).any(-1)  # (B, W)
-        without = scores.index_fill(-1, self.continuing, -torch.inf)
-        possible = without.amax(-1) > -torch.inf
-        return torch.where((just & possible)[..., None], without, scores)
+    def ruled(
+        self, scores: Float[Tensor, "B W V"], states: States, step: int
+    ) -> Float[Tensor, "B W V"]:
+        """No token behind which too few places are left, and no end while a word is missing."""
+        _, after = self._missing(states)  # (B, W, A)
+        affordable = after < (self.limits - step)[..., None]
+        classes = self.class_of[self.automata][:, None].expand(scores.shape)
+        return scores.masked_fill(~affordable.gather(-1, classes), -torch.inf)
 
     def joined(
         self,
         values: Float[Tensor, "B W k"],
         tokens: Int[Tensor, "B W k"],
         scores: Float[Tensor, "B W V"],
-        said: Said,
+        states: States,
     ) -> tuple[Float[Tensor, "B W more"], Int[Tensor, "B W more"]]:
-        """These candidates, and the next token of every missing word that is not among them."""
-        new = torch.cat([self._next(said), self._next_of_opening(said)], -1)  # (B, W, 2 C)
+        """These candidates, and every token that brings a word nearer and is not among them."""
+        now, after = self._missing(states)  # (B, W), (B, W, A)
+        nearer = after < now[..., None]
+        new = self.token_of[self.automata][:, None].expand(nearer.shape)
         known = (new[..., None] == tokens[:, :, None]).any(-1)
-        same = new[..., None] == new[:, :, None]  # (B, W, 2 C, 2 C)
-        twice = same.tril(-1).any(-1)
         worth = scores.gather(-1, new.clamp(min=0))
-        worth = worth.masked_fill((new < 0) | known | twice, -torch.inf)
+        worth = worth.masked_fill((new < 0) | known | ~nearer, -torch.inf)
         return torch.cat([values, worth], -1), torch.cat([tokens, new.clamp(min=0)], -1)
 
     def order(
@@ -92,94 +90,99 @@ class Required:
         worth: Float[Tensor, "B n"],
         parents: Int[Tensor, "B n"],
         tokens: Int[Tensor, "B n"],
-        said: Said,
+        states: States,
     ) -> Int[Tensor, "B n"]:
         """Candidates in turns: the best of every bank, the fullest bank first, then the second."""
-        row = torch.arange(len(worth), device=worth.device)[:, None]
-        said = torch.cat([said[row, parents], tokens[..., None]], -1)  # (B, n, t + 1)
-        length = min(said.shape[-1], self.words.shape[-1])  # of an opening that is begun
-        opened = length * (self._next_of_opening(said) >= 0).any(-1)
-        begun = torch.maximum(self._begun(said).amax(-1), opened)
-        bank = (self._lengths[:, None] * self._met(said)).sum(-1) + begun
+        never = self.longest + 1
+        bank, _ = self._missing(self.stepped(states, parents, tokens))
+        bank = bank.clamp(max=never)
         rank = ranks(worth, bank).masked_fill(worth == -torch.inf, worth.shape[1])
-        fullest = int(self.words.shape[1] * self.words.shape[2])
-        return (rank * (fullest + 1) + fullest - bank).argsort(dim=1, stable=True)
+        return (rank * (never + 1) + bank).argsort(dim=1, stable=True)
 
-    def listed(self) -> list[tuple[list[list[int]], list[list[int]]]]:
-        """The words of every row and their openings, as lists."""
-        words, openings = (
-            [[[token for token in word if token >= 0] for word in row] for row in table.tolist()]
-            for table in (self.words, self.openings)
-        )
-        return list(zip(words, openings, strict=True))
+    def stepped(
+        self, states: States, parents: Int[Tensor, "B n"], tokens: Int[Tensor, "B n"]
+    ) -> Int[Tensor, "B n"]:
+        """The states of the branches that go on from these parents with these tokens."""
+        classes = self.class_of[self.automata].gather(1, tokens)
+        return self.following[self.automata[:, None], states.gather(1, parents), classes]
 
-    @property
-    def _lengths(self) -> Int[Tensor, "B C"]:
-        return (self.words >= 0).sum(-1)
-
-    def _met(self, said: Said) -> Bool[Tensor, "B W C"]:
-        """Which words stand somewhere in what was said, or open it; empty ones always do."""
-        size = self.words.shape[-1]
-        words = self.words[:, None, :, None]  # (B, 1, C, 1, L)
-        runs = F.pad(said, (0, size), value=-2).unfold(-1, size, 1)[
-            :, :, None
-        ]  # (B, W, 1, t + 1, L)
-        return ((runs == words) | (words < 0)).all(-1).any(-1) | self._opened(said)
-
-    def _opened(self, said: Said) -> Bool[Tensor, "B W C"]:
-        """Which words what was said begins with, in the spelling that is for there."""
-        size, openings = self.openings.shape[-1], self.openings[:, None]  # (B, 1, C, O)
-        head = F.pad(said, (0, size), value=-2)[:, :, None, :size]  # (B, W, 1, O)
-        same = (head == openings) | (openings < 0)
-        return same.all(-1) & (openings >= 0).any(-1)
-
-    def _begun(self, said: Said) -> Int[Tensor, "B W C"]:
-        """How many tokens of each missing word were said last, from its first on."""
-        length, words = said.shape[-1], self.words[:, None]  # (B, 1, C, L)
-        begun = torch.zeros(*said.shape[:2], words.shape[2], dtype=torch.long, device=said.device)
-        for count in range(1, min(length, words.shape[-1]) + 1):
-            tail = said[:, :, None, length - count :]  # (B, W, 1, count)
-            begun = begun.masked_fill((tail == words[..., :count]).all(-1), count)
-        return begun.masked_fill(self._met(said), 0)
-
-    def _next(self, said: Said) -> Int[Tensor, "B W C"]:
-        """The token that goes on with each missing word; -1 where none is missing."""
-        at = self._begun(said).clamp(max=self.words.shape[-1] - 1)
-        words = self.words[:, None].expand(-1, said.shape[1], -1, -1)  # (B, W, C, L)
-        return words.gather(-1, at[..., None])[..., 0].masked_fill(self._met(said), -1)
-
-    def _next_of_opening(self, said: Said) -> Int[Tensor, "B W C"]:
-        """The token that goes on with each missing word that opens the row; -1 for the others."""
-        length, openings = said.shape[-1], self.openings[:, None]  # (B, 1, C, O)
-        if length >= openings.shape[-1]:
-            return torch.full_like(self._begun(said), -1)
-        opened = (said[:, :, None] == openings[..., :length]).all(-1)  # (B, W, C)
-        new = openings[..., length].expand(opened.shape)
-        return new.masked_fill(~opened | self._met(said), -1)
+    def _missing(self, states: States) -> tuple[Int[Tensor, "B W"], Int[Tensor, "B W A"]]:
+        """What states miss, and what those behind a token of each class do."""
+        mine = self.automata[:, None]
+        after = self.missing[mine[..., None], self.following[mine, states]]
+        return self.missing[mine, states], after
 
 
 def required_of(
-    request: Request, limits: Int[Tensor, "B 1"], device: torch.device
+    request: Request, config: DecodeConfig, limits: Int[Tensor, "B 1"], vocab_size: int
 ) -> Required | None:
-    """The words of all rows, if any row has some."""
+    """The words of all rows, if any row has some; refused where they do not fit."""
     if not any(request.required):
         return None
-    openings = request.openings or [()] * len(request.required)
+    longest: list[int] = limits[:, 0].tolist()
+    words = [words_of(request, row) for row in range(len(longest))]
+    kinds = list(dict.fromkeys(words))
+    _refuse_too_many(words)
+    automata = [automaton_of(kind, vocab_size, request.end) for kind in kinds]
+    own = [kinds.index(its_words) for its_words in words]
+    for row, limit in enumerate(longest):
+        prefix = request.prefix[row] if request.prefix else ()
+        _refuse_too_long(row, automata[own[row]], prefix, limit, config)
+    device = limits.device
     return Required(
-        words=_tables(request.required, request.required, device),
-        openings=_tables(openings, request.required, device),
+        following=_stacked([one.following for one in automata], -1, device),
+        missing=_stacked([one.missing for one in automata], NEVER, device),
+        class_of=_stacked([one.class_of for one in automata], -1, device),
+        token_of=_stacked([one.token_of for one in automata], -1, device),
+        automata=torch.tensor(own, device=device),
         limits=limits,
-        continuing=torch.tensor(request.continuing, dtype=torch.long, device=device),
+        longest=max(longest),
+        words=words,
     )
 
 
-def _tables(
-    rows: Sequence[Sequence[Tokens]], words: Sequence[Sequence[Tokens]], device: torch.device
-) -> Int[Tensor, "B C L"]:
-    """Lines of each row, as many as the row with the most words has, filled up with empty ones."""
-    most = max(map(len, words))
-    lines = [line for row in rows for line in [*row, *[()] * (most - len(row))]]
-    return table(lines, device).unflatten(0, (len(rows), most))
+def words_of(request: Request, row: int) -> Words:
+    """The words of one row, each once."""
+    words = [tuple(word) for word in request.required[row]]
+    openings = request.openings[row] if request.openings else [()] * len(words)
+    pairs = list(dict.fromkeys(zip(words, map(tuple, openings), strict=True)))
+    before = request.before[row] if request.before else ()
+    return Words(
+        tuple(word for word, _ in pairs),
+        tuple(opening for _, opening in pairs),
+        tuple(request.continuing),
+        tuple(request.separating),
+        not before or before[-1] in request.separating,
+    )
+
+
+def _refuse_too_many(words: Sequence[Words]) -> None:
+    for row, its_words in enumerate(words):
+        if len(its_words.words) > MOST_WORDS:
+            raise GlassformerError(
+                f"row {row + 1}: {len(its_words.words)} required words are too many to search for; "
+                f"ask for at most {MOST_WORDS}"
+            )
+
+
+def _refuse_too_long(
+    row: int, automaton: Automaton, prefix: Tokens, limit: int, config: DecodeConfig
+) -> None:
+    state = 0
+    for token in prefix:
+        state = automaton.following[state, automaton.class_of[token]]
+    needed = len(prefix) + int(automaton.missing[state])
+    if needed > limit:
+        raise no_room(row, needed, limit, config)
+
+
+def _stacked(arrays: Sequence[np.ndarray], fill: int, device: torch.device) -> Tensor:
+    """Arrays of different sizes as one tensor, filled up."""
+    shape = np.max([array.shape for array in arrays], axis=0)
+    out = np.full((len(arrays), *shape), fill)
+    for line, array in zip(out, arrays, strict=True):
+        line[tuple(map(slice, array.shape))] = array
+    return torch.from_numpy(out).to(device)
 
 
 def ranks(worth: Float[Tensor, "B n"], bank: Int[Tensor, "B n"]) -> Int[Tensor, "B n"]:
@@ -193,26 +196,3 @@ def ranks(worth: Float[Tensor, "B n"], bank: Int[Tensor, "B n"]) -> Int[Tensor, 
     banks = bank.gather(1, order)
     place = torch.arange(worth.shape[1], device=worth.device) - torch.searchsorted(banks, banks)
     return torch.empty_like(order).scatter(1, order, place)
-
-
-def all_said(
-    tokens: Tokens, words: Sequence[Tokens], openings: Sequence[Tokens] = ()
-) -> int | None:
-    """After how many tokens all words are said; None while one is missing.
-
-    >>> all_said([4, 7, 1, 7], [[7], [1]]), all_said([4, 7], [[7], [1]])
-    (3, None)
-    >>> all_said([4, 7], [[9]], [[4]])
-    1
-    """
-    said, ends = list(tokens), [0]
-    for its_tokens, its_opening in zip_longest(words, openings, fillvalue=()):
-        word, opening = list(its_tokens), list(its_opening)
-        stops = range(len(word), len(said) + 1)
-        end = next((stop for stop in stops if said[stop - len(word) : stop] == word), None)
-        if opening and said[: len(opening)] == opening:
-            end = len(opening)
-        if end is None:
-            return None
-        ends.append(end)
-    return max(ends)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.automaton import Words
 from glassformer.decode.request import Request, Tokens
-from glassformer.decode.required import all_said
 
 SLACK = 8  # tokens that say nothing by themselves, such as marks of case
 
@@ -22,16 +22,14 @@ class Stops:
         # A token holds at least a byte of the text, or says nothing by itself.
         self.window = max(len(text.encode()) for text in texts) + SLACK
 
-    def found(
-        self, tokens: Tokens, words: Sequence[Tokens] = (), openings: Sequence[Tokens] = ()
-    ) -> bool:
+    def found(self, tokens: Tokens, words: Words | None = None) -> bool:
         """Whether the last of these tokens completed one of the texts, behind all of the words."""
-        said = all_said(tokens, words, openings)
-        if said is None:
+        complete = 0 if words is None else words.complete_at(tokens)
+        if complete is None:
             return False
         first = max(0, len(tokens) - self.window)
         tail = self.text_of(tokens[first:])
-        behind = len(self.text_of(tokens[first:said])) if said > first else 0
+        behind = len(self.text_of(tokens[first:complete])) if complete > first else 0
         return any(tail.find(text, behind) >= 0 for text in self.texts)
 
 

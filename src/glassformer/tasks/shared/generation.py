@@ -5,7 +5,7 @@ words that must or must not occur in them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from glassformer.config.decoding import MOST_ANSWERS, DecodeConfig
 from glassformer.config.values import fitting, laid_over, plain
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.data.text.words import ALONE, BLANK, DIGIT, INSIDE, LETTER, edges, kind_of
-from glassformer.decode import all_said
+from glassformer.decode import Words
 from glassformer.errors import GlassformerError
 
 Tokens = Sequence[int]
@@ -27,6 +27,7 @@ KINDS = {  # of the options
     "forbidden": tuple[str, ...],
 }
 MARKS = ("'", "’")  # between a word and its ending
+SINGLE = ("characters", "bytes")  # kinds of tokens of which words have many
 TAKE_BLANKS = ("bpe", "unigram")  # kinds of tokens that take along the blank before a word
 
 
@@ -96,6 +97,7 @@ class Spelt:
         openings: Of each required word, how it is spelt where an answer begins with it, if that
             is otherwise.
         continuing: Tokens that would make another word of a required one before them.
+        separating: Tokens behind which a word begins without a blank.
     """
 
     prefix: Tokens = ()
@@ -103,6 +105,13 @@ class Spelt:
     openings: tuple[Tokens, ...] = ()
     forbidden: tuple[Tokens, ...] = ()
     continuing: Tokens = ()
+    separating: Tokens = ()
+
+    @property
+    def words(self) -> Words:
+        """The required words, with what makes them words of their own."""
+        words, openings = (tuple(map(tuple, some)) for some in (self.required, self.openings))
+        return Words(words, openings, tuple(self.continuing), tuple(self.separating))
 
     @property
     def needed(self) -> int:
@@ -113,10 +122,10 @@ class Spelt:
 def spell(options: GenerationOptions, tokens: Tokenizer) -> Spelt:
     """The words of the options as these tokens write them.
 
-    Inside a sentence a word takes along the blank before it, where the tokens do so. So a forbidden
+    Inside a sentence a word has a blank before it, which most tokens take along. So a forbidden
     word is out in both spellings, and a required word is the one with the blank, or else it would
-    be glued to the word before it; only an answer that begins with it has it without. No more
-    letters follow it, either.
+    be glued to the word before it; it has none where an answer begins with it, and behind signs
+    ("l'eau"). No more letters follow it, either.
     """
     required = [_whole_word(tokens, word) for word in options.required]
     forbidden = [spelt for word in options.forbidden for spelt in _spellings(tokens, word)]
@@ -125,7 +134,7 @@ def spell(options: GenerationOptions, tokens: Tokenizer) -> Spelt:
         tuple(word for word, _ in required),
         tuple(opening for _, opening in required),
         tuple(forbidden),
-        _continuing(tokens) if required else (),
+        *(_boundaries(tokens) if required else ()),
     )
     _refuse_contradictions(options, spelt, tokens)
     return spelt
@@ -146,23 +155,38 @@ def _whole_word(tokens: Tokenizer, word: str) -> tuple[Tokens, Tokens]:
     return bare, ()
 
 
-def _continuing(tokens: Tokenizer) -> Tokens:
-    """Tokens that go on with the word before them, where words are written with blanks."""
+def _boundaries(tokens: Tokenizer) -> tuple[Tokens, Tokens]:
+    """Tokens that go on with the word before them, and tokens behind which a word begins.
+
+    There are none where words are not written with blanks.
+    """
     if not _writes_blanks(tokens):
-        return ()
-    first, _ = edges(tokens.coder.tokens).tolist()
-    return tuple(
-        number
-        for number, (piece, kind) in enumerate(zip(tokens.coder.tokens, first, strict=True))
-        if kind in (LETTER, DIGIT, INSIDE) and not piece.decode(errors="replace").startswith(MARKS)
-    )
+        return (), ()
+    continuing, separating = [], []
+    for number, (piece, first, last) in enumerate(_pieces(tokens.coder.tokens)):
+        if first in (LETTER, DIGIT, INSIDE) and not piece.startswith(MARKS):
+            continuing.append(number)
+        if piece and (last not in (LETTER, DIGIT, INSIDE) or piece.endswith(MARKS)):
+            separating.append(number)
+    return tuple(continuing), tuple(separating)
+
+
+def _pieces(tokens: list[bytes]) -> Iterator[tuple[str, int, int]]:
+    """Every token as text, with the kinds of its first and its last character."""
+    texts = (piece.decode(errors="replace") for piece in tokens)
+    return zip(texts, *edges(tokens).tolist(), strict=True)
 
 
 def _writes_blanks(tokens: Tokenizer) -> bool:
-    """Whether blanks stand before words and go with them, as in most scripts."""
-    if tokens.kind not in TAKE_BLANKS:
+    """Whether blanks stand before words, as in most scripts."""
+    if tokens.kind not in (*TAKE_BLANKS, *SINGLE):
         return False
-    first, _ = edges(piece for piece in tokens.coder.tokens if len(piece) > 1).tolist()
+    pieces = tokens.coder.tokens
+    if tokens.kind in SINGLE and b" " not in pieces:
+        return False
+    if tokens.kind in TAKE_BLANKS:
+        pieces = [piece for piece in pieces if len(piece) > 1]  # single bytes are always there
+    first = [kind for _, kind, _ in _pieces(pieces)]
     return first.count(ALONE) <= first.count(BLANK) + first.count(LETTER)
 
 
@@ -182,10 +206,15 @@ def _refuse_contradictions(options: GenerationOptions, spelt: Spelt, tokens: Tok
     }
     for word in options.forbidden:
         for where, its_tokens in said.items():
-            if any(all_said(its_tokens, [one]) is not None for one in _spellings(tokens, word)):
+            if any(_contains(its_tokens, one) for one in _spellings(tokens, word)):
                 raise GlassformerError(
                     f"{where} has the forbidden word {word!r} in it; leave one of them out"
                 )
+
+
+def _contains(tokens: Tokens, word: Tokens) -> bool:
+    starts = range(len(tokens) - len(word) + 1)
+    return any(list(tokens[start : start + len(word)]) == list(word) for start in starts)
 
 
 def _spelt(tokens: Tokenizer, text: str) -> Tokens:

@@ -15,7 +15,7 @@ from glassformer.core.layout import Layout
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Hypothesis, Request, all_said, before_stop, decode
+from glassformer.decode import Hypothesis, Request, before_stop, decode
 from glassformer.errors import GlassformerError
 from glassformer.models.stepping import translating
 from glassformer.tasks.predictor import Prediction
@@ -127,6 +127,7 @@ class Writer:
             required=[words.required] * rows if words.required else (),
             openings=[words.openings] * rows if words.required else (),
             continuing=words.continuing,
+            separating=words.separating,
             seeds=self._seeds(source, reads) if self.decode.method == "sample" else (),
             text=self.pair.target.decode,
         )
@@ -149,9 +150,12 @@ class Writer:
 
     def _text(self, tokens: Tokens) -> str:
         """What they say before a text to stop at, which counts behind all required words."""
-        said = all_said(tokens, self.words.required, self.words.openings) or 0
-        text, must = (self.pair.target.decode(list(some)) for some in (tokens, tokens[:said]))
-        return before_stop(text, self.decode.stop, len(must)).strip()
+        text = self.pair.target.decode(list(tokens))
+        if not self.decode.stop:
+            return text.strip()
+        complete = self.words.words.complete_at(tokens) or 0
+        required = self.pair.target.decode(list(tokens[:complete]))
+        return before_stop(text, self.decode.stop, len(required)).strip()
 
     def _token(self, number: int, score: float) -> Token:
         """A token as it is shown; in a joint vocabulary it may be a tag."""

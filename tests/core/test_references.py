@@ -9,7 +9,7 @@ from torch import nn
 from glassformer.core.attention import Heads, MultiHeadAttention
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal, everything
-from glassformer.core.positions import T5, Alibi, Linear, Ntk, Rotary, Yarn
+from glassformer.core.positions import T5, Alibi, Linear, Llama3, Ntk, Rotary, Yarn
 
 B, H, T, S, K, D = 2, 3, 5, 7, 11, 37  # all different and prime, so a swapped axis cannot hide
 MEMORY_DIM, LONG = 29, 31
@@ -171,6 +171,11 @@ def yarn(factor, trained_length, **more):
     return {"factor": factor, "original_max_position_embeddings": trained_length, **more}
 
 
+def llama3(factor, trained_length, *, high, low):
+    turns = {"high_freq_factor": high, "low_freq_factor": low}
+    return yarn(factor, trained_length, **turns)
+
+
 def llama_config(kind, base=10_000.0, width=PAIRS, **scaling):
     return huggingface("llama").LlamaConfig(
         hidden_size=6 * K,  # it insists on a multiple of the heads
@@ -272,6 +277,8 @@ def test_attention_with_a_price_on_distance_is_that_of_bloom(heads, lengths):
         ("yarn", Yarn(0.5, 509), yarn(0.5, 509)),
         ("yarn", Yarn(7.0, 2039), yarn(7.0, 2039)),
         ("yarn", Yarn(5.0, 4099, 13.0, 2.0), yarn(5.0, 4099, beta_fast=13.0, beta_slow=2.0)),
+        ("llama3", Llama3(8.0, 2039), llama3(8.0, 2039, high=4.0, low=1.0)),
+        ("llama3", Llama3(5.0, 4099, 13.0, 2.0), llama3(5.0, 4099, high=13.0, low=2.0)),
     ],
     ids=str,
 )
@@ -281,6 +288,17 @@ def test_stretched_frequencies_are_those_of_hugging_face(kind, ours, theirs, bas
     frequencies, sharpness = functions[kind](config, torch.device("cpu"))
     torch.testing.assert_close(ours.frequencies(94, base, torch.device("cpu")), frequencies)
     assert ours.sharpness == pytest.approx(sharpness)
+
+
+@pytest.mark.parametrize("base", [10_000.0, 500_000.0])
+@pytest.mark.parametrize("scaling", [Linear(1.0), Ntk(3.0), Yarn(7.0, 2039), Llama3(8.0, 2039)])
+def test_frequencies_are_rounded_once_from_float64(scaling, base):
+    exact = scaling.exact(94, base, torch.device("cpu"))
+    assert exact.dtype == torch.float64
+    assert torch.equal(scaling.frequencies(94, base, torch.device("cpu")), exact.float())
+    if scaling == Linear(1.0):
+        powers = torch.tensor([base ** (-j / 94) for j in range(0, 94, 2)], dtype=torch.float64)
+        torch.testing.assert_close(exact, powers, rtol=1e-14, atol=0)
 
 
 def test_ntk_keeps_the_fastest_pair_and_slows_the_slowest_by_the_whole_factor():

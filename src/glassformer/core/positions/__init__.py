@@ -10,15 +10,17 @@ from typing import Any
 from glassformer.core.positions.absolute import Learned, Sinusoidal
 from glassformer.core.positions.base import Position
 from glassformer.core.positions.relative import T5, Alibi, Shaw, TransformerXL
-from glassformer.core.positions.rotary import Linear, Ntk, Rotary, Scaling, Yarn
+from glassformer.core.positions.rotary import SCALINGS, Linear, Llama3, Ntk, Rotary, Scaling, Yarn
 from glassformer.errors import unknown
 
 __all__ = [
     "POSITIONS",
+    "SCALINGS",
     "T5",
     "Alibi",
     "Learned",
     "Linear",
+    "Llama3",
     "Ntk",
     "Position",
     "Rotary",

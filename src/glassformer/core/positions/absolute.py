@@ -43,13 +43,19 @@ class Sinusoidal(Position):
 
 def waves(at: Int[Tensor, "*at"], channels: int) -> Float[Tensor, "*at channels"]:
     """The sinusoidal code of these positions, in fp32."""
-    angle = at[..., None] * frequencies(channels, at.device)  # (..., channels / 2, rounded up)
+    speed = frequencies(channels, at.device).to(at.device, torch.float32)
+    angle = at[..., None] * speed  # (..., channels / 2, rounded up)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[..., :channels]
 
 
 def frequencies(
     channels: int, device: torch.device, base: float = 10_000.0
 ) -> Float[Tensor, " half"]:
-    """One for each pair of channels, falling geometrically from 1 to nearly 1 / base."""
-    pairs = torch.arange(0, channels, 2, device=device, dtype=torch.float32)
+    """One for each pair of channels, falling geometrically from 1 to nearly 1 / base; in float64.
+
+    An exponential in float32 is off by several units in the last place, and far along a sequence
+    the angle is off by as many. On MPS, which has no float64, they are on the CPU.
+    """
+    device = torch.device("cpu") if device.type == "mps" else device
+    pairs = torch.arange(0, channels, 2, device=device, dtype=torch.float64)
     return torch.exp(pairs * (-math.log(base) / channels))

@@ -2,7 +2,8 @@
 
 The angle between a query and a key then depends only on how far apart they are. Su et al., 2021.
 A model is stretched to texts longer than it was trained on by slowing the turning down, which is
-what a `Scaling` does: `Linear`, `Ntk` or `Yarn`.
+what a `Scaling` does: `Linear`, `Ntk`, `Yarn` or `Llama3`. To add one, write a class and list it in
+SCALINGS and in `config.SCALING_NAMES`.
 """
 
 import math
@@ -23,8 +24,12 @@ class Scaling(ABC):
     """How fast each pair of channels turns, for texts `factor` times as long."""
 
     @abstractmethod
+    def exact(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+        """Radians a step, for each pair of channels, in float64."""
+
     def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
-        """Radians a step, for each pair of channels."""
+        """The same, rounded once, to float32."""
+        return self.exact(width, base, device).to(device, torch.float32)
 
     @property
     def sharpness(self) -> float:
@@ -38,7 +43,7 @@ class Linear(Scaling):
 
     factor: float
 
-    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+    def exact(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
         return frequencies(width, device, base) / self.factor
 
 
@@ -48,7 +53,7 @@ class Ntk(Scaling):
 
     factor: float
 
-    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+    def exact(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
         return frequencies(width, device, base * self.factor ** (width / max(width - 2, 1)))
 
 
@@ -73,17 +78,47 @@ class Yarn(Scaling):
     def sharpness(self) -> float:
         return 1.0 if self.factor <= 1 else 0.1 * math.log(self.factor) + 1.0
 
-    def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+    def exact(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
         own = frequencies(width, device, base)
         low = max(math.floor(self._pair_turning(self.fast, width, base)), 0)
         high = min(math.ceil(self._pair_turning(self.slow, width, base)), width - 1)
-        pairs = torch.arange(len(own), device=device, dtype=torch.float32)
+        pairs = torch.arange(len(own), device=own.device, dtype=own.dtype)
         squeezed = ((pairs - low) / max(high - low, 0.001)).clamp(0, 1)
         return own / self.factor * squeezed + own * (1 - squeezed)
 
     def _pair_turning(self, times: float, width: int, base: float) -> float:
         """Which pair, as a fraction, turns `times` times within the trained length."""
         return width * math.log(self.trained_length / (times * 2 * math.pi)) / (2 * math.log(base))
+
+
+@dataclass(frozen=True)
+class Llama3(Scaling):
+    """Like `Yarn`, with a ramp over how often a pair turns, and no sharpness. Llama 3.1, 2024.
+
+    Args:
+        trained_length: The length the model was trained on.
+        fast: A pair that turns this often within it is left alone.
+        slow: A pair that turns less often than this is squeezed by the whole factor.
+    """
+
+    factor: float
+    trained_length: int
+    fast: float = 4.0
+    slow: float = 1.0
+
+    def exact(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
+        own = frequencies(width, device, base)
+        turns = self.trained_length * own / (2 * math.pi)
+        kept = ((turns - self.slow) / (self.fast - self.slow)).clamp(0, 1)
+        return own / self.factor * (1 - kept) + own * kept
+
+
+SCALINGS: dict[str, type[Linear] | type[Ntk] | type[Yarn] | type[Llama3]] = {
+    "linear": Linear,
+    "ntk": Ntk,
+    "yarn": Yarn,
+    "llama3": Llama3,
+}
 
 
 class Rotary(Position):

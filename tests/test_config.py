@@ -114,7 +114,7 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
         ),
         (
             {"decoder": {"position": "none", "attention": {"kind": "linear", "qk_norm": True}}},
-            "linear attention has no qk_norm and no dropout of weights; leave them out, or use",
+            "linear attention has no window, no qk_norm and no dropout of weights; leave them out",
         ),
         ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
     ],

@@ -2,7 +2,7 @@
 
 import torch
 
-from glassformer.config import AttentionConfig, ConvolutionConfig, ModelConfig, StackConfig
+from glassformer.config import AttentionConfig, ConvolutionConfig, ModelConfig, StackConfig, build
 from glassformer.core.layout import Layout
 from glassformer.models.build import build_language_model, build_transformer
 
@@ -13,7 +13,8 @@ LENGTHS = (5, 2, 7)  # of the sources, or of the prompts
 
 def stack(**settings):
     attention = settings.pop("attention", AttentionConfig(heads=H, groups=2))
-    return StackConfig(dim=D, depth=2, dropout=0.0, max_length=32, attention=attention, **settings)
+    sizes = {"dim": D, "depth": 2, "dropout": 0.0, "max_length": 32}
+    return build(StackConfig, {**sizes, "attention": attention, **settings})
 
 
 def bold(model):

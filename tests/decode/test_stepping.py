@@ -108,13 +108,25 @@ def test_one_branch_scores_as_without_a_cache(lengths):
     [
         {"attention": AttentionConfig(heads=3, key_width=10, value_width=6, qk_norm=True)},
         {"order": "post", "norm": "rms"},
+        {"attention": AttentionConfig(heads=3, window=(2, 3))},
+        {"attention": AttentionConfig(heads=3, window=(2, 0)), "position": "alibi"},
         {"attention": LINEAR, "position": "sinusoidal"},
     ],
-    ids=["heads of their own", "post-norm", "linear"],
+    ids=["heads of their own", "post-norm", "windows", "a window and a bias", "linear"],
 )
 def test_other_decoders_score_as_without_a_cache(settings, room):
     model, source = encoder_decoder(**settings), sources()
     walked(room(translating(model, *source, first=FIRST)), partial(translated, model, source))
+
+
+@torch.no_grad()
+@each_room
+@pytest.mark.parametrize("branches", [1, W])
+@pytest.mark.parametrize("lengths", [(4, 4, 4), LENGTHS], ids=str)
+def test_a_language_model_keeps_to_its_windows_after_prompts_of_any_length(lengths, branches, room):
+    model = language_model(attention=AttentionConfig(heads=3, window=(3, 2)))
+    texts = prompts(lengths)
+    walked(room(continuing(model, texts)), partial(continued, model, texts), branches=branches)
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.config import AttentionConfig, FeedForwardConfig, StackConfig
+from glassformer.config import StackConfig, build
 from glassformer.core.layout import Layout
 
 H, K, D, HIDDEN, V = 3, 11, 33, 41, 53  # widths that differ, so that no two can be swapped
@@ -45,15 +45,15 @@ def randomised(module):
 
 def stack(feedforward, *, bias=True, hidden=HIDDEN, dim=D, depth=DEPTH, heads=None, **settings):
     """Our stack without dropout; `heads` are settings of its attention."""
-    return StackConfig(
-        dim=dim,
-        depth=depth,
-        dropout=0.0,
-        max_length=MAX_LENGTH,
-        attention=AttentionConfig(bias=bias, **(heads or {"heads": H})),
-        feedforward=FeedForwardConfig(kind=feedforward, hidden=hidden, bias=bias),
-        **settings,
-    )
+    values = {
+        "dim": dim,
+        "depth": depth,
+        "dropout": 0.0,
+        "max_length": MAX_LENGTH,
+        "attention": {"bias": bias, **(heads or {"heads": H})},
+        "feedforward": {"kind": feedforward, "hidden": hidden, "bias": bias},
+    }
+    return build(StackConfig, values | settings)
 
 
 def filled(ours, state):

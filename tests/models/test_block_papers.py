@@ -7,7 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.config import AttentionConfig, ConvolutionConfig, FeedForwardConfig, StackConfig
+from glassformer.config import (
+    AttentionConfig,
+    ConvolutionConfig,
+    FeedForwardConfig,
+    NormConfig,
+    StackConfig,
+)
 from glassformer.core.layout import Layout
 from glassformer.core.masks import everything
 from glassformer.core.positions import make_position
@@ -115,7 +121,7 @@ def test_the_conformer_is_that_of_hugging_face(kind, position):
         dim=dim,
         attention=AttentionConfig(heads=H),
         feedforward=FeedForwardConfig(kind="silu", hidden=hidden),
-        convolution=ConvolutionConfig(width=WIDTH, norm="batch"),
+        convolution=ConvolutionConfig(width=WIDTH, norm=NormConfig("batch")),
     )
     ours, scheme = copied(theirs, BLOCKS["conformer"](config)), make_position(position, dim, H, T)
     if kind == "relative":

@@ -11,6 +11,7 @@ from glassformer.config import (
     AttentionConfig,
     ConvolutionConfig,
     FeedForwardConfig,
+    NormConfig,
     StackConfig,
 )
 from glassformer.core.caches import GrowingCache
@@ -74,6 +75,7 @@ def test_the_names_are_those_of_the_configuration():
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 @pytest.mark.parametrize("width", [1, WIDTH, 31])
 def test_packed_is_padded_and_both_are_one_by_one(name, norm, width):
+    norm = NormConfig(norm)
     config = replace(CONFIG, norm=norm, convolution=ConvolutionConfig(width=width, norm=norm))
     block, layout = block_of(name, config).eval(), Layout.padded(LENGTHS)
     x, flat = torch.randn(B, T, D), layout.as_packed()
@@ -206,7 +208,7 @@ def test_a_pack_of_nothing_convolves_to_nothing(longest):
 @each_convolving
 @pytest.mark.parametrize("padding", [0.0, 1e3])
 def test_batch_norm_in_training_knows_only_real_tokens(name, padding):
-    config = replace(CONFIG, convolution=ConvolutionConfig(width=WIDTH, norm="batch"))
+    config = replace(CONFIG, convolution=ConvolutionConfig(width=WIDTH, norm=NormConfig("batch")))
     block, layout = block_of(name, config), Layout.padded(LENGTHS)
     norm = (block.convolution if name == "conformer" else block.gate).norm
     theirs, flat = nn.BatchNorm1d(norm.weight.numel()), layout.as_packed()

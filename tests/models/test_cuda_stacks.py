@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from glassformer.config import AttentionConfig, ModelConfig, StackConfig
+from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, StackConfig
 from glassformer.core.layout import Layout
 from glassformer.models.build import build_transformer
 from glassformer.models.stacks import Encoder
@@ -22,7 +22,7 @@ V, SOURCE, TARGET = 29, (53, 7, 0, 31), (17, 41, 5, 3)
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_padded_batch_runs_packed_inside_and_answers_as_on_a_cpu(position, dtype):
-    stack = replace(CONFIG, position=position)
+    stack = replace(CONFIG, position=PositionConfig(position))
     model = build_transformer(ModelConfig(encoder=stack, decoder=stack), vocabulary=V).eval()
     x, y = torch.randint(0, V, (4, 53)), torch.randint(0, V, (4, 41))
     source, target = Layout.padded(SOURCE), Layout.padded(TARGET)

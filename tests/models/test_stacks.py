@@ -7,7 +7,14 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.config import AttentionConfig, FeedForwardConfig, ModelConfig, StackConfig
+from glassformer.config import (
+    AttentionConfig,
+    FeedForwardConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    StackConfig,
+)
 from glassformer.core.caches import FixedCache, PagePool
 from glassformer.core.layout import Layout, pack, pad
 from glassformer.core.masks import causal, everything, window
@@ -22,7 +29,7 @@ SOURCE, TARGET = (7, 3), (5, 2)
 CONFIG = StackConfig(
     dim=D,
     depth=2,
-    position="none",
+    position=PositionConfig("none"),
     max_length=13,
     dropout=0.0,
     attention=AttentionConfig(heads=H),
@@ -116,7 +123,7 @@ def test_encoder_and_decoder_equal_torch_with_the_same_weights(pair):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("position", POSITIONS)
 def test_packed_is_padded_through_both_stacks(order, norm, position):
-    config = replace(CONFIG, order=order, norm=norm, position=position)
+    config = replace(CONFIG, order=order, norm=NormConfig(norm), position=PositionConfig(position))
     encoder, decoder = shaken(Encoder(config)).eval(), shaken(Decoder(config, memory_dim=D)).eval()
     source, target = Layout.padded(SOURCE), Layout.padded(TARGET)
     x, y = torch.randn(B, S, D), torch.randn(B, T, D)
@@ -132,7 +139,7 @@ def test_packed_is_padded_through_both_stacks(order, norm, position):
 @pytest.mark.parametrize("position", POSITIONS)
 @torch.no_grad()
 def test_a_decoder_goes_on_one_token_at_a_time_as_if_it_read_all_at_once(order, position):
-    config = replace(CONFIG, order=order, position=position)
+    config = replace(CONFIG, order=order, position=PositionConfig(position))
     decoder = shaken(Decoder(config, memory_dim=D)).eval()
     source = Layout.padded(SOURCE)
     kept = decoder.keep(torch.randn(B, S, D), source)
@@ -228,7 +235,7 @@ def test_tokens_that_fit_a_learned_table_go_on_in_pages_too():
 def test_six_and_six_layers_train_in_every_order(order):
     """They learn to copy, from chance to nearly none wrong; every order has the same settings."""
     steps, vocabulary, length = 800, 7, 5
-    stack = replace(CONFIG, dim=32, depth=6, order=order, position="learned")
+    stack = replace(CONFIG, dim=32, depth=6, order=order, position=PositionConfig("learned"))
     stack = replace(stack, attention=AttentionConfig(heads=4))
     model = build_transformer(ModelConfig(encoder=stack, decoder=stack), vocabulary=vocabulary)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

@@ -15,6 +15,7 @@ from glassformer.config import (
     FeedForwardConfig,
     FrontendConfig,
     ModelConfig,
+    PositionConfig,
     StackConfig,
 )
 from glassformer.core.attention import MultiHeadAttention
@@ -74,7 +75,9 @@ def test_any_encoder_mixes_with_any_decoder(reads, writes):
 @torch.no_grad()
 def test_padding_and_packing_change_no_class(block, kind, pool):
     attention = replace(STACK.attention, kind=kind)
-    encoder = replace(STACK, block=block, attention=attention, position="sinusoidal")
+    encoder = replace(
+        STACK, block=block, attention=attention, position=PositionConfig("sinusoidal")
+    )
     model = build_classifier(ModelConfig(encoder=encoder, pool=pool), source=V, classes=C).eval()
     x, layout = tokens(B, S), Layout.padded(SOURCE)
     scores = model(x, layout=layout)
@@ -88,7 +91,7 @@ def test_padding_and_packing_change_no_class(block, kind, pool):
 def test_without_positions_a_pooled_answer_does_not_change_with_the_order():
     order = torch.randperm(S)
     for position in ("none", "rotary"):
-        config = ModelConfig(encoder=replace(STACK, position=position))
+        config = ModelConfig(encoder=replace(STACK, position=PositionConfig(position)))
         model = build_classifier(config, source=V, classes=C).eval()
         x, layout = tokens(B, S), Layout.full(B, S)
         gap = (model(x[:, order], layout=layout) - model(x, layout=layout)).abs().max()
@@ -164,7 +167,7 @@ MODELS = (
     | {
         f"{position} language model": (
             lambda position=position: build_language_model(
-                ModelConfig(decoder=replace(STACK, position=position)), vocabulary=V
+                ModelConfig(decoder=replace(STACK, position=PositionConfig(position))), vocabulary=V
             ),
             lambda model: model(tokens(B, T), layout=Layout.full(B, T)),
             Batch(B, T),
@@ -187,7 +190,9 @@ def test_counts_from_the_layers_equal_torch(make, call, batch):
 
 
 def test_a_cost_that_is_not_known_is_not_guessed():
-    linear = replace(STACK, attention=replace(STACK.attention, kind="linear"), position="none")
+    linear = replace(
+        STACK, attention=replace(STACK.attention, kind="linear"), position=PositionConfig("none")
+    )
     for stack in (linear, replace(STACK, kind="gru")):
         model = build_masked_model(ModelConfig(encoder=stack), vocabulary=V)
         with pytest.raises(

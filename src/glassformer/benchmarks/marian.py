@@ -21,7 +21,13 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.benchmarks.peers import installed
-from glassformer.config import AttentionConfig, FeedForwardConfig, ModelConfig, StackConfig
+from glassformer.config import (
+    AttentionConfig,
+    FeedForwardConfig,
+    ModelConfig,
+    PositionConfig,
+    StackConfig,
+)
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Transformer
@@ -101,7 +107,7 @@ def ours(theirs: Any, size: Size) -> Transformer:
         dropout=0.0,
         max_length=MAX_LENGTH,
         order="post",
-        position="sinusoidal",
+        position=PositionConfig("sinusoidal"),
         attention=AttentionConfig(bias=True, heads=size.heads),
         feedforward=FeedForwardConfig(kind="silu", hidden=size.hidden, bias=True),
     )

@@ -1,5 +1,6 @@
 """Configuration: frozen records, nested, checked once when they are made.
 
+    layers      the parts of a layer
     model       the shape of a model, with one dial: its size
     data        where samples come from, and how they become batches
     decoding    how sequences are written
@@ -12,21 +13,29 @@ To vary a record, use `dataclasses.replace`.
 from glassformer.config.checks import at_most, choose, positive, require, share
 from glassformer.config.data import DataConfig, TokenizerConfig
 from glassformer.config.decoding import BeamConfig, DecodeConfig, SampleConfig
-from glassformer.config.model import (
-    BLOCK_NAMES,
+from glassformer.config.layers import (
     FEEDFORWARD_NAMES,
-    FRONTEND_NAMES,
     KIND_NAMES,
     NORM_NAMES,
-    ORDER_NAMES,
-    POOL_NAMES,
     POSITION_NAMES,
     POSITIONS_OF_KIND,
-    SIZES,
-    STACK_NAMES,
+    PROJECTION_NAMES,
+    SCALING_NAMES,
+    SETTINGS_OF_POSITION,
     AttentionConfig,
     ConvolutionConfig,
     FeedForwardConfig,
+    NormConfig,
+    PositionConfig,
+    ScalingConfig,
+)
+from glassformer.config.model import (
+    BLOCK_NAMES,
+    FRONTEND_NAMES,
+    ORDER_NAMES,
+    POOL_NAMES,
+    SIZES,
+    STACK_NAMES,
     FrontendConfig,
     ModelConfig,
     StackConfig,
@@ -52,6 +61,9 @@ __all__ = [
     "POOL_NAMES",
     "POSITIONS_OF_KIND",
     "POSITION_NAMES",
+    "PROJECTION_NAMES",
+    "SCALING_NAMES",
+    "SETTINGS_OF_POSITION",
     "SIZES",
     "STACK_NAMES",
     "AttentionConfig",
@@ -63,9 +75,12 @@ __all__ = [
     "FrontendConfig",
     "MachineConfig",
     "ModelConfig",
+    "NormConfig",
     "OptimiserConfig",
+    "PositionConfig",
     "RegulariserConfig",
     "SampleConfig",
+    "ScalingConfig",
     "StackConfig",
     "TokenizerConfig",
     "TrainConfig",

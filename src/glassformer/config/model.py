@@ -4,96 +4,27 @@ The lists of names are literal, so that a command line can show them without imp
 holds them equal to the dicts they stand for.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glassformer.config.checks import at_most, choose, positive, require, share
-
-KIND_NAMES = ("softmax", "linear", "linformer")
-POSITION_NAMES = (
-    "none",
-    "learned",
-    "sinusoidal",
-    "rotary",
-    "alibi",
-    "t5",
-    "shaw",
-    "transformer-xl",
+from glassformer.config.layers import (
+    POSITION_NAMES,
+    POSITIONS_OF_KIND,
+    AttentionConfig,
+    ConvolutionConfig,
+    FeedForwardConfig,
+    NormConfig,
+    PositionConfig,
 )
-POSITIONS_OF_KIND = {
-    "linear": ("none", "learned", "sinusoidal"),
-    "linformer": ("none", "learned", "sinusoidal", "rotary"),
-}
-FEEDFORWARD_NAMES = ("relu", "gelu", "gelu-tanh", "silu", "swiglu", "convolution")
-NORM_NAMES = ("layer", "rms", "batch")
+from glassformer.config.values import build
+
 ORDER_NAMES = ("pre", "post", "sandwich")
 BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
 FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "resnet", "patches")
 POOL_NAMES = ("mean", "max", "first", "attention")
 DEEPEST = 10_000  # layers; more take minutes to build
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AttentionConfig:
-    """How positions look at each other.
-
-    `key_width` is `dim / heads` unless given, and `value_width` is `key_width`.
-    """
-
-    kind: str = "softmax"
-    heads: int = 8
-    groups: int | None = None
-    key_width: int | None = None
-    value_width: int | None = None
-    bias: bool = True
-    qk_norm: bool = False
-    dropout: float = 0.0
-    summary: int = 64  # Linformer only: how many keys the sequence is summed up in
-
-    def __post_init__(self) -> None:
-        choose("attention.kind", self.kind, KIND_NAMES)
-        for name in ("heads", "groups", "key_width", "value_width", "summary"):
-            positive(f"attention.{name}", getattr(self, name))
-        share("attention.dropout", self.dropout)
-        require(
-            self.kind == "softmax" or not (self.qk_norm or self.dropout),
-            f"{self.kind} attention has no qk_norm and no dropout of weights; "
-            f"leave them out, or use attention.kind = softmax",
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FeedForwardConfig:
-    """What a position thinks by itself. `hidden` is four times the width unless given."""
-
-    kind: str = "gelu"
-    hidden: int | None = None
-    bias: bool = True
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        choose("feedforward.kind", self.kind, FEEDFORWARD_NAMES)
-        positive("feedforward.hidden", self.hidden)
-        share("feedforward.dropout", self.dropout)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConvolutionConfig:
-    """The convolutions inside a Conformer, Branchformer or E-Branchformer block, and a TCN's.
-
-    Of a TCN only the width counts; 3 is usual there.
-    """
-
-    width: int = 31
-    norm: str = "layer"
-
-    def __post_init__(self) -> None:
-        require(
-            self.width > 0 and self.width % 2 == 1,
-            f"convolution.width must be odd, so that it has a middle; got {self.width}",
-        )
-        choose("convolution.norm", self.norm, NORM_NAMES)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,8 +36,8 @@ class StackConfig:
     dim: int = 512
     depth: int = 6
     order: str = "pre"
-    norm: str = "layer"
-    position: str = "rotary"
+    norm: NormConfig = field(default_factory=NormConfig)
+    position: PositionConfig = field(default_factory=PositionConfig)
     max_length: int = 1024
     dropout: float = 0.1
     depth_dropout: float = 0.0
@@ -118,8 +49,6 @@ class StackConfig:
         choose("kind", self.kind, STACK_NAMES)
         choose("block", self.block, BLOCK_NAMES)
         choose("order", self.order, ORDER_NAMES)
-        choose("norm", self.norm, NORM_NAMES)
-        choose("position", self.position, POSITION_NAMES)
         for name in ("dim", "depth", "max_length"):
             positive(name, getattr(self, name))
         at_most("depth", self.depth, DEEPEST)
@@ -127,10 +56,27 @@ class StackConfig:
         share("depth_dropout", self.depth_dropout)
         fine = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)
         require(
-            self.kind != "attention" or self.position in fine,
-            f"{self.attention.kind} attention cannot apply {self.position} positions; "
+            self.kind != "attention" or self.position.kind in fine,
+            f"{self.attention.kind} attention cannot apply {self.position.kind} positions; "
             f"choose from {', '.join(fine)}, or attention.kind = softmax",
         )
+        windows = len(self.attention.windows)
+        require(
+            windows <= self.depth,
+            f"attention.window lists {windows} windows, one a layer, but depth is {self.depth}; "
+            f"list as many or fewer",
+        )
+
+    def layer(self, number: int) -> "StackConfig":
+        """The settings of one layer, the first being 0: those of the stack, with its own window.
+
+        >>> stack = StackConfig(attention=AttentionConfig(window=(128, 128, 0)))
+        >>> [stack.layer(number).attention.window for number in range(stack.depth)]
+        [128, 128, 0, 128, 128, 0]
+        """
+        windows = self.attention.windows
+        window = windows[number % len(windows)]
+        return replace(self, attention=replace(self.attention, window=window))
 
     @property
     def hidden(self) -> int:
@@ -229,7 +175,7 @@ def stack_of_size(size: str, **settings: Any) -> StackConfig:
     choose("size", size, tuple(SIZES))
     numbers = dict(SIZES[size])
     attention = AttentionConfig(heads=numbers.pop("heads"))
-    return StackConfig(**{"attention": attention, **numbers, **settings})
+    return build(StackConfig, {"attention": attention, **numbers, **settings})
 
 
 def encoder_decoder_of_size(size: str, **settings: Any) -> ModelConfig:

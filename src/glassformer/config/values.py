@@ -98,10 +98,18 @@ def to_toml(values: Mapping[str, Any], table: str = "") -> str:
 
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
-    """The settings below, with those above in their place; tables are merged."""
+    """The settings below, with those above in their place; tables are merged.
+
+    A name that stands for a table is its `kind`:
+
+    >>> laid_over({"norm": "rms"}, {"norm": {"epsilon": 1e-6}})
+    {'norm': {'kind': 'rms', 'epsilon': 1e-06}}
+    """
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
+        if isinstance(old, str) and isinstance(value, Mapping):
+            old = {"kind": old}
         merged[key] = (
             laid_over(old, value)
             if isinstance(old, Mapping) and isinstance(value, Mapping)
@@ -156,7 +164,7 @@ def _is_needed(field: Field[Any]) -> bool:
 
 
 def fitting(hint: Any, value: Any, where: str) -> Any:
-    """The value as the field wants it: records from tables, tuples from lists, numbers as is.
+    """The value as the field wants it: records from tables or names, tuples from lists.
 
     `none` is the word for None, which TOML lacks, where text is not wanted.
     """
@@ -168,6 +176,8 @@ def fitting(hint: Any, value: Any, where: str) -> Any:
     for kind in wanted:
         if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
             return build(kind, value, where + ".")
+        if isinstance(value, str) and (word := _word(kind)):
+            return build(kind, {word: value}, where + ".")
         if get_origin(kind) is tuple and isinstance(value, str):
             value = [value]  # one word for a list of one
         if get_origin(kind) is tuple and isinstance(value, list | tuple):
@@ -185,6 +195,13 @@ def fitting(hint: Any, value: Any, where: str) -> Any:
     names = " or ".join(_called(kind) for kind in wanted if kind is not type(None))
     quotes = "; put it in quotes" if str in wanted and type(value) in (int, float, bool) else ""
     raise GlassformerError(f"{where} must be {names}, got {reprlib.repr(value)}{quotes}")
+
+
+def _word(kind: Any) -> str | None:
+    """The setting that can stand for a whole record: the one that Python takes by its place."""
+    if not (is_dataclass(kind) and isinstance(kind, type)):
+        return None
+    return next((f.name for f in fields(kind) if f.init and not f.kw_only), None)
 
 
 def _countable(value: Any, where: str) -> Any:

@@ -8,6 +8,7 @@ layout as arguments of the call.
 """
 
 import math
+from collections.abc import Collection
 
 import torch
 from jaxtyping import Float
@@ -16,12 +17,12 @@ from torch import Tensor, nn
 from glassformer.core.bias import DistanceBias
 from glassformer.core.caches import Ancestry, Cache, GrowingCache, KeyCache, Memory
 from glassformer.core.dropout import checked_share
-from glassformer.core.heads import Heads, check_heads
+from glassformer.core.heads import Heads, check_heads, named_biases
 from glassformer.core.kernels import Call, choose
 from glassformer.core.kernels.forms import padded_call, run
 from glassformer.core.kernels.plain import attention_weights
 from glassformer.core.layout import Layout
-from glassformer.core.masks import Mask, everything
+from glassformer.core.masks import Mask, Window, everything
 from glassformer.core.norms import RMSNorm
 from glassformer.core.positions import Position
 from glassformer.core.refusals import check, fitting_layout, full_layout, keys_of, refuse_idle
@@ -97,10 +98,12 @@ class MultiHeadAttention(nn.Module):
     Args:
         dim: Width of the vectors going in and coming out.
         heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
-        bias: Whether the projections add a bias.
+        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
         project: Whether heads are mixed by an output projection; without it they lie side by side.
         qk_norm: Whether queries and keys are normalised (RMSNorm) before they are compared.
         dropout: Share of the weights dropped in training. The fastest kernels have none.
+        window: In self-attention, only positions fewer than this many steps away are seen, whatever
+            else the mask allows; None for all of them.
         memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
@@ -109,10 +112,11 @@ class MultiHeadAttention(nn.Module):
         dim: int,
         heads: int | Heads,
         *,
-        bias: bool = False,
+        bias: bool | Collection[str] = False,
         project: bool = True,
         qk_norm: bool = False,
         dropout: float = 0.0,
+        window: int | None = None,
         memory_dim: int | None = None,
     ) -> None:
         super().__init__()
@@ -122,12 +126,15 @@ class MultiHeadAttention(nn.Module):
         self.key_width = shape.key_width or dim // self.heads
         self.value_width = shape.value_width or self.key_width
         self.dropout = checked_share(dropout)
+        self.window = None if window is None else Window(window)
         self.kernel = "auto"
-        source = dim if memory_dim is None else memory_dim
-        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias=bias)
-        self.to_k = nn.Linear(source, self.groups * self.key_width, bias=bias)
-        self.to_v = nn.Linear(source, self.groups * self.value_width, bias=bias)
-        self.to_out = nn.Linear(self.heads * self.value_width, dim, bias=bias) if project else None
+        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
+        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias="q" in biased)
+        self.to_k = nn.Linear(source, self.groups * self.key_width, bias="k" in biased)
+        self.to_v = nn.Linear(source, self.groups * self.value_width, bias="v" in biased)
+        self.to_out: nn.Linear | None = None
+        if project:
+            self.to_out = nn.Linear(self.heads * self.value_width, dim, bias="out" in biased)
         self.q_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
         self.k_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
 
@@ -149,7 +156,7 @@ class MultiHeadAttention(nn.Module):
             memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
         """
         layout = fitting_layout("x", x, layout)
-        refuse_idle(memory, memory_layout, position, cache)
+        refuse_idle(memory, memory_layout, position, cache, self.window)
         if memory is None:
             q, k, v, call = self._look_at_itself(x, mask, position, keys_of(cache), layout)
         else:
@@ -169,7 +176,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B H T S"]:
         """What each query of `x` would take from each key, whatever kernel runs otherwise."""
         layout = fitting_layout("x", x, layout)
-        refuse_idle(memory, memory_layout, position, None)
+        refuse_idle(memory, memory_layout, position, None, self.window)
         if memory is None:
             return weigh(*self._look_at_itself(x, mask, position, None, layout))
         return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
@@ -201,7 +208,7 @@ class MultiHeadAttention(nn.Module):
         call = describe(
             q,
             k,
-            mask=mask,
+            mask=mask if self.window is None else mask & self.window,
             queries=queries,
             keys=keys,
             bias=bias,

@@ -1,8 +1,10 @@
 """Feed-forward nets: what each position thinks by itself, with the same weights everywhere.
 
     relu, gelu, gelu-tanh, silu    W2 f(W1 x)
-    swiglu                         W2 (silu(W1 x) * W3 x)        Shazeer, 2020
+    swiglu, geglu, geglu-tanh      W2 (f(W1 x) * W3 x)           Shazeer, 2020
     convolution                    relu, written as 1x1 convolutions: the same maths
+
+f is the function in the name: silu for swiglu, gelu for geglu. T5 v1.1 has geglu-tanh.
 
 To add one, write a module from vectors to vectors and list it in FEEDFORWARDS and in
 `config.FEEDFORWARD_NAMES`.
@@ -17,13 +19,15 @@ from torch import Tensor, nn
 from glassformer.core.dropout import Dropout
 from glassformer.core.shapes import Vectors
 
+gelu_tanh = partial(F.gelu, approximate="tanh")
+
 
 class FeedForward(nn.Module):
     """Widen, bend, narrow again: two layers with a curve between them.
 
     Args:
         hidden: The width in between.
-        bend: The curve.
+        activation: The curve.
         dropout: Share of the hidden numbers dropped in training.
     """
 
@@ -32,31 +36,45 @@ class FeedForward(nn.Module):
         dim: int,
         hidden: int,
         *,
-        bend: Callable[[Tensor], Tensor] = F.relu,
+        activation: Callable[[Tensor], Tensor] = F.relu,
         bias: bool = True,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.widen = nn.Linear(dim, hidden, bias=bias)
         self.narrow = nn.Linear(hidden, dim, bias=bias)
-        self.dropout, self.bend = Dropout(dropout), bend
+        self.dropout, self.activation = Dropout(dropout), activation
 
     def forward(self, x: Vectors) -> Vectors:
-        return self.narrow(self.dropout(self.bend(self.widen(x))))
+        return self.narrow(self.dropout(self.activation(self.widen(x))))
 
 
-class SwiGLU(nn.Module):
-    """A hidden layer whose every number is let through by a gate of its own."""
+class GatedFeedForward(nn.Module):
+    """A hidden layer whose every number is let through by a gate of its own.
 
-    def __init__(self, dim: int, hidden: int, *, bias: bool = True, dropout: float = 0.0) -> None:
+    Args:
+        hidden: The width in between.
+        activation: Of the gate.
+        dropout: Share of the hidden numbers dropped in training.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: int,
+        *,
+        activation: Callable[[Tensor], Tensor] = F.silu,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.gate = nn.Linear(dim, hidden, bias=bias)
         self.widen = nn.Linear(dim, hidden, bias=bias)
         self.narrow = nn.Linear(hidden, dim, bias=bias)
-        self.dropout = Dropout(dropout)
+        self.dropout, self.activation = Dropout(dropout), activation
 
     def forward(self, x: Vectors) -> Vectors:
-        return self.narrow(self.dropout(F.silu(self.gate(x)) * self.widen(x)))
+        return self.narrow(self.dropout(self.activation(self.gate(x)) * self.widen(x)))
 
 
 class PointwiseConvolution(nn.Module):
@@ -77,9 +95,11 @@ class PointwiseConvolution(nn.Module):
 
 FEEDFORWARDS: dict[str, Callable[..., nn.Module]] = {
     "relu": FeedForward,
-    "gelu": partial(FeedForward, bend=F.gelu),
-    "gelu-tanh": partial(FeedForward, bend=partial(F.gelu, approximate="tanh")),
-    "silu": partial(FeedForward, bend=F.silu),
-    "swiglu": SwiGLU,
+    "gelu": partial(FeedForward, activation=F.gelu),
+    "gelu-tanh": partial(FeedForward, activation=gelu_tanh),
+    "silu": partial(FeedForward, activation=F.silu),
+    "swiglu": GatedFeedForward,
+    "geglu": partial(GatedFeedForward, activation=F.gelu),
+    "geglu-tanh": partial(GatedFeedForward, activation=gelu_tanh),
     "convolution": PointwiseConvolution,
 }

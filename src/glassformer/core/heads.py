@@ -1,6 +1,11 @@
-"""Heads: into how many parts attention is split, and how wide they are."""
+"""Heads: into how many parts attention is split, how wide they are, and which have a bias."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from glassformer.errors import unknown
+
+PROJECTIONS = ("q", "k", "v", "out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +40,17 @@ def check_heads(dim: int, shape: Heads, groups: int) -> None:
             f"heads must be a multiple of groups: {shape.count} is not one of {groups}; "
             f"change either"
         )
+
+
+def named_biases(bias: bool | Collection[str]) -> Collection[str]:
+    """The projections that add a bias, by name.
+
+    >>> named_biases(True)
+    ('q', 'k', 'v', 'out')
+    """
+    if isinstance(bias, bool):
+        return PROJECTIONS if bias else ()
+    for name in bias:
+        if name not in PROJECTIONS:
+            raise ValueError(unknown("projection", name, PROJECTIONS))
+    return bias

@@ -17,9 +17,10 @@ from glassformer.core.shapes import ByHead, Vectors
 class LayerNorm(nn.Module):
     """Mean 0 and variance 1 within each vector, then a learned scale and shift. Ba et al., 2016."""
 
-    def __init__(self, dim: int, *, eps: float = 1e-5) -> None:
+    def __init__(self, dim: int, *, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim)) if bias else None
         self.eps = eps
 
     def forward(self, x: Vectors, layout: Layout | None = None) -> Vectors:
@@ -48,9 +49,12 @@ class BatchNorm(nn.Module):
     running_mean: Float[Tensor, " D"]
     running_variance: Float[Tensor, " D"]
 
-    def __init__(self, dim: int, *, eps: float = 1e-5, momentum: float = 0.1) -> None:
+    def __init__(
+        self, dim: int, *, eps: float = 1e-5, bias: bool = True, momentum: float = 0.1
+    ) -> None:
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim)) if bias else None
         self.register_buffer("running_mean", torch.zeros(dim))
         self.register_buffer("running_variance", torch.ones(dim))
         self.eps, self.momentum = eps, momentum
@@ -60,8 +64,8 @@ class BatchNorm(nn.Module):
         mean, variance = self.running_mean, self.running_variance
         if self.training:
             mean, variance = self._statistics(x, real)
-        y = (x - mean) * torch.rsqrt(variance + self.eps) * self.weight + self.bias
-        return y.to(x.dtype)
+        y = (x - mean) * torch.rsqrt(variance + self.eps) * self.weight
+        return (y if self.bias is None else y + self.bias).to(x.dtype)
 
     def _statistics(
         self, x: Vectors, real: Bool[Tensor, "*tokens 1"]

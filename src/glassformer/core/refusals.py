@@ -5,7 +5,7 @@ from torch import Tensor
 from glassformer.core.caches import Cache, KeyCache, Memory
 from glassformer.core.kernels import Call
 from glassformer.core.layout import Layout
-from glassformer.core.masks import Mask
+from glassformer.core.masks import Mask, Window
 from glassformer.core.positions import Position
 from glassformer.core.shapes import Keys, MemoryVectors, Queries, Values, Vectors
 
@@ -34,8 +34,14 @@ def refuse_idle(
     memory_layout: Layout | None,
     position: Position | None,
     cache: Cache | None,
+    window: Window | None = None,
 ) -> None:
     """Refuse arguments that would do nothing."""
+    if memory is not None and window is not None:
+        raise ValueError(
+            f"a {window} counts steps within one sequence, and a memory is another one; "
+            f"use a layer without a window for cross-attention"
+        )
     if memory is not None and (position is not None or cache is not None):
         raise ValueError(
             "cross-attention takes no position and no cache; "

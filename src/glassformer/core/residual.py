@@ -13,7 +13,7 @@ from torch import nn
 
 from glassformer.core.dropout import Dropout, StochasticDepth
 from glassformer.core.layout import Layout
-from glassformer.core.norms import NORMS
+from glassformer.core.norms import LayerNorm
 from glassformer.core.shapes import Vectors
 from glassformer.errors import unknown
 
@@ -24,6 +24,7 @@ class Residual(nn.Module):
     """What surrounds a sublayer.
 
     Args:
+        norm: Makes a norm of this width.
         weight: How much of what the sublayer says is added; half in a Conformer's feed-forward.
         depth_dropout: Share of the rows for which the sublayer is left out in training.
     """
@@ -33,7 +34,7 @@ class Residual(nn.Module):
         dim: int,
         *,
         order: str = "pre",
-        norm: str = "layer",
+        norm: Callable[[int], nn.Module] = LayerNorm,
         dropout: float = 0.0,
         depth_dropout: float = 0.0,
         weight: float = 1.0,
@@ -41,11 +42,9 @@ class Residual(nn.Module):
         super().__init__()
         if order not in ORDERS:
             raise ValueError(unknown("order", order, ORDERS))
-        if norm not in NORMS:
-            raise ValueError(unknown("norm", norm, NORMS))
         self.order, self.weight = order, weight
-        self.before = None if order == "post" else NORMS[norm](dim)
-        self.after = None if order == "pre" else NORMS[norm](dim)
+        self.before = None if order == "post" else norm(dim)
+        self.after = None if order == "pre" else norm(dim)
         self.dropout, self.depth_dropout = Dropout(dropout), StochasticDepth(depth_dropout)
 
     def forward(

@@ -19,10 +19,10 @@ from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.masks import Mask, causal, everything
-from glassformer.core.norms import NORMS
-from glassformer.core.positions import Position, make_position
+from glassformer.core.positions import SCALINGS, Position, make_position
 from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.models.blocks import BLOCKS, Block
+from glassformer.models.blocks.base import norm_of
 
 
 class Stack(nn.Module):
@@ -57,8 +57,10 @@ class Encoder(Stack):
         self.dim = config.dim
         self.position = position_of(config, looks_ahead=True)
         self.dropout = Dropout(config.dropout)
-        self.blocks = nn.ModuleList(BLOCKS[config.block](config) for _ in range(config.depth))
-        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+        self.blocks = nn.ModuleList(
+            BLOCKS[config.block](config.layer(number)) for number in range(config.depth)
+        )
+        self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
         x, inside = packed_inside(x, layout)
@@ -84,9 +86,10 @@ class Decoder(Stack):
             Dropout(config.dropout),
         )
         self.blocks = nn.ModuleList(
-            BLOCKS[config.block](config, memory_dim=memory_dim) for _ in range(config.depth)
+            BLOCKS[config.block](config.layer(number), memory_dim=memory_dim)
+            for number in range(config.depth)
         )
-        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+        self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(
         self,
@@ -141,9 +144,13 @@ class Decoder(Stack):
 
 def position_of(config: StackConfig, *, looks_ahead: bool) -> Position:
     """The stack's position scheme, one for all its blocks."""
-    options = {} if config.position != "t5" else {"both_ways": looks_ahead}
+    p, options = config.position, config.position.options
+    if p.kind == "t5":
+        options["both_ways"] = looks_ahead
+    if p.scaling is not None:
+        options["scaling"] = SCALINGS[p.scaling.kind](**p.scaling.options)
     return make_position(
-        config.position,
+        p.kind,
         config.dim,
         config.attention.heads,
         config.max_length,

@@ -10,6 +10,8 @@ Only what leaves the features alone can be summed up: no other masks, no positio
 and keys (turned features are not positive) or add to the scores (there are none).
 """
 
+from collections.abc import Collection
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -17,7 +19,7 @@ from torch import Tensor, nn
 
 from glassformer.core.attention import describe
 from glassformer.core.caches import Cache, Memory, StateCache
-from glassformer.core.heads import Heads, check_heads
+from glassformer.core.heads import Heads, check_heads, named_biases
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
 from glassformer.core.layout import Layout, zero_padding
@@ -55,12 +57,17 @@ class LinearAttention(nn.Module):
     Args:
         dim: Width of the vectors going in and coming out.
         heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
-        bias: Whether the projections add a bias.
+        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
         memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
     def __init__(
-        self, dim: int, heads: int | Heads, *, bias: bool = False, memory_dim: int | None = None
+        self,
+        dim: int,
+        heads: int | Heads,
+        *,
+        bias: bool | Collection[str] = False,
+        memory_dim: int | None = None,
     ) -> None:
         super().__init__()
         shape = heads if isinstance(heads, Heads) else Heads(heads)
@@ -68,11 +75,11 @@ class LinearAttention(nn.Module):
         check_heads(dim, shape, self.groups)
         self.key_width = shape.key_width or dim // self.heads
         self.value_width = shape.value_width or self.key_width
-        source = dim if memory_dim is None else memory_dim
-        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias=bias)
-        self.to_k = nn.Linear(source, self.groups * self.key_width, bias=bias)
-        self.to_v = nn.Linear(source, self.groups * self.value_width, bias=bias)
-        self.to_out = nn.Linear(self.heads * self.value_width, dim, bias=bias)
+        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
+        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias="q" in biased)
+        self.to_k = nn.Linear(source, self.groups * self.key_width, bias="k" in biased)
+        self.to_v = nn.Linear(source, self.groups * self.value_width, bias="v" in biased)
+        self.to_out = nn.Linear(self.heads * self.value_width, dim, bias="out" in biased)
 
     def forward(
         self,

@@ -12,6 +12,7 @@ before they are summed up, so a score is a mix of scores, each of which knows it
 """
 
 import math
+from collections.abc import Collection
 
 import torch
 from jaxtyping import Float
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from glassformer.core.attention import attend, describe
 from glassformer.core.caches.base import Cache, Memory
-from glassformer.core.heads import Heads, check_heads
+from glassformer.core.heads import Heads, check_heads, named_biases
 from glassformer.core.kernels.forms import padded
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, everything
@@ -50,7 +51,7 @@ class Linformer(nn.Module):
         heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
         summary: How many keys and values the sequence is summed up in.
         max_length: The longest sequence; none beyond it can be summed up.
-        bias: Whether the projections add a bias.
+        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
         memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
@@ -61,7 +62,7 @@ class Linformer(nn.Module):
         *,
         summary: int,
         max_length: int,
-        bias: bool = False,
+        bias: bool | Collection[str] = False,
         memory_dim: int | None = None,
     ) -> None:
         super().__init__()
@@ -72,11 +73,11 @@ class Linformer(nn.Module):
         self.summary, self.max_length = summary, max_length
         key_width = shape.key_width or dim // self.heads
         value_width = shape.value_width or key_width
-        source = dim if memory_dim is None else memory_dim
-        self.to_q = nn.Linear(dim, self.heads * key_width, bias=bias)
-        self.to_k = nn.Linear(source, self.groups * key_width, bias=bias)
-        self.to_v = nn.Linear(source, self.groups * value_width, bias=bias)
-        self.to_out = nn.Linear(self.heads * value_width, dim, bias=bias)
+        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
+        self.to_q = nn.Linear(dim, self.heads * key_width, bias="q" in biased)
+        self.to_k = nn.Linear(source, self.groups * key_width, bias="k" in biased)
+        self.to_v = nn.Linear(source, self.groups * value_width, bias="v" in biased)
+        self.to_out = nn.Linear(self.heads * value_width, dim, bias="out" in biased)
         self.key_summary = nn.Parameter(torch.empty(summary, max_length))  # E
         self.value_summary = nn.Parameter(torch.empty(summary, max_length))  # F
         for weight in (self.key_summary, self.value_summary):

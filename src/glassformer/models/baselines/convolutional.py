@@ -15,14 +15,13 @@ from glassformer.config import StackConfig
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, everything
-from glassformer.core.norms import NORMS
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines.rows import (
     in_rows,
     in_the_form_of,
     refuse_other_mask,
 )
-from glassformer.models.blocks.base import residual_of
+from glassformer.models.blocks.base import norm_of, residual_of
 
 
 class TCN(nn.Module):
@@ -45,7 +44,7 @@ class TCN(nn.Module):
         self.layers = nn.ModuleList(
             DilatedLayer(config, dilation=2**number) for number in range(config.depth)
         )
-        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+        self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
         refuse_other_mask("a temporal convolution network", mask, everything)

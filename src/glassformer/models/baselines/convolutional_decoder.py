@@ -21,11 +21,10 @@ from glassformer.core.caches import Memory, StateCache
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, causal
-from glassformer.core.norms import NORMS
 from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.models.baselines.convolutional import TCN
 from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask
-from glassformer.models.blocks.base import cross_attention_of, residual_of
+from glassformer.models.blocks.base import cross_attention_of, norm_of, residual_of
 
 Pasts = Float[Tensor, "B 2 view D"]  # the last inputs of both convolutions
 
@@ -49,7 +48,7 @@ class ConvolutionalDecoder(nn.Module):
             CausalLayer(config, dilation=2**number, memory_dim=memory_dim)
             for number in range(config.depth)
         )
-        self.norm = None if config.order == "post" else NORMS[config.norm](config.dim)
+        self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(
         self,

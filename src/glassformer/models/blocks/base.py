@@ -1,10 +1,11 @@
 """Block: one layer of a stack, whatever is inside."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 from torch import nn
 
-from glassformer.config import StackConfig
+from glassformer.config import NormConfig, StackConfig
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.feedforward import FEEDFORWARDS
@@ -12,6 +13,7 @@ from glassformer.core.heads import Heads
 from glassformer.core.kinds import KINDS
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
+from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position
 from glassformer.core.residual import Residual
 from glassformer.core.shapes import MemoryVectors, Vectors
@@ -43,10 +45,10 @@ class Block(nn.Module, ABC):
 
 
 def attention_of(config: StackConfig) -> nn.Module:
-    """The self-attention a stack's settings ask for."""
+    """The self-attention a layer's settings ask for."""
     a, options = config.attention, {}
     if a.kind == "softmax":
-        options = {"qk_norm": a.qk_norm, "dropout": a.dropout}
+        options = {"qk_norm": a.qk_norm, "dropout": a.dropout, "window": a.windows[0] or None}
     if a.kind == "linformer":
         options = {"summary": a.summary, "max_length": config.max_length}
     return KINDS[a.kind](config.dim, heads_of(config), bias=a.bias, **options)
@@ -77,12 +79,17 @@ def feedforward_of(config: StackConfig) -> nn.Module:
     return FEEDFORWARDS[f.kind](config.dim, config.hidden, bias=f.bias, dropout=f.dropout)
 
 
+def norm_of(config: NormConfig, dim: int) -> nn.Module:
+    """The norm the settings ask for."""
+    return NORMS[config.kind](dim, **config.options)
+
+
 def residual_of(config: StackConfig, *, weight: float = 1.0) -> Residual:
     """The road past a sublayer, as a stack's settings ask for it."""
     return Residual(
         config.dim,
         order=config.order,
-        norm=config.norm,
+        norm=partial(norm_of, config.norm),
         dropout=config.dropout,
         depth_dropout=config.depth_dropout,
         weight=weight,

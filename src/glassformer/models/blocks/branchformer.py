@@ -8,10 +8,9 @@ from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout, StochasticDepth
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
-from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position
 from glassformer.core.shapes import Vectors
-from glassformer.models.blocks.base import Block, attention_of
+from glassformer.models.blocks.base import Block, attention_of, norm_of
 from glassformer.models.blocks.convolution import check_call, check_settings, gate_of
 
 
@@ -28,12 +27,12 @@ class BranchformerBlock(Block):
         super().__init__()
         check_settings(type(self).__name__, config, memory_dim)
         self.width = config.convolution.width
-        self.attention, self.attention_norm = attention_of(config), NORMS[config.norm](config.dim)
-        self.gate, self.gate_norm = gate_of(config), NORMS[config.norm](config.dim)
+        self.attention, self.attention_norm = attention_of(config), norm_of(config.norm, config.dim)
+        self.gate, self.gate_norm = gate_of(config), norm_of(config.norm, config.dim)
         self.merge = nn.Linear(2 * config.dim, config.dim)
         self.dropout = Dropout(config.dropout)
         self.depth_dropout = StochasticDepth(config.depth_dropout)
-        self.norm = NORMS[config.norm](config.dim)
+        self.norm = norm_of(config.norm, config.dim)
 
     def forward(
         self,

@@ -6,10 +6,9 @@ from glassformer.config import StackConfig
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
-from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position
 from glassformer.core.shapes import Vectors
-from glassformer.models.blocks.base import Block, attention_of, feedforward_of, residual_of
+from glassformer.models.blocks.base import Block, attention_of, feedforward_of, norm_of, residual_of
 from glassformer.models.blocks.convolution import ConvolutionModule, check_call, check_settings
 
 
@@ -30,12 +29,12 @@ class ConformerBlock(Block):
         self.first_residual = residual_of(config, weight=0.5)
         self.attention, self.attention_residual = attention_of(config), residual_of(config)
         self.convolution = ConvolutionModule(
-            config.dim, width=self.width, norm=config.convolution.norm
+            config.dim, width=self.width, norm=partial(norm_of, config.convolution.norm)
         )
         self.convolution_residual = residual_of(config)
         self.last_feedforward = feedforward_of(config)
         self.last_residual = residual_of(config, weight=0.5)
-        self.norm = NORMS[config.norm](config.dim)
+        self.norm = norm_of(config.norm, config.dim)
 
     def forward(
         self,

@@ -9,6 +9,9 @@ through `check_settings` and `check_call`. A convolution one position wide is a 
 written as one.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import torch.nn.functional as F
 from torch import nn
 
@@ -17,8 +20,9 @@ from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, pack, pad, zero_padding
 from glassformer.core.masks import Mask
-from glassformer.core.norms import NORMS
+from glassformer.core.norms import LayerNorm
 from glassformer.core.shapes import Vectors
+from glassformer.models.blocks.base import norm_of
 
 
 def depthwise(channels: int, width: int) -> nn.Conv1d:
@@ -42,14 +46,16 @@ class ConvolutionModule(nn.Module):
 
     Args:
         width: How many neighbours each position hears, itself included.
-        norm: Of the convolution's answers, a name in NORMS. The paper has `batch`.
+        norm: Makes the norm of the convolution's answers. The paper has `BatchNorm`.
     """
 
-    def __init__(self, dim: int, *, width: int = 31, norm: str = "layer") -> None:
+    def __init__(
+        self, dim: int, *, width: int = 31, norm: Callable[[int], nn.Module] = LayerNorm
+    ) -> None:
         super().__init__()
         self.widen = nn.Linear(dim, 2 * dim)
         self.depthwise = depthwise(dim, width)
-        self.norm = NORMS[norm](dim)
+        self.norm = norm(dim)
         self.to_out = nn.Linear(dim, dim)
 
     def forward(self, x: Vectors, layout: Layout) -> Vectors:
@@ -66,7 +72,7 @@ class ConvolutionalGate(nn.Module):
     Args:
         hidden: Width of both halves together.
         width: How many neighbours each position hears, itself included.
-        norm: Of the half that gates, a name in NORMS.
+        norm: Makes the norm of the half that gates.
         dropout: Share of the gated numbers dropped in training.
     """
 
@@ -76,7 +82,7 @@ class ConvolutionalGate(nn.Module):
         hidden: int,
         *,
         width: int = 31,
-        norm: str = "layer",
+        norm: Callable[[int], nn.Module] = LayerNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -85,7 +91,7 @@ class ConvolutionalGate(nn.Module):
             f"feedforward.hidden must be even, so that one half can gate the other; got {hidden}",
         )
         self.widen = nn.Linear(dim, hidden)
-        self.norm = NORMS[norm](hidden // 2)
+        self.norm = norm(hidden // 2)
         self.depthwise = depthwise(hidden // 2, width)
         self.narrow = nn.Linear(hidden // 2, dim)
         self.dropout = Dropout(dropout)
@@ -104,7 +110,7 @@ def gate_of(config: StackConfig) -> ConvolutionalGate:
         config.dim,
         config.hidden,
         width=config.convolution.width,
-        norm=config.convolution.norm,
+        norm=partial(norm_of, config.convolution.norm),
         dropout=config.feedforward.dropout,
     )
 

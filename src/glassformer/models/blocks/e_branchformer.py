@@ -8,10 +8,9 @@ from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout, StochasticDepth
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
-from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position
 from glassformer.core.shapes import Vectors
-from glassformer.models.blocks.base import Block, attention_of, feedforward_of, residual_of
+from glassformer.models.blocks.base import Block, attention_of, feedforward_of, norm_of, residual_of
 from glassformer.models.blocks.convolution import (
     check_call,
     check_settings,
@@ -38,15 +37,15 @@ class EBranchformerBlock(Block):
         self.width = config.convolution.width
         self.first_feedforward = feedforward_of(config)
         self.first_residual = residual_of(config, weight=0.5)
-        self.attention, self.attention_norm = attention_of(config), NORMS[config.norm](config.dim)
-        self.gate, self.gate_norm = gate_of(config), NORMS[config.norm](config.dim)
+        self.attention, self.attention_norm = attention_of(config), norm_of(config.norm, config.dim)
+        self.gate, self.gate_norm = gate_of(config), norm_of(config.norm, config.dim)
         self.merge_depthwise = depthwise(2 * config.dim, self.width)
         self.merge = nn.Linear(2 * config.dim, config.dim)
         self.dropout = Dropout(config.dropout)
         self.depth_dropout = StochasticDepth(config.depth_dropout)
         self.last_feedforward = feedforward_of(config)
         self.last_residual = residual_of(config, weight=0.5)
-        self.norm = NORMS[config.norm](config.dim)
+        self.norm = norm_of(config.norm, config.dim)
 
     def forward(
         self,

@@ -140,7 +140,8 @@ def look_back(
     q, k = position.turn(q, k, at)
     k, v = cache.write(k, v, ancestry)
     bias = position.bias(q, at, Layout.full(len(x), ancestry.reach, x.device))
-    call = describe(q, k, mask=causal, bias=bias, aligned=False, branches=ancestry)
+    mask = causal if layer.window is None else causal & layer.window
+    call = describe(q, k, mask=mask, bias=bias, aligned=False, branches=ancestry)
     answer = merge_heads(attend(q, k, v, call, kernel=layer.kernel))
     return answer if layer.to_out is None else layer.to_out(answer)
 

@@ -1,0 +1,249 @@
+"""The parts of a layer: attention, feed-forward net, convolution, norm and position.
+
+Where a record's `kind` comes first, its name stands for the whole record: `norm = "rms"` is
+`norm = { kind = "rms" }`, and `NormConfig("rms")` in Python.
+
+The lists of names are literal, so that a command line can show them without importing torch; a test
+holds them equal to the dicts they stand for.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from glassformer.config.checks import choose, positive, require, share
+
+KIND_NAMES = ("softmax", "linear", "linformer")
+PROJECTION_NAMES = ("q", "k", "v", "out")
+POSITION_NAMES = (
+    "none",
+    "learned",
+    "sinusoidal",
+    "rotary",
+    "alibi",
+    "t5",
+    "shaw",
+    "transformer-xl",
+)
+POSITIONS_OF_KIND = {
+    "linear": ("none", "learned", "sinusoidal"),
+    "linformer": ("none", "learned", "sinusoidal", "rotary"),
+}
+SETTINGS_OF_POSITION = {
+    "rotary": ("base", "scaling"),
+    "t5": ("buckets", "max_distance"),
+    "shaw": ("clip",),
+}
+SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
+SCALINGS_BY_LENGTH = ("yarn", "llama3")  # those that ask how often a pair turns within a length
+FEEDFORWARD_NAMES = (
+    *("relu", "gelu", "gelu-tanh", "silu"),
+    *("swiglu", "geglu", "geglu-tanh"),
+    "convolution",
+)
+NORM_NAMES = ("layer", "rms", "batch")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttentionConfig:
+    """How positions look at each other.
+
+    Args:
+        key_width: `dim / heads` unless given.
+        value_width: `key_width` unless given.
+        bias: Whether the projections add one: all, none, or those listed, such as ["q", "k", "v"].
+        window: In self-attention, only positions fewer than this many steps away are seen; 0 for
+            all of them. A list gives each layer its own, from the first on, and is repeated.
+        summary: Linformer only: how many keys the sequence is summed up in.
+    """
+
+    kind: str = "softmax"
+    heads: int = 8
+    groups: int | None = None
+    key_width: int | None = None
+    value_width: int | None = None
+    bias: bool | tuple[str, ...] = True
+    qk_norm: bool = False
+    dropout: float = 0.0
+    window: int | tuple[int, ...] = 0
+    summary: int = 64
+
+    def __post_init__(self) -> None:
+        choose("attention.kind", self.kind, KIND_NAMES)
+        for name in ("heads", "groups", "key_width", "value_width", "summary"):
+            positive(f"attention.{name}", getattr(self, name))
+        share("attention.dropout", self.dropout)
+        for projection in () if isinstance(self.bias, bool) else self.bias:
+            choose("projection in attention.bias", projection, PROJECTION_NAMES)
+        windows = self.windows
+        require(
+            bool(windows) and min(windows) >= 0,
+            f"attention.window must be 0 (no window) or more, or a list of such numbers; "
+            f"got {self.window if windows else 'an empty list'}",
+        )
+        require(
+            self.kind == "softmax" or not (self.qk_norm or self.dropout or any(windows)),
+            f"{self.kind} attention has no window, no qk_norm and no dropout of weights; "
+            f"leave them out, or use attention.kind = softmax",
+        )
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The window of the first layer, the second and so on, before they are repeated."""
+        return (self.window,) if isinstance(self.window, int) else self.window
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeedForwardConfig:
+    """What a position thinks by itself. `hidden` is four times the width unless given."""
+
+    kind: str = "gelu"
+    hidden: int | None = None
+    bias: bool = True
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        choose("feedforward.kind", self.kind, FEEDFORWARD_NAMES)
+        positive("feedforward.hidden", self.hidden)
+        share("feedforward.dropout", self.dropout)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NormConfig:
+    """How vectors are kept at one size.
+
+    Args:
+        epsilon: Added under the root; 1e-5 (layer, batch) or 1e-6 (rms) unless given.
+        bias: Whether a learned shift is added; true unless given. `rms` has none.
+    """
+
+    kind: str = field(default="layer", kw_only=False)
+    epsilon: float | None = None
+    bias: bool | None = None
+
+    def __post_init__(self) -> None:
+        choose("norm", self.kind, NORM_NAMES)
+        require(
+            self.epsilon is None or self.epsilon > 0,
+            f"norm.epsilon must be above 0, got {self.epsilon}; 1e-5 is usual",
+        )
+        require(
+            self.bias is None or self.kind != "rms",
+            "norm.bias does nothing with norm.kind = rms, which has none; leave it out",
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the norm is told besides its width."""
+        given = _given(self, "epsilon", "bias")
+        return {"eps" if name == "epsilon" else name: value for name, value in given.items()}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConvolutionConfig:
+    """The convolutions inside a Conformer, Branchformer or E-Branchformer block, and a TCN's.
+
+    Of a TCN only the width counts; 3 is usual there.
+    """
+
+    width: int = 31
+    norm: NormConfig = field(default_factory=NormConfig)
+
+    def __post_init__(self) -> None:
+        require(
+            self.width > 0 and self.width % 2 == 1,
+            f"convolution.width must be odd, so that it has a middle; got {self.width}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScalingConfig:
+    """How rotary positions stretch to texts longer than those trained on.
+
+    Args:
+        factor: How many times as long.
+        trained_length: The length trained on (yarn, llama3).
+        fast: A pair of channels that turns this often within it is left alone; 32 (yarn) or 4
+            (llama3) unless given.
+        slow: A pair that turns less often is slowed down by the whole factor; 1 unless given.
+    """
+
+    kind: str
+    factor: float
+    trained_length: int | None = None
+    fast: float | None = None
+    slow: float | None = None
+
+    def __post_init__(self) -> None:
+        choose("position.scaling.kind", self.kind, SCALING_NAMES)
+        require(self.factor > 0, f"position.scaling.factor must be above 0, got {self.factor}")
+        positive("position.scaling.trained_length", self.trained_length)
+        by_length = self.kind in SCALINGS_BY_LENGTH
+        require(
+            not by_length or self.trained_length is not None,
+            f"position.scaling.kind = {self.kind} needs the length the model was trained on; "
+            f"set position.scaling.trained_length",
+        )
+        for name in self.options if not by_length else ():
+            require(
+                name == "factor",
+                f"position.scaling.{name} does nothing with position.scaling.kind = {self.kind}; "
+                f"leave it out",
+            )
+        slow, fast = self.slow or 1.0, self.fast or (32.0 if self.kind == "yarn" else 4.0)
+        require(
+            0 < slow < fast,
+            f"position.scaling.slow must be above 0 and below fast, got {slow} and {fast}",
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the scaling is told."""
+        return _given(self, "factor", "trained_length", "fast", "slow")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PositionConfig:
+    """How order enters. What a kind does not go by cannot be given.
+
+    Args:
+        base: The slowest pair of channels turns once in about 2π base steps; 10,000 unless given
+            (rotary).
+        scaling: How to stretch to longer texts (rotary).
+        buckets: How many groups of distances have a number each; 32 unless given (t5).
+        max_distance: From here on, all distances are in the last bucket; 128 unless given (t5).
+        clip: From here on, all distances have one key; 16 unless given (shaw).
+    """
+
+    kind: str = field(default="rotary", kw_only=False)
+    base: float | None = None
+    scaling: ScalingConfig | None = None
+    buckets: int | None = None
+    max_distance: int | None = None
+    clip: int | None = None
+
+    def __post_init__(self) -> None:
+        choose("position", self.kind, POSITION_NAMES)
+        require(
+            self.base is None or self.base > 1,
+            f"position.base must be above 1, got {self.base}; 10,000 is usual",
+        )
+        for name in ("buckets", "max_distance", "clip"):
+            positive(f"position.{name}", getattr(self, name))
+        for name in self.options:
+            [owner] = [kind for kind, names in SETTINGS_OF_POSITION.items() if name in names]
+            require(
+                self.kind == owner,
+                f"position.{name} does nothing with position.kind = {self.kind}; "
+                f"leave it out, or use position.kind = {owner}",
+            )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the scheme is told besides the sizes of the stack."""
+        return _given(self, *(f.name for f in fields(self) if f.name != "kind"))
+
+
+def _given(record: object, *names: str) -> dict[str, Any]:
+    """Those of a record's settings that were given."""
+    found = ((name, getattr(record, name)) for name in names)
+    return {name: value for name, value in found if value is not None}

@@ -1,6 +1,8 @@
 """Configuration: what is wrong is refused in one line, and its lists name what there is."""
 
 import dataclasses
+import inspect
+import tomllib
 
 import pytest
 
@@ -10,6 +12,8 @@ from glassformer.config import (
     AttentionConfig,
     MachineConfig,
     ModelConfig,
+    NormConfig,
+    PositionConfig,
     StackConfig,
     TokenizerConfig,
     build,
@@ -17,10 +21,12 @@ from glassformer.config import (
     read,
     stack_of_size,
 )
+from glassformer.config.values import plain, to_toml
 from glassformer.core.feedforward import FEEDFORWARDS
+from glassformer.core.heads import PROJECTIONS
 from glassformer.core.kinds import KINDS
 from glassformer.core.norms import NORMS
-from glassformer.core.positions import POSITIONS, adds_to_scores, turns
+from glassformer.core.positions import POSITIONS, SCALINGS, adds_to_scores, turns
 from glassformer.core.residual import ORDERS
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_ENCODERS
@@ -37,6 +43,8 @@ from glassformer.tasks.translate.settings import TranslateConfig
         (config.POSITION_NAMES, POSITIONS),
         (config.FEEDFORWARD_NAMES, FEEDFORWARDS),
         (config.NORM_NAMES, NORMS),
+        (config.SCALING_NAMES, SCALINGS),
+        (config.PROJECTION_NAMES, PROJECTIONS),
         (config.ORDER_NAMES, ORDERS),
         (config.BLOCK_NAMES, BLOCKS),
         (config.FRONTEND_NAMES, FRONTENDS),
@@ -53,6 +61,13 @@ def test_positions_of_each_kind_are_those_it_does_not_refuse():
         for name, scheme in POSITIONS.items():
             refused = adds_to_scores(scheme) or (kind == "linear" and turns(scheme))
             assert (name in names) == (not refused)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_the_settings_of_a_position_are_those_its_scheme_takes(name):
+    taken = set(inspect.signature(POSITIONS[name]).parameters)
+    own = taken - {"dim", "heads", "max_length", "width", "both_ways"}
+    assert own == set(config.SETTINGS_OF_POSITION.get(name, ()))
 
 
 def test_base_is_the_paper():
@@ -77,6 +92,128 @@ def test_a_record_comes_back_from_toml_nested(tmp_path):
         tie=False,
         decoder=StackConfig(dim=64, dropout=0.0, attention=AttentionConfig(heads=4)),
     )
+
+
+def test_a_name_stands_for_a_norm_and_a_position():
+    short = {"norm": "rms", "position": "alibi", "convolution": {"norm": "batch"}}
+    long = {"norm": {"kind": "rms"}, "position": {"kind": "alibi"}}
+    long |= {"convolution": {"norm": {"kind": "batch"}}}
+    assert build(StackConfig, short) == build(StackConfig, long)
+    assert build(StackConfig, short).norm == NormConfig("rms")
+    assert stack_of_size("tiny", position="alibi").position == PositionConfig("alibi")
+
+
+FORMAT_1 = """
+[encoder]
+kind = "attention"
+block = "transformer"
+dim = 64
+depth = 2
+order = "pre"
+norm = "layer"
+position = "rotary"
+max_length = 258
+dropout = 0.2
+depth_dropout = 0.0
+
+[encoder.attention]
+kind = "softmax"
+heads = 4
+bias = true
+qk_norm = false
+dropout = 0.0
+summary = 64
+
+[encoder.feedforward]
+kind = "gelu"
+bias = true
+dropout = 0.0
+
+[encoder.convolution]
+width = 31
+norm = "layer"
+"""
+
+
+def test_a_model_written_by_an_older_version_is_still_read():
+    made = build(ModelConfig, tomllib.loads(FORMAT_1))
+    assert made == ModelConfig(encoder=stack_of_size("tiny", max_length=258, dropout=0.2))
+
+
+def test_settings_of_a_layer_come_back_from_what_is_written():
+    stack = {
+        "depth": 3,
+        "norm": {"kind": "layer", "epsilon": 1e-12, "bias": False},
+        "position": {"kind": "rotary", "base": 5e5, "scaling": {"kind": "ntk", "factor": 2}},
+        "attention": {"bias": ["q", "v"], "window": [5, 0]},
+    }
+    made = build(ModelConfig, {"decoder": stack, "encoder": {"attention": {"window": 7}}})
+    assert build(ModelConfig, tomllib.loads(to_toml(plain(made)))) == made
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"norm": "group"}, "unknown norm 'group'; the choices are layer, rms, batch"),
+        ({"norm": {"epsilon": 0.0}}, "norm.epsilon must be above 0, got 0.0; 1e-5 is usual"),
+        (
+            {"norm": {"kind": "rms", "bias": False}},
+            "norm.bias does nothing with norm.kind = rms, which has none; leave it out",
+        ),
+        ({"position": {"base": 1.0}}, "position.base must be above 1, got 1.0; 10,000 is usual"),
+        (
+            {"position": {"kind": "alibi", "base": 5e5}},
+            "position.base does nothing with position.kind = alibi; leave it out, or use "
+            "position.kind = rotary",
+        ),
+        ({"position": {"kind": "t5", "buckets": 0}}, "position.buckets must be at least 1, got 0"),
+        (
+            {"position": {"scaling": {"kind": "yarn", "factor": 2.0}}},
+            "position.scaling.kind = yarn needs the length .*; set position.scaling.trained_length",
+        ),
+        (
+            {"position": {"scaling": {"kind": "linear", "factor": 2.0, "slow": 2.0}}},
+            "position.scaling.slow does nothing with position.scaling.kind = linear; leave it out",
+        ),
+        (
+            {"position": {"scaling": {"kind": "linear"}}},
+            "the setting position.scaling.factor is missing; add it",
+        ),
+        (
+            {"position": {"scaling": {"kind": "linear", "factor": -1}}},
+            "position.scaling.factor must be above 0, got -1",
+        ),
+        (
+            {
+                "position": {
+                    "scaling": {"kind": "llama3", "factor": 2, "trained_length": 9, "slow": 4}
+                }
+            },
+            "position.scaling.slow must be above 0 and below fast, got 4.0 and 4.0",
+        ),
+        (
+            {"attention": {"bias": ["query"]}},
+            "unknown projection in attention.bias 'query'; the choices are q, k, v, out",
+        ),
+        (
+            {"attention": {"window": -1}},
+            r"attention.window must be 0 \(no window\) or more, or a list .*; got -1",
+        ),
+        ({"attention": {"window": []}}, "attention.window must be .*; got an empty list"),
+        (
+            {"depth": 2, "attention": {"window": [3, 3, 0]}},
+            "attention.window lists 3 windows, one a layer, but depth is 2; list as many or fewer",
+        ),
+        (
+            {"position": "none", "attention": {"kind": "linear", "window": 3}},
+            "linear attention has no window, no qk_norm and no dropout of weights; leave them out",
+        ),
+    ],
+)
+def test_wrong_settings_of_a_layer_are_refused_in_one_line(values, words):
+    with pytest.raises(GlassformerError, match=f"^{words}") as refusal:
+        build(StackConfig, values)
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -248,8 +248,8 @@ def test_every_job_is_called_by_its_name():
     [
         (
             f'job = "classify"\nformat = {FORMAT + 1}\nversion = "9.9"',
-            "config.toml: written by glassformer 9.9 in format 2, this version reads up to 1; "
-            "upgrade glassformer",
+            f"config.toml: written by glassformer 9.9 in format {FORMAT + 1}, this version reads "
+            f"up to {FORMAT}; upgrade glassformer",
         ),
         ("depth = 3", "config.toml: not the configuration of a run; name a run folder"),
         ('job = "classify"\nformat = "1"', "config.toml: not the configuration of a run; name a"),

@@ -1,8 +1,7 @@
 """Small Hugging Face models with random weights, ours with the same weights, and their comparison.
 
 Nothing is downloaded: theirs are made from configurations. What they hold is named part by part in
-our words and loaded strictly, so no weight of ours is left to chance. The epsilon of the norms is
-always ours (1e-5 for LayerNorm, 1e-6 for RMSNorm), since a StackConfig does not choose it.
+our words and loaded strictly, so no weight of ours is left to chance.
 """
 
 from collections.abc import Callable
@@ -12,12 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.config import StackConfig, build
+from glassformer.config import ModelConfig, StackConfig, build
 from glassformer.core.layout import Layout
+from glassformer.models.build import build_language_model
 
 H, K, D, HIDDEN, V = 3, 11, 33, 41, 53  # widths that differ, so that no two can be swapped
 DEPTH, MAX_LENGTH = 2, 47
-B, S = 2, 31
+B, S, STEPS = 2, 31, 7
 FULL, PADDED = (S, S), (19, S)
 
 each_padding = pytest.mark.parametrize("lengths", [FULL, PADDED], ids=["full", "padded"])
@@ -81,6 +81,59 @@ def blocks(layers, parts_of_layer, prefix=""):
     return {key: tensor for state in states for key, tensor in state.items()}
 
 
+# Llama and its kin
+
+
+def like_llama(name, theirs=None, ours=None, attention=None):
+    """A language model of Llama's family, and ours with its weights.
+
+    Args:
+        theirs: Settings of theirs beyond the sizes.
+        ours: Settings of our stack beyond the sizes.
+        attention: Settings of our attention beyond the heads.
+    """
+    models, family = huggingface(name), name.capitalize()
+    dim, width = 6 * K, 2 * K + 4  # heads wider than their share, and even, as rotary wants them
+    config = getattr(models, f"{family}Config")(
+        vocab_size=V,
+        hidden_size=dim,
+        num_hidden_layers=DEPTH,
+        num_attention_heads=6,
+        num_key_value_heads=H,
+        head_dim=width,
+        intermediate_size=HIDDEN,
+        max_position_embeddings=MAX_LENGTH,
+        rms_norm_eps=1e-6,
+        eos_token_id=None,
+        **(theirs or {}),
+    )
+    model = randomised(getattr(models, f"{family}ForCausalLM")(config))
+    heads = {"heads": 6, "groups": H, "key_width": width, **(attention or {})}
+    decoder = stack("swiglu", bias=False, dim=dim, heads=heads, norm="rms", **(ours or {}))
+    whole = ModelConfig(decoder=decoder, scale=False, tie=False)
+    outside = {
+        "tokens.table": model.model.embed_tokens,
+        "decoder.norm": model.model.norm,
+        "unembed": model.lm_head,
+    }
+    state = named(outside) | blocks(model.model.layers, parts_of_llama, "decoder.")
+    return filled(build_language_model(whole, vocabulary=V), state), model
+
+
+def parts_of_llama(layer):
+    return {
+        "attention.to_q": layer.self_attn.q_proj,
+        "attention.to_k": layer.self_attn.k_proj,
+        "attention.to_v": layer.self_attn.v_proj,
+        "attention.to_out": layer.self_attn.o_proj,
+        "attention_residual.before": layer.input_layernorm,
+        "feedforward.gate": layer.mlp.gate_proj,
+        "feedforward.widen": layer.mlp.up_proj,
+        "feedforward.narrow": layer.mlp.down_proj,
+        "feedforward_residual.before": layer.post_attention_layernorm,
+    }
+
+
 class Reader(nn.Module):
     """A frontend and an encoder: a Classifier before it pools."""
 
@@ -127,6 +180,13 @@ def assert_same(ours, theirs):
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5 * size)
 
 
+def continuing(make, lengths):
+    ours, theirs = make()
+    ids, layout = tokens(), layout_of(lengths)
+    expected, real = theirs(ids, attention_mask=seen(layout)).logits, seen(layout).bool()
+    return Pair(ours, lambda: ours(ids, layout=layout)[real], expected[real])
+
+
 @torch.no_grad()
 def assert_every_weight_is_noticed(pair):
     """A small change of any copied weight, and the answers are no longer the same."""
@@ -139,3 +199,29 @@ def assert_every_weight_is_noticed(pair):
             assert_same(pair.answer(), pair.expected)
         weight.copy_(copied)
     assert_same(pair.answer(), pair.expected)
+
+
+@torch.no_grad()
+def assert_goes_on_as_theirs(ours, theirs, lengths):
+    """Both continue prompts of these lengths alike, token by token, with their caches."""
+    ids, layout = tokens(), layout_of(lengths)
+    on_the_right = torch.stack(  # theirs goes on where a row ends, so it has its padding before
+        [row.roll(S - length) for row, length in zip(ids, lengths, strict=True)]
+    )
+    expected = theirs.generate(
+        on_the_right,
+        attention_mask=seen(layout).flip(1),
+        do_sample=False,
+        max_new_tokens=STEPS,
+        pad_token_id=0,
+        return_dict_in_generate=True,
+        output_logits=True,
+    )
+    caches = ours.decoder.new_caches()
+    scores = [ours(ids, layout=layout, caches=caches)[range(B), [n - 1 for n in lengths]]]
+    for _ in range(STEPS - 1):
+        best = scores[-1].argmax(dim=-1, keepdim=True)  # (B, 1)
+        scores.append(ours(best, layout=Layout.full(B, 1), caches=caches)[:, 0])
+    assert_same(torch.stack(scores), torch.stack(expected.logits))
+    chosen = torch.stack(scores, dim=1).argmax(dim=-1)  # (B, STEPS)
+    assert chosen.tolist() == expected.sequences[:, S:].tolist()

@@ -1,4 +1,4 @@
-"""T5, Marian, Whisper and ViT: ours answer as Hugging Face's do with the same weights."""
+"""T5, its v1.1, Marian, Whisper and ViT: ours answer as Hugging Face's do with the same weights."""
 
 import math
 from functools import partial
@@ -31,10 +31,10 @@ from hugging_face import (
     stack,
     tokens,
 )
+from torch import nn
 
 from glassformer.config import ModelConfig
 from glassformer.core.layout import Layout
-from glassformer.core.positions import T5
 from glassformer.models.build import build_encoder, build_transformer
 from glassformer.models.frontends import Patches
 
@@ -46,12 +46,10 @@ CHANNELS, PATCH, IMAGE = 3, 5, (15, 35)
 # T5 and Marian
 
 
-def t5():
+def t5(feedforward="relu", **theirs):
     """T5's position tables stand in its first layers; ours in the stacks, which share them too.
 
-    A StackConfig chooses neither the buckets nor, for a decoder, that all of them look back, so
-    both stacks are given a position object of their own. What T5 multiplies the decoder's answer
-    with, D^(-1/2), is part of the scale of our last norm.
+    What T5 multiplies the decoder's answer with, D^(-1/2), is part of the scale of our last norm.
     """
     models, dim, reach = huggingface("t5"), 37, {"buckets": 12, "max_distance": 23}
     config = models.T5Config(
@@ -65,25 +63,27 @@ def t5():
         relative_attention_num_buckets=reach["buckets"],
         relative_attention_max_distance=reach["max_distance"],
         layer_norm_epsilon=1e-6,
+        **theirs,
     )
-    theirs = randomised(models.T5ForConditionalGeneration(config))
-    heads = {"heads": H, "key_width": K}
+    theirs, tied = models.T5ForConditionalGeneration(config), config.scale_decoder_outputs
+    if not tied:  # as the published v1.1 is; one made from a configuration is tied nevertheless
+        theirs.lm_head.weight = nn.Parameter(torch.empty(V, dim))
+    randomised(theirs)
+    shape = {"dim": dim, "heads": {"heads": H, "key_width": K}, "bias": False}
+    parts = {"norm": "rms", "position": {"kind": "t5", **reach}}
     encoder, decoder = (
-        stack("relu", bias=False, dim=dim, depth=depth, heads=heads, norm="rms", position="t5")
-        for depth in (DEPTH, DECODER_DEPTH)
+        stack(feedforward, depth=depth, **shape, **parts) for depth in (DEPTH, DECODER_DEPTH)
     )
-    whole = ModelConfig(encoder=encoder, decoder=decoder, scale=False, share=True)
+    whole = ModelConfig(encoder=encoder, decoder=decoder, scale=False, share=True, tie=tied)
     ours = build_transformer(whole, vocabulary=V)
-    ours.encoder.position = T5(dim, H, MAX_LENGTH, width=K, **reach)
-    ours.decoder.position = T5(dim, H, MAX_LENGTH, width=K, **reach, both_ways=False)
     outside = {
         "frontend.table": theirs.shared,
         "target.table": theirs.shared,
         "encoder.position.worth": buckets_of_t5(theirs.encoder),
         "decoder.position.worth": buckets_of_t5(theirs.decoder),
         "encoder.norm": theirs.encoder.final_layer_norm,
-        "decoder.norm": (theirs.decoder.final_layer_norm.weight * dim**-0.5, None),
-    }
+        "decoder.norm": (theirs.decoder.final_layer_norm.weight * dim ** (-0.5 * tied), None),
+    } | ({} if tied else {"unembed": theirs.lm_head})
     encoder_blocks = blocks(theirs.encoder.block, parts_of_t5, "encoder.")
     decoder_blocks = blocks(theirs.decoder.block, parts_of_t5, "decoder.")
     return filled(ours, named(outside) | encoder_blocks | decoder_blocks), theirs
@@ -98,11 +98,20 @@ def parts_of_t5(block):
     parts = attention_of_t5("attention", around.SelfAttention, around.layer_norm)
     for layer in across:
         parts |= attention_of_t5("cross_attention", layer.EncDecAttention, layer.layer_norm)
-    return parts | {
-        "feedforward.widen": think.DenseReluDense.wi,
-        "feedforward.narrow": think.DenseReluDense.wo,
-        "feedforward_residual.before": think.layer_norm,
-    }
+    net = think.DenseReluDense
+    widens = {"feedforward.widen": net.wi} if hasattr(net, "wi") else gated_of_t5(net)
+    return (
+        parts
+        | widens
+        | {
+            "feedforward.narrow": net.wo,
+            "feedforward_residual.before": think.layer_norm,
+        }
+    )
+
+
+def gated_of_t5(net):
+    return {"feedforward.gate": net.wi_0, "feedforward.widen": net.wi_1}
 
 
 def attention_of_t5(name, attention, norm):
@@ -229,16 +238,15 @@ def whisper():
         max_source_positions=MAX_LENGTH,
     )
     theirs = randomised(models.WhisperEncoder(config))
-    ours = build_encoder(stack("gelu", dim=D + 1, heads={"heads": 2}, position="learned"))
+    heads = {"heads": 2, "bias": ["q", "v", "out"]}  # its keys have none
+    ours = build_encoder(stack("gelu", dim=D + 1, heads=heads, position="learned"))
     outside = {"position.table": theirs.embed_positions, "norm": theirs.layer_norm}
     return filled(ours, named(outside) | blocks(theirs.layers, parts_of_whisper)), theirs
 
 
 def parts_of_whisper(layer):
-    """Whisper's keys have no bias: ours is zero."""
     parts = attention_of_bart("attention", layer.self_attn)
     return parts | {
-        "attention.to_k": (layer.self_attn.k_proj.weight, torch.zeros(D + 1)),
         "attention_residual.before": layer.self_attn_layer_norm,
         "feedforward.widen": layer.fc1,
         "feedforward.narrow": layer.fc2,
@@ -257,11 +265,11 @@ def vit():
         image_size=IMAGE,
         patch_size=PATCH,
         num_channels=CHANNELS,
-        layer_norm_eps=1e-5,  # its own is 1e-12
     )
     theirs = randomised(models.ViTModel(config, add_pooling_layer=False))
     frontend = Patches(CHANNELS, D, size=PATCH, image=IMAGE, first=True)
-    ours = Reader(frontend, build_encoder(stack("gelu", position="none")))
+    norm = {"kind": "layer", "epsilon": config.layer_norm_eps}
+    ours = Reader(frontend, build_encoder(stack("gelu", norm=norm, position="none")))
     first, places = theirs.embeddings.position_embeddings[0].split([1, len(frontend.table)])
     state = {
         "frontend.first": theirs.embeddings.cls_token[0, 0] + first[0],
@@ -305,7 +313,8 @@ def looking():
 # The promises
 
 
-TRANSFORMERS = {"t5": t5, "marian": marian}
+V1_1 = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+TRANSFORMERS = {"t5": t5, "t5 v1.1": partial(t5, "geglu-tanh", **V1_1), "marian": marian}
 PAIRS = {
     **{name: partial(translating, make, FULL) for name, make in TRANSFORMERS.items()},
     "whisper": listening,

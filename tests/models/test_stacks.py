@@ -206,7 +206,7 @@ def roomy(name, decoder):
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["growing", "fixed"])
 def test_tokens_that_fit_a_learned_table_go_on_however_far_padding_stands(name):
-    decoder = shaken(Decoder(replace(CONFIG, position="learned", max_length=7)))
+    decoder = shaken(Decoder(replace(CONFIG, position=PositionConfig("learned"), max_length=7)))
     caches, x = roomy(name, decoder), torch.randn(2, 7, D)
     first = decoder(x[:, :5], layout=Layout.padded([5, 2]), caches=caches)
     chunk = torch.stack([torch.cat([x[0, 5:], x[0, :3]]), x[1, 2:]])  # padding stands at 7, 8, 9
@@ -220,7 +220,7 @@ def test_tokens_that_fit_a_learned_table_go_on_however_far_padding_stands(name):
 
 @torch.no_grad()
 def test_tokens_that_fit_a_learned_table_go_on_in_pages_too():
-    decoder = shaken(Decoder(replace(CONFIG, position="learned", max_length=7)))
+    decoder = shaken(Decoder(replace(CONFIG, position=PositionConfig("learned"), max_length=7)))
     sizes = {"heads": H, "key_width": D // H, "value_width": D // H}
     pool, x = PagePool(pages=9, page_size=2, layers=2, **sizes), torch.randn(2, 7, D)
     rows = [pool.open(), pool.open()]

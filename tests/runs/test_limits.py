@@ -145,7 +145,7 @@ def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_pa
 def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
     step, data, tmp_path, monkeypatch
 ):
-    keep, run = teaching.train_through, tmp_path / "run"
+    keep, run = fitting.train_through, tmp_path / "run"
 
     def removing(*words):
         for number, event in enumerate(keep(*words)):
@@ -153,7 +153,7 @@ def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
                 shutil.rmtree(run)
             yield event
 
-    monkeypatch.setattr(teaching, "train_through", removing)
+    monkeypatch.setattr(fitting, "train_through", removing)
     with pytest.raises(GlassformerError) as refused:
         learn(data, run, "train.log_every=1", "train.save_every=1")
     assert str(refused.value) == (
@@ -165,13 +165,13 @@ def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
 
 def test_a_file_that_can_no_longer_be_written_is_named(data, tmp_path, monkeypatch):
     path = tmp_path / "run" / "report.json"
-    monkeypatch.setattr(verbs, "report_on", raising(OSError(errno.EROFS, "Read-only", str(path))))
+    monkeypatch.setattr(api, "report_on", raising(OSError(errno.EROFS, "Read-only", str(path))))
     with pytest.raises(GlassformerError) as refused:
         learn(data, tmp_path / "run")
     assert str(refused.value) == (
         f"{path}: cannot be read or written (Read-only); check the disk and who may write there, "
         f"then resume the run"
     )
-    monkeypatch.setattr(verbs, "report_on", raising(OSError(errno.EROFS, "Read-only", "/else")))
+    monkeypatch.setattr(api, "report_on", raising(OSError(errno.EROFS, "Read-only", "/else")))
     with pytest.raises(OSError, match="Read-only"):
-        verbs.resume(tmp_path / "run", quiet=True)
+        api.resume(tmp_path / "run", quiet=True)

@@ -11,6 +11,8 @@ from safetensors.torch import load_file, save_file
 from small_files import SHORT, trained
 
 from glassformer.cli import main
+from glassformer.errors import GlassformerError
+from glassformer.runs import api
 
 BYTES = bytes(range(256)) * 20
 
@@ -219,6 +221,44 @@ def test_a_checkpoint_that_is_not_whole_is_refused(home, tmp_path, refused):
 def test_a_harmed_intake_is_refused(home, old_run, refused):
     (old_run / "intake.json").write_text(json.dumps({"columns": {}})[:-3], encoding="utf-8")
     assert "run/intake.json: not whole" in refused("evaluate", "run", home / "test.csv")
+
+
+STRANGE = [
+    ("intake.json", {"columns": [1]}, "columns must be a table, got [1]"),
+    ("intake.json", {"counts": {"train": "x"}}, "counts.train must be int, got 'x'"),
+    ("intake.json", {"skipped": {"a": 1}}, "skipped.a must be Skipped, got 1"),
+    ("intake.json", [], "it must be a table, got []"),
+    ("prediction.json", {"steps": 3}, "the settings after, seconds, took_seconds, bytes, "),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "told"), STRANGE)
+def test_what_no_run_writes_is_not_reported_on(name, values, told, old_run):
+    (old_run / name).write_text(json.dumps(values))
+    (old_run / "report.json").unlink()
+    with pytest.raises(GlassformerError) as error:
+        api.resume(old_run, quiet=True)
+    assert str(error.value).startswith(f"{old_run / name}: not what a run writes ({told}")
+
+
+def test_a_report_that_no_run_writes_is_listed_with_the_reason(old_run, capsys):
+    (old_run / "report.json").write_text('{"scores": 3}')
+    assert main(["runs", "list", "run", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["state"] == (
+        "run/report.json: not what a run writes (scores must be a table, got 3); copy the run again"
+    )
+
+
+LINES = [{"scores": 3}, {"scores": {"loss": "x", "accuracy": None}}, {"loss": []}, {"loss": 1e99}]
+
+
+@pytest.mark.parametrize("line", LINES, ids=str)
+def test_a_log_that_no_run_writes_is_passed_over(line, old_run):
+    with (old_run / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps({"step": 1} | line) + "\n" + "[" * 100_000 + "\n")
+    (old_run / "report.json").unlink()
+    assert api.resume(old_run, quiet=True).report["curves"]
 
 
 # Runs that know their checksums

@@ -207,6 +207,7 @@ def test_a_saved_tokenizer_is_the_same_when_loaded(tmp_path, kind, lowercase):
 
 
 GOOD = json.loads(Tokenizer.train("bpe", ["a b"], vocabulary=300).to_json())
+WORDS = Tokenizer.train("words", ["a b a b"], vocabulary=300).to_json()
 FOREIGN = {
     "empty": b"",
     "no text": b"\xff\xfe\x00",
@@ -220,6 +221,7 @@ FOREIGN = {
     "half a coder": json.dumps(GOOD | {"coder": {"model": {}}}).encode(),
     "no specials": json.dumps(GOOD).replace("<mask>", "<musk>").encode(),
     "too deep": b"[" * 100_000,
+    "no unknown": WORDS.replace('"unk_token": "<unknown>"', '"unk_token": "?"').encode(),
 }
 
 

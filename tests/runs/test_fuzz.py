@@ -4,6 +4,7 @@ import json
 import math
 import random
 import shutil
+from dataclasses import asdict
 
 import pytest
 from quick import quickly
@@ -11,7 +12,10 @@ from small_runs import learn, write_reviews
 
 import glassformer
 from glassformer.errors import GlassformerError
+from glassformer.files import write_json
 from glassformer.runs import api
+from glassformer.runs.forecast import Foretold
+from glassformer.runs.listing import found_in
 
 USED = ("config.toml", "intake.json", "labels.json", "model.safetensors", "tokenizer.json")
 HEADER = 160  # bytes at the beginning of a file, which say what the others are
@@ -83,3 +87,45 @@ def test_no_changed_byte_of_the_index_is_learned_from_or_crashes(name, finished,
         (run / "checksums.json").unlink()
         done, refused = outcome(go_on)
         assert refused or json.loads((done.folder.path / "report.json").read_text())["scores"]
+
+
+ODD = [None, True, -1, 1e308, math.nan, "x", "\ud800", [], [[1]], {}, {"a": 1}, 10**30]
+PREDICTED = Foretold(after=2, steps=3, seconds=1.5, took_seconds=2.0, bytes=None, took_bytes=None)
+KEPT = ("intake.json", "labels.json", "prediction.json", "report.json", "tokenizer.json")
+
+
+def places(value, way=()):
+    """The way to every value in nested ones; of a long list, to the first."""
+    yield way
+    if isinstance(value, dict | list):
+        inside = value.items() if isinstance(value, dict) else enumerate(value[:3])
+        for key, inner in inside:
+            yield from places(inner, (*way, key))
+
+
+def with_an_odd_value(path, dice):
+    """Put something of another kind in the place of some value of a JSON file."""
+    values = {"all": json.loads(path.read_text())}
+    *way, last = dice.choice([("all", *way) for way in places(values["all"])])
+    inner = values
+    for key in way:
+        inner = inner[key]
+    inner[last] = dice.choice(ODD)
+    path.write_text(json.dumps(values["all"]))
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_json_that_a_stranger_wrote_is_refused_or_does_no_harm(name, finished, tmp_path):
+    dice, data = random.Random(name), write_reviews(tmp_path / "x.csv", 7)
+    for number in range(4):
+        run = tmp_path / "runs" / str(number)
+        shutil.copytree(finished, run)
+        (run / "checksums.json").unlink()
+        write_json(asdict(PREDICTED), run / "prediction.json")
+        with_an_odd_value(run / name, dice)
+        outcome(lambda run=run: repr(glassformer.load(run)))
+        outcome(lambda run=run: glassformer.load(run).evaluate(data))
+    assert len(found_in(tmp_path / "runs")) == 4
+    (run / "report.json").unlink()
+    with quickly():
+        outcome(lambda: api.resume(run, quiet=True))

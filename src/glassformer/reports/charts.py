@@ -143,8 +143,13 @@ def ticks(low: Number, high: Number, wanted: int) -> list[tuple[Number, str]]:
 
 
 def spread(low: Number, high: Number) -> tuple[Number, Number]:
-    """Two ends that differ, also where the values do not."""
-    return (low, high) if high - low > 1e-9 * max(1, abs(high)) else (low - 0.5, high + 0.5)
+    """Two ends that differ, also where the values do not, however large they are.
+
+    >>> spread(0.7, 0.7), spread(1e30, 1e30)[0] < 1e30
+    ((0.19999999999999996, 1.2), True)
+    """
+    room = max(0.5, 1e-6 * abs(high))
+    return (low, high) if high - low > 1e-9 * max(1, abs(high)) else (low - room, high + room)
 
 
 def padded(low: Number, high: Number) -> tuple[Number, Number]:

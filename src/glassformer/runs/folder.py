@@ -15,19 +15,31 @@ checksums.json       by which files that changed are known
 pretrain/            the run that learned the texts first, where there was one
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
 from glassformer import files
 from glassformer.config.run import Config, config_of, read_config_values
+from glassformer.config.values import Record, build, fitting
+from glassformer.data.splitter import Skipped
 from glassformer.errors import GlassformerError
 from glassformer.files import write_text
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.reporter import Reporter
+
+INTAKE = {  # what intake.json holds
+    "columns": dict[str, str],
+    "counts": dict[str, int],
+    "skipped": dict[str, Skipped],
+    "shared": dict[str, Skipped],
+    "back_translated": tuple[str, ...],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +130,16 @@ class RunFolder:
 
     def intake(self) -> dict[str, Any]:
         """What is known about the data that came in."""
-        return read_json(self.path / "intake.json")
+        return read_json(self.path / "intake.json", INTAKE)
+
+    def read_report(self) -> dict[str, Any]:
+        """What report.json says; empty when there is none."""
+        return read_json(self.report, {"scores": dict[str, dict[str, dict[str, float | None]]]})
 
     def command(self) -> str:
         """What was typed; nothing where that is not known."""
         path = self.path / "command.txt"
-        return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+        return path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else ""
 
 
 def reporter_of(task: JobTask[Any, Any, Any]) -> Reporter[Any, Any]:
@@ -142,14 +158,36 @@ def is_whole(weights: Path) -> bool:
         return False
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """One of a run's own JSON files; empty when it is not there."""
+def read_json(path: Path, kinds: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """One of a run's own JSON files; empty when it is not there.
+
+    Args:
+        kinds: What must be of which type, where it is there.
+    """
     if not path.exists():
         return {}
     try:
         values = files.read_json(path)
     except (OSError, ValueError) as error:
         raise GlassformerError(f"{path}: not whole ({error}); copy the run again") from None
-    if not isinstance(values, dict):
-        raise GlassformerError(f"{path}: not what a run writes; copy the run again")
+    try:
+        values = fitting(dict[str, Any], values, "it")
+        for name in kinds.keys() & values.keys():
+            fitting(kinds[name], values[name], name)
+    except GlassformerError as error:
+        raise strange(path, error) from None
     return values
+
+
+def read_record(path: Path, kind: type[Record]) -> Record | None:
+    """A record that a run keeps as JSON; None when it is not there."""
+    values = read_json(path)
+    try:
+        return build(kind, values) if values else None
+    except GlassformerError as error:
+        raise strange(path, error) from None
+
+
+def strange(path: Path, error: GlassformerError) -> GlassformerError:
+    """The words for a file of which a run has written no such thing."""
+    return GlassformerError(f"{path}: not what a run writes ({error}); copy the run again")

@@ -13,7 +13,7 @@ from typing import Any
 from glassformer import processes
 from glassformer.files import write_json
 from glassformer.runs.display import Display, clock, in_bytes
-from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.folder import RunFolder, read_record
 from glassformer.runs.timing import TRIED, Pace
 from glassformer.tasks.job import JobTask
 from glassformer.training import memory
@@ -133,8 +133,7 @@ def note_of(folder: RunFolder) -> Path:
 
 def prediction_fact(folder: RunFolder) -> dict[str, str]:
     """For the report: a fact, or none."""
-    values = read_json(note_of(folder))
-    if not values:
+    found = read_record(note_of(folder), Foretold)
+    if found is None:
         return {}
-    found = Foretold(**values)
     return {"predicted": f"after {found.after:,} of {found.steps:,} steps: {found.sentence()}"}

@@ -12,7 +12,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import remove
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import is_as_written
-from glassformer.runs.folder import RunFolder, read_json
+from glassformer.runs.folder import RunFolder
 from glassformer.runs.lock import is_held
 from glassformer.runs.new_folder import LEFT_BEHIND
 
@@ -94,7 +94,7 @@ def _listed(path: Path) -> Listed:
     try:
         folder.refuse_special_files()
         job = str(read_config_values(folder.config_file)["job"])
-        scores = read_json(folder.report).get("scores", {})
+        scores = folder.read_report().get("scores", {})
     except GlassformerError as error:
         return Listed(path, "?", str(error), "", _size(path))
     return Listed(path, job, _state(folder), _first(scores), _size(path))
@@ -115,7 +115,7 @@ def _first(scores: dict[str, Any]) -> str:
     """The first score of the run, in words."""
     ours: dict[str, Any] = next(iter(scores.values()), {})
     name, score = next(iter(ours.items()), ("", None))
-    return f"{name} {written(name, score['value'])}" if score else ""
+    return f"{name} {written(name, score.get('value'))}" if score else ""
 
 
 def _is_alive(process: int) -> bool:

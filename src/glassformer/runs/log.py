@@ -10,6 +10,8 @@ from typing import Any
 from glassformer.files import to_json, write_text
 from glassformer.training.plan import Event, Step, Trouble
 
+LARGEST = 1e100  # of numbers that are shown; those of a damaged file may be any
+
 
 class Log:
     """metrics.jsonl, from this step on; what an interrupted run wrote later is forgotten."""
@@ -49,25 +51,27 @@ def read(metrics: Path) -> Iterator[dict[str, Any]]:
     if not metrics.exists():
         return
     for line in metrics.read_text(encoding="utf-8", errors="replace").splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             found = json.loads(line)
-            if isinstance(found, dict) and isinstance(found.get("step"), int):
+            step = found.get("step") if isinstance(found, dict) else None
+            if isinstance(step, int) and is_finite(step):
                 yield found
+
+
+def is_finite(value: object) -> bool:
+    """Whether it is a number that a chart can show."""
+    return isinstance(value, int | float) and abs(value) <= LARGEST
 
 
 def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
     """By name, the loss while training and every score on the validation part."""
     found: dict[str, list[tuple[float, float]]] = {}
     for line in read(metrics):
-        if "loss" not in line and "scores" not in line:
-            continue
-        numbers = (
-            {f"validation {name}": value for name, value in line["scores"].items()}
-            if "scores" in line
-            else {"training loss": line["loss"]}
-        )
+        numbers: dict[str, Any] = {"training loss": line.get("loss")}
+        if isinstance(scores := line.get("scores"), dict):
+            numbers = {f"validation {name}": value for name, value in scores.items()}
         for name, value in numbers.items():
-            if value is not None:  # what was no number
+            if is_finite(value):
                 found.setdefault(name, []).append((float(line["step"]), float(value)))
     return found
 

@@ -22,7 +22,7 @@ from glassformer.models.packing import for_inference
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.evaluation import Evaluation, Said
-from glassformer.runs.folder import RunFolder, read_json, reporter_of
+from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.request import named_columns, path_of
 from glassformer.runs.trained import load_model, predictions, refuse_unusable
 from glassformer.tasks import JOBS
@@ -70,7 +70,7 @@ class Run:
     @cached_property
     def report(self) -> dict[str, Any]:
         """What report.json says; empty when there is none."""
-        return read_json(self.folder.report)
+        return self.folder.read_report()
 
     @cached_property
     def predictor(self) -> Predictor[Any, Any]:
@@ -205,7 +205,9 @@ class Run:
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
-        said = ", ".join(f"{name} {written(name, score['value'])}" for name, score in ours.items())
+        said = ", ".join(
+            f"{name} {written(name, score.get('value'))}" for name, score in ours.items()
+        )
         return f"Run({str(self.folder.path)!r}, {self.config.job}{': ' + said if said else ''})"
 
     def _repr_html_(self) -> str:
@@ -226,5 +228,5 @@ class Run:
 def _shown(name: str, score: dict[str, float | None] | None) -> str:
     if score is None:
         return ""
-    value, low, high = (written(name, score[end]) for end in ("value", "low", "high"))
+    value, low, high = (written(name, score.get(end)) for end in ("value", "low", "high"))
     return f"{value} <small>[{low}, {high}]</small>"

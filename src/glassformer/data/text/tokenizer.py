@@ -17,6 +17,7 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_text
 
 FORMAT = "glassformer tokenizer 1"
+UNHEARD_OF = "\U0010fffd"  # a character that no text has
 
 
 class Tokenizer:
@@ -111,7 +112,9 @@ class Tokenizer:
             raise ValueError(f"it does not call itself {FORMAT!r}")
         coder = _coder_of(facts["kind"]).from_plain(facts["coder"])
         folds = {name: bool(facts.get(name, False)) for name in ("lowercase", "simplified")}
-        return cls(facts["kind"], coder, **folds)
+        made = cls(facts["kind"], coder, **folds)
+        made.encode([UNHEARD_OF])  # what the library objects to only when it meets an unknown
+        return made
 
     def save(self, path: str | Path) -> None:
         """Write it to one file, which appears when it is whole."""

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from small_files import SHORT, trained
 
 from glassformer.cli import main
+from glassformer.config.run import FORMAT
 from glassformer.errors import GlassformerError
 from glassformer.runs import api
 
@@ -113,8 +114,8 @@ HARM = {
     ),
     "a newer format": (
         "config.toml",
-        replaced("format = 1", "format = 99"),
-        "in format 99, this version reads up to 1; upgrade glassformer",
+        replaced(f"format = {FORMAT}", "format = 99"),
+        f"in format 99, this version reads up to {FORMAT}; upgrade glassformer",
     ),
     "a job of the future": (
         "config.toml",
@@ -180,7 +181,11 @@ def test_a_harmed_run_is_refused_by_every_command_that_uses_it(case, home, old_r
 RESUMED = {
     "no config": ("config.toml", os.unlink, "not a run folder"),
     "half a config": ("config.toml", cut, "run/config.toml: "),
-    "a newer format": ("config.toml", replaced("format = 1", "format = 99"), "upgrade glassformer"),
+    "a newer format": (
+        "config.toml",
+        replaced(f"format = {FORMAT}", "format = 99"),
+        "upgrade glassformer",
+    ),
     "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),
     "no labels": ("labels.json", os.unlink, "run/labels.json: "),
     "no data": ("data", shutil.rmtree, "run/data/"),

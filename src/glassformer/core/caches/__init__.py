@@ -7,7 +7,8 @@
     StateCache     a state of one size instead of keys                          linear, recurrent
     Memory         keys and values of a finished sequence                       cross-attention
 
-A cache is an argument of the call. Rows of one cache may have different lengths.
+A cache is an argument of the call. Rows of one cache may have different lengths. The first four are
+a `KeyCache`, which softmax attention asks for; a layer with a state asks for a `StateCache`.
 """
 
 from glassformer.core.caches.base import Cache, KeyCache, Memory

@@ -12,7 +12,7 @@ def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     packed = call.queries.is_packed
     if not (q.numel() and k.numel()):  # nobody asks, or nothing is there to be seen
         return v.new_zeros(*q.shape[:-1], v.shape[-1])
-    q, k, v, call = without_padding(q, k, v, call)
+    q, k, v, call = clean_call(q, k, v, call)
     if kernel.form == "either" and packed == call.keys.is_packed:
         return kernel.run(q, k, v, call)
     if kernel.form == "packed":
@@ -22,9 +22,7 @@ def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     return packed_up(answer, call.queries) if packed else answer
 
 
-def without_padding(
-    q: Queries, k: Keys, v: Values, call: Call
-) -> tuple[Queries, Keys, Values, Call]:
+def clean_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:
     """The same call with zeros in the padding, so that no large number there becomes NaN.
 
     Out of training, keys of a cache or a kept memory stay: they are too many to copy at each step.

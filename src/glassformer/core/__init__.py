@@ -1,8 +1,8 @@
 """The maths: attention and all it needs, norms, feed-forward nets, residuals, and the classics.
 
 Imports torch, and nothing of ours but errors. To read it in an evening: layout, masks,
-kernels/plain, attention, then positions and caches, then norms, feedforward and residual, then
-kinds and the faster kernels.
+kernels/plain, layer, attention, then positions and caches, then norms, feedforward and residual,
+then kinds and the faster kernels.
 
 One alphabet for shapes, here and everywhere:
 

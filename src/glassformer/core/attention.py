@@ -12,30 +12,29 @@ from collections.abc import Collection
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.core.bias import DistanceBias
 from glassformer.core.caches import Ancestry, Cache, GrowingCache, KeyCache, Memory
 from glassformer.core.dropout import checked_share
-from glassformer.core.heads import Heads, check_heads, named_biases
+from glassformer.core.heads import Heads
 from glassformer.core.kernels import Call, choose
 from glassformer.core.kernels.forms import padded_call, run
 from glassformer.core.kernels.plain import attention_weights
+from glassformer.core.layer import AttentionLayer
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, Window, everything
 from glassformer.core.norms import RMSNorm
 from glassformer.core.positions import Position
-from glassformer.core.refusals import check, fitting_layout, full_layout, keys_of, refuse_idle
-from glassformer.core.shapes import (
-    Answers,
-    Keys,
-    MemoryVectors,
-    Queries,
-    Values,
-    Vectors,
-    merge_heads,
-    split_heads,
+from glassformer.core.refusals import (
+    check,
+    fitting_layout,
+    full_layout,
+    keys_of,
+    refuse_idle,
+    refuse_window,
 )
+from glassformer.core.shapes import Answers, Keys, MemoryVectors, Queries, Values, Vectors
 
 EPSILON = torch.finfo(torch.float32).eps  # of the norms of queries and keys, in any type
 
@@ -89,22 +88,15 @@ def describe(
     )
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(AttentionLayer):
     """Attention in several subspaces at once. Vaswani et al., 2017.
 
-    Queries come from `x`; keys and values come from `memory`, or from `x` itself when there is none
-    (self-attention).
-
     Args:
-        dim: Width of the vectors going in and coming out.
-        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
-        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
-        project: Whether heads are mixed by an output projection; without it they lie side by side.
+        dim, heads, bias, project, memory_dim: As of every `AttentionLayer`.
         qk_norm: Whether queries and keys are normalised (RMSNorm) before they are compared.
         dropout: Share of the weights dropped in training. The fastest kernels have none.
         window: In self-attention, only positions fewer than this many steps away are seen, whatever
             else the mask allows; None for all of them.
-        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
     def __init__(
@@ -119,50 +111,27 @@ class MultiHeadAttention(nn.Module):
         window: int | None = None,
         memory_dim: int | None = None,
     ) -> None:
-        super().__init__()
-        shape = heads if isinstance(heads, Heads) else Heads(heads)
-        self.heads, self.groups = shape.count, shape.count if shape.groups is None else shape.groups
-        check_heads(dim, shape, self.groups)
-        self.key_width = shape.key_width or dim // self.heads
-        self.value_width = shape.value_width or self.key_width
+        super().__init__(dim, heads, bias=bias, project=project, memory_dim=memory_dim)
         self.dropout = checked_share(dropout)
         self.window = None if window is None else Window(window)
         self.kernel = "auto"
-        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
-        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias="q" in biased)
-        self.to_k = nn.Linear(source, self.groups * self.key_width, bias="k" in biased)
-        self.to_v = nn.Linear(source, self.groups * self.value_width, bias="v" in biased)
-        self.to_out: nn.Linear | None = None
-        if project:
-            self.to_out = nn.Linear(self.heads * self.value_width, dim, bias="out" in biased)
         self.q_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
         self.k_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
 
-    def forward(
+    def look_around(
         self,
         x: Vectors,
-        memory: MemoryVectors | Memory | None = None,
-        *,
-        mask: Mask = everything,
-        position: Position | None = None,
-        cache: Cache | None = None,
-        layout: Layout | None = None,
-        memory_layout: Layout | None = None,
-    ) -> Float[Tensor, "*tokens out"]:
-        """Answers for `x`.
+        mask: Mask,
+        position: Position | None,
+        cache: Cache | None,
+        layout: Layout,
+    ) -> Answers:
+        q, k, v, call = self._around(x, mask, position, keys_of(cache), layout)
+        return attend(q, k, v, call, kernel=self.kernel)
 
-        Args:
-            layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
-            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
-        """
-        layout = fitting_layout("x", x, layout)
-        refuse_idle(memory, memory_layout, position, cache, self.window)
-        if memory is None:
-            q, k, v, call = self._look_at_itself(x, mask, position, keys_of(cache), layout)
-        else:
-            q, k, v, call = self._look_at_memory(x, memory, mask, layout, memory_layout)
-        answer = merge_heads(attend(q, k, v, call, kernel=self.kernel))
-        return answer if self.to_out is None else self.to_out(answer)
+    def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
+        q, k, v, call = self._across(x, memory, mask, layout)
+        return attend(q, k, v, call, kernel=self.kernel)
 
     def weights(
         self,
@@ -176,21 +145,28 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B H T S"]:
         """What each query of `x` would take from each key, whatever kernel runs otherwise."""
         layout = fitting_layout("x", x, layout)
-        refuse_idle(memory, memory_layout, position, None, self.window)
+        refuse_idle(memory, memory_layout, position, None)
         if memory is None:
-            return weigh(*self._look_at_itself(x, mask, position, None, layout))
-        return weigh(*self._look_at_memory(x, memory, mask, layout, memory_layout))
+            return weigh(*self._around(x, mask, position, None, layout))
+        return weigh(*self._across(x, self.memory_of(memory, memory_layout), mask, layout))
 
     def new_cache(self) -> KeyCache:
         """An empty cache for decoding from left to right, one that grows."""
         return GrowingCache()
 
-    def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
-        """The memory's keys and values, to be looked at many times."""
-        layout = fitting_layout("memory", memory, layout)
-        return Memory(*self.keys_and_values(memory), layout)
+    def queries(self, x: Vectors) -> Queries:
+        q = super().queries(x)
+        return q if self.q_norm is None else self.q_norm(q)
 
-    def _look_at_itself(
+    def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
+        k, v = super().keys_and_values(x)
+        return k if self.k_norm is None else self.k_norm(k), v
+
+    def windowed(self, mask: Mask) -> Mask:
+        """What self-attention may see under a mask."""
+        return mask if self.window is None else mask & self.window
+
+    def _around(
         self,
         x: Vectors,
         mask: Mask,
@@ -208,7 +184,7 @@ class MultiHeadAttention(nn.Module):
         call = describe(
             q,
             k,
-            mask=mask if self.window is None else mask & self.window,
+            mask=self.windowed(mask),
             queries=queries,
             keys=keys,
             bias=bias,
@@ -217,27 +193,18 @@ class MultiHeadAttention(nn.Module):
         )
         return q, k, v, call
 
-    def _look_at_memory(
-        self,
-        x: Vectors,
-        memory: MemoryVectors | Memory,
-        mask: Mask,
-        layout: Layout,
-        memory_layout: Layout | None,
+    def _across(
+        self, x: Vectors, memory: Memory, mask: Mask, layout: Layout
     ) -> tuple[Queries, Keys, Values, Call]:
-        kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
+        refuse_window(self.window)
         q, dropout = self.queries(x), self.dropout if self.training else 0.0
         call = describe(
-            q, kept.k, mask=mask, queries=layout, keys=kept.layout, dropout=dropout, aligned=False
+            q,
+            memory.k,
+            mask=mask,
+            queries=layout,
+            keys=memory.layout,
+            dropout=dropout,
+            aligned=False,
         )
-        return q, kept.k, kept.v, call
-
-    def queries(self, x: Vectors) -> Queries:
-        """What these vectors ask, by head."""
-        q = split_heads(self.to_q(x), self.heads)
-        return q if self.q_norm is None else self.q_norm(q)
-
-    def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
-        """What these vectors are found by and what they tell, by head."""
-        k, v = split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
-        return k if self.k_norm is None else self.k_norm(k), v
+        return q, memory.k, memory.v, call

@@ -34,14 +34,8 @@ def refuse_idle(
     memory_layout: Layout | None,
     position: Position | None,
     cache: Cache | None,
-    window: Window | None = None,
 ) -> None:
     """Refuse arguments that would do nothing."""
-    if memory is not None and window is not None:
-        raise ValueError(
-            f"a {window} counts steps within one sequence, and a memory is another one; "
-            f"use a layer without a window for cross-attention"
-        )
     if memory is not None and (position is not None or cache is not None):
         raise ValueError(
             "cross-attention takes no position and no cache; "
@@ -51,6 +45,15 @@ def refuse_idle(
         raise ValueError(
             "a memory_layout belongs to a memory that is a tensor; "
             "leave it out, or pass it to `keep`"
+        )
+
+
+def refuse_window(window: Window | None) -> None:
+    """Refuse to look across with a window."""
+    if window is not None:
+        raise ValueError(
+            f"a {window} counts steps within one sequence, and a memory is another one; "
+            f"use a layer without a window for cross-attention"
         )
 
 

@@ -6,20 +6,21 @@
     linformer   every query weighs a learned summary of the keys         n        n
 
 n is the length. To decode a token, softmax looks at the n keys in its cache; linear at a state of
-one size; linformer cannot. Each is a module called like MultiHeadAttention, and refuses by name the
-masks, positions and caches it cannot take. To add one, write a file here and list it in KINDS and
-in `config.KIND_NAMES`.
+one size; linformer cannot. Each is an `AttentionLayer` (`core/layer.py`), called like the others,
+and refuses by name the masks, positions and caches it cannot take. To add one, write a file here
+and list it in KINDS and in `config.KIND_NAMES`.
 """
 
-from torch import nn
+from collections.abc import Callable
 
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.kinds.linear import LinearAttention, LinearState
 from glassformer.core.kinds.linformer import Linformer
+from glassformer.core.layer import AttentionLayer
 
 __all__ = ["KINDS", "LinearAttention", "LinearState", "Linformer", "MultiHeadAttention"]
 
-KINDS: dict[str, type[nn.Module]] = {
+KINDS: dict[str, Callable[..., AttentionLayer]] = {
     "softmax": MultiHeadAttention,
     "linear": LinearAttention,
     "linformer": Linformer,

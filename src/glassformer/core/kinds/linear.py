@@ -10,33 +10,21 @@ Only what leaves the features alone can be summed up: no other masks, no positio
 and keys (turned features are not positive) or add to the scores (there are none).
 """
 
-from collections.abc import Collection
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.core.attention import describe
 from glassformer.core.caches import Cache, Memory, StateCache
-from glassformer.core.heads import Heads, check_heads, named_biases
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
+from glassformer.core.layer import AttentionLayer
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of, turns
-from glassformer.core.refusals import check, fitting_layout, refuse_idle
-from glassformer.core.shapes import (
-    Answers,
-    ByHead,
-    Keys,
-    MemoryVectors,
-    Queries,
-    Values,
-    Vectors,
-    merge_heads,
-    split_heads,
-)
+from glassformer.core.refusals import check
+from glassformer.core.shapes import Answers, ByHead, Keys, Queries, Values, Vectors
 
 CHUNK = 64  # queries that are compared key by key; about the width of a head costs least
 
@@ -48,98 +36,40 @@ class LinearState(StateCache):
     """What causal linear attention remembers: `Sums`."""
 
 
-class LinearAttention(nn.Module):
+class LinearAttention(AttentionLayer):
     """Attention in time linear in the length, called like `MultiHeadAttention`.
 
     Takes the masks `everything` and `causal`, positions that only change the input, and a
     `LinearState`; the rest is refused by name. Sums are kept in fp32 or more.
-
-    Args:
-        dim: Width of the vectors going in and coming out.
-        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
-        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
-        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
-    def __init__(
+    def look_around(
         self,
-        dim: int,
-        heads: int | Heads,
-        *,
-        bias: bool | Collection[str] = False,
-        memory_dim: int | None = None,
-    ) -> None:
-        super().__init__()
-        shape = heads if isinstance(heads, Heads) else Heads(heads)
-        self.heads, self.groups = shape.count, shape.groups or shape.count
-        check_heads(dim, shape, self.groups)
-        self.key_width = shape.key_width or dim // self.heads
-        self.value_width = shape.value_width or self.key_width
-        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
-        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias="q" in biased)
-        self.to_k = nn.Linear(source, self.groups * self.key_width, bias="k" in biased)
-        self.to_v = nn.Linear(source, self.groups * self.value_width, bias="v" in biased)
-        self.to_out = nn.Linear(self.heads * self.value_width, dim, bias="out" in biased)
-
-    def forward(
-        self,
-        x: Vectors,
-        memory: MemoryVectors | Memory | None = None,
-        *,
-        mask: Mask = everything,
-        position: Position | None = None,
-        cache: Cache | None = None,
-        layout: Layout | None = None,
-        memory_layout: Layout | None = None,
-    ) -> Float[Tensor, "*tokens out"]:
-        """Answers for `x`.
-
-        Args:
-            layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
-            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
-        """
-        layout = fitting_layout("x", x, layout)
-        _refuse_mask(mask)
-        refuse_idle(memory, memory_layout, position, cache)
-        q = split_heads(self.to_q(x), self.heads)
-        if memory is None:
-            answer = self._look_at_itself(q, x, mask, position, cache, layout)
-        else:
-            _refuse_across(mask)
-            kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
-            call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
-            answer, _ = attend_linearly(q, kept.k, kept.v, call)
-        return self.to_out(merge_heads(answer))
-
-    def new_cache(self) -> LinearState:
-        """An empty state for decoding from left to right."""
-        return LinearState()
-
-    def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
-        """The memory's keys and values, to be looked at many times."""
-        layout = fitting_layout("memory", memory, layout)
-        return Memory(*self._keys_and_values(memory), layout)
-
-    def _look_at_itself(
-        self,
-        q: Queries,
         x: Vectors,
         mask: Mask,
         position: Position | None,
         cache: Cache | None,
         layout: Layout,
     ) -> Answers:
+        _refuse_mask(mask)
         _refuse_position(position)
         state = _state(cache)
         layout = state.place(layout)
-        k, v = self._keys_and_values(x)
+        q, (k, v) = self.queries(x), self.keys_and_values(x)
         call = describe(q, k, mask=mask, queries=layout, keys=layout, aligned=True)
         answer, sums = attend_linearly(q, k, v, call, state.before(layout))
         state.hold(sums, layout)
         return answer
 
-    def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
-        return split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+    def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
+        _refuse_across(mask)
+        q = self.queries(x)
+        call = describe(q, memory.k, queries=layout, keys=memory.layout, aligned=False)
+        return attend_linearly(q, memory.k, memory.v, call)[0]
+
+    def new_cache(self) -> LinearState:
+        """An empty state for decoding from left to right."""
+        return LinearState()
 
 
 def attend_linearly(

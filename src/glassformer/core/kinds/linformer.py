@@ -20,23 +20,16 @@ from torch import Tensor, nn
 
 from glassformer.core.attention import attend, describe
 from glassformer.core.caches.base import Cache, Memory
-from glassformer.core.heads import Heads, check_heads, named_biases
+from glassformer.core.heads import Heads
 from glassformer.core.kernels.forms import padded
+from glassformer.core.layer import AttentionLayer
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name_of
-from glassformer.core.refusals import fitting_layout, refuse_idle
-from glassformer.core.shapes import (
-    Keys,
-    MemoryVectors,
-    Values,
-    Vectors,
-    merge_heads,
-    split_heads,
-)
+from glassformer.core.shapes import Answers, Keys, MemoryVectors, Queries, Values, Vectors
 
 
-class Linformer(nn.Module):
+class Linformer(AttentionLayer):
     """Attention to `summary` keys and values, called like `MultiHeadAttention`.
 
     Keys and values in the padding are zeroed before they are summed up. So padding gives nothing,
@@ -47,12 +40,9 @@ class Linformer(nn.Module):
     positions, and every cache, are refused by name.
 
     Args:
-        dim: Width of the vectors going in and coming out.
-        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
+        dim, heads, bias, memory_dim: As of every `AttentionLayer`.
         summary: How many keys and values the sequence is summed up in.
         max_length: The longest sequence; none beyond it can be summed up.
-        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
-        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
     """
 
     def __init__(
@@ -65,55 +55,32 @@ class Linformer(nn.Module):
         bias: bool | Collection[str] = False,
         memory_dim: int | None = None,
     ) -> None:
-        super().__init__()
-        shape = heads if isinstance(heads, Heads) else Heads(heads)
-        self.heads, self.groups = shape.count, shape.groups or shape.count
-        check_heads(dim, shape, self.groups)
         _check_sizes(summary, max_length)
+        super().__init__(dim, heads, bias=bias, memory_dim=memory_dim)
         self.summary, self.max_length = summary, max_length
-        key_width = shape.key_width or dim // self.heads
-        value_width = shape.value_width or key_width
-        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
-        self.to_q = nn.Linear(dim, self.heads * key_width, bias="q" in biased)
-        self.to_k = nn.Linear(source, self.groups * key_width, bias="k" in biased)
-        self.to_v = nn.Linear(source, self.groups * value_width, bias="v" in biased)
-        self.to_out = nn.Linear(self.heads * value_width, dim, bias="out" in biased)
         self.key_summary = nn.Parameter(torch.empty(summary, max_length))  # E
         self.value_summary = nn.Parameter(torch.empty(summary, max_length))  # F
         for weight in (self.key_summary, self.value_summary):
             # Summing up max_length unrelated vectors then keeps their size.
             nn.init.normal_(weight, std=1 / math.sqrt(max_length))
 
-    def forward(
+    def look_around(
         self,
         x: Vectors,
-        memory: MemoryVectors | Memory | None = None,
-        *,
-        mask: Mask = everything,
-        position: Position | None = None,
-        cache: Cache | None = None,
-        layout: Layout | None = None,
-        memory_layout: Layout | None = None,
-    ) -> Float[Tensor, "*tokens out"]:
-        """Answers for `x`.
+        mask: Mask,
+        position: Position | None,
+        cache: Cache | None,
+        layout: Layout,
+    ) -> Answers:
+        _refuse_cache(cache)
+        _refuse_position(position)
+        q, (k, v) = self.queries(x), self.keys_and_values(x)
+        if position is not None:
+            q, k = position.turn(q, k, layout)
+        return self._look_at(q, self._summed_up(k, v, layout), mask, layout)
 
-        Args:
-            layout: Of `x`; without one, full rows.
-            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
-        """
-        layout = fitting_layout("x", x, layout)
-        _refuse(mask, position, cache)
-        refuse_idle(memory, memory_layout, position, cache)
-        q = split_heads(self.to_q(x), self.heads)
-        if memory is None:
-            k, v = self._keys_and_values(x)
-            if position is not None:
-                q, k = position.turn(q, k, layout)
-            kept = self._summed_up(k, v, layout)
-        else:
-            kept = memory if isinstance(memory, Memory) else self.keep(memory, memory_layout)
-        call = describe(q, kept.k, queries=layout, keys=kept.layout, aligned=False)
-        return self.to_out(merge_heads(attend(q, kept.k, kept.v, call)))
+    def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
+        return self._look_at(self.queries(x), memory, mask, layout)
 
     def new_cache(self) -> Cache:
         """Refused: a summary has no left and right to decode along."""
@@ -121,11 +88,13 @@ class Linformer(nn.Module):
 
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
         """The memory's summary, to be looked at many times."""
-        layout = fitting_layout("memory", memory, layout)
-        return self._summed_up(*self._keys_and_values(memory), layout)
+        kept = super().keep(memory, layout)
+        return self._summed_up(kept.k, kept.v, kept.layout)
 
-    def _keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
-        return split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+    def _look_at(self, q: Queries, summary: Memory, mask: Mask, layout: Layout) -> Answers:
+        _refuse_mask(mask)
+        call = describe(q, summary.k, queries=layout, keys=summary.layout, aligned=False)
+        return attend(q, summary.k, summary.v, call)
 
     def _summed_up(self, k: Keys, v: Values, layout: Layout) -> Memory:
         """The summary of each row: rows of `summary` keys and values, none of them padding."""
@@ -151,17 +120,23 @@ def summed_up(
     return torch.einsum("mbs,bgsk->bgmk", weight[:, at], x)
 
 
-def _refuse(mask: Mask, position: Position | None, cache: Cache | None) -> None:
+def _refuse_mask(mask: Mask) -> None:
     if mask.band != everything.band:
         raise ValueError(
             f"linformer cannot apply {mask}: each row of its summary mixes all positions, future "
             f"ones too; use everything, or kind = softmax"
         )
+
+
+def _refuse_cache(cache: Cache | None) -> None:
     if cache is not None:
         raise ValueError(
             f"linformer cannot go on from a {type(cache).__name__}: its summary is of whole "
             f"sequences; leave the cache out, or use kind = softmax"
         )
+
+
+def _refuse_position(position: Position | None) -> None:
     if position is not None and adds_to_scores(type(position)):
         fine = [name for name, scheme in POSITIONS.items() if not adds_to_scores(scheme)]
         raise ValueError(

@@ -11,6 +11,7 @@ from glassformer.core.caches import Cache, Memory
 from glassformer.core.feedforward import FEEDFORWARDS
 from glassformer.core.heads import Heads
 from glassformer.core.kinds import KINDS
+from glassformer.core.layer import AttentionLayer
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
 from glassformer.core.norms import NORMS
@@ -44,7 +45,7 @@ class Block(nn.Module, ABC):
         raise ValueError(f"a {type(self).__name__} looks at no memory; use a decoder's block")
 
 
-def attention_of(config: StackConfig) -> nn.Module:
+def attention_of(config: StackConfig) -> AttentionLayer:
     """The self-attention a layer's settings ask for."""
     a, options = config.attention, {}
     if a.kind == "softmax":

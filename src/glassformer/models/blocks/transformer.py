@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 from glassformer.config import StackConfig
-from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask
@@ -68,7 +66,7 @@ class TransformerBlock(Block):
         return self.feedforward_residual(x, self.feedforward, layout)
 
     def new_cache(self) -> Cache:
-        return cast(MultiHeadAttention, self.attention).new_cache()
+        return self.attention.new_cache()
 
     def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
         if self.cross_attention is None:

@@ -16,7 +16,6 @@ from glassformer.core.caches import Ancestry, BranchingCache, Memory
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
 from glassformer.core.positions import Position
-from glassformer.core.shapes import merge_heads
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.frontends import Tokens
 from glassformer.models.stacks import Decoder
@@ -140,10 +139,9 @@ def look_back(
     q, k = position.turn(q, k, at)
     k, v = cache.write(k, v, ancestry)
     bias = position.bias(q, at, Layout.full(len(x), ancestry.reach, x.device))
-    mask = causal if layer.window is None else causal & layer.window
+    mask = layer.windowed(causal)
     call = describe(q, k, mask=mask, bias=bias, aligned=False, branches=ancestry)
-    answer = merge_heads(attend(q, k, v, call, kernel=layer.kernel))
-    return answer if layer.to_out is None else layer.to_out(answer)
+    return layer.project_out(attend(q, k, v, call, kernel=layer.kernel))
 
 
 def keeps_keys(decoder: nn.Module) -> TypeGuard[Decoder]:

@@ -1,0 +1,129 @@
+"""AttentionLayer: what all kinds of attention share, whichever formula they look by.
+
+Projections to queries, keys and values by head, a projection of the answers, one way to be called,
+and refusals of what would do nothing. A kind says how it looks around and across.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.caches import Cache, Memory
+from glassformer.core.heads import Heads, check_heads, named_biases
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, everything
+from glassformer.core.positions import Position
+from glassformer.core.refusals import fitting_layout, refuse_idle
+from glassformer.core.shapes import (
+    Answers,
+    Keys,
+    MemoryVectors,
+    Queries,
+    Values,
+    Vectors,
+    merge_heads,
+    split_heads,
+)
+
+
+class AttentionLayer(nn.Module, ABC):
+    """Queries come from `x`; keys and values from `memory`, or from `x` itself without one.
+
+    Args:
+        dim: Width of the vectors going in and coming out.
+        heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
+        bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
+        project: Whether heads are mixed by an output projection; without it they lie side by side.
+        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int | Heads,
+        *,
+        bias: bool | Collection[str] = False,
+        project: bool = True,
+        memory_dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        shape = heads if isinstance(heads, Heads) else Heads(heads)
+        self.heads, self.groups = shape.count, shape.count if shape.groups is None else shape.groups
+        check_heads(dim, shape, self.groups)
+        self.key_width = shape.key_width or dim // self.heads
+        self.value_width = shape.value_width or self.key_width
+        source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
+        self.to_q = nn.Linear(dim, self.heads * self.key_width, bias="q" in biased)
+        self.to_k = nn.Linear(source, self.groups * self.key_width, bias="k" in biased)
+        self.to_v = nn.Linear(source, self.groups * self.value_width, bias="v" in biased)
+        self.to_out: nn.Linear | None = None
+        if project:
+            self.to_out = nn.Linear(self.heads * self.value_width, dim, bias="out" in biased)
+
+    def forward(
+        self,
+        x: Vectors,
+        memory: MemoryVectors | Memory | None = None,
+        *,
+        mask: Mask = everything,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        layout: Layout | None = None,
+        memory_layout: Layout | None = None,
+    ) -> Float[Tensor, "*tokens out"]:
+        """Answers for `x`.
+
+        Args:
+            layout: Of `x`; without one, full rows. With a cache they stand after what it holds.
+            memory_layout: Of `memory`, when that is a tensor with rows of different lengths.
+        """
+        layout = fitting_layout("x", x, layout)
+        refuse_idle(memory, memory_layout, position, cache)
+        if memory is None:
+            answer = self.look_around(x, mask, position, cache, layout)
+        else:
+            answer = self.look_across(x, self.memory_of(memory, memory_layout), mask, layout)
+        return self.project_out(answer)
+
+    @abstractmethod
+    def look_around(
+        self,
+        x: Vectors,
+        mask: Mask,
+        position: Position | None,
+        cache: Cache | None,
+        layout: Layout,
+    ) -> Answers:
+        """Self-attention: the answers by head, in the form of `x`."""
+
+    @abstractmethod
+    def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
+        """Cross-attention: the answers by head, in the form of `x`."""
+
+    @abstractmethod
+    def new_cache(self) -> Cache:
+        """What it needs to go on from left to right, empty."""
+
+    def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
+        """What it needs of a memory, to be looked at many times: its keys and values."""
+        layout = fitting_layout("memory", memory, layout)
+        return Memory(*self.keys_and_values(memory), layout)
+
+    def memory_of(self, memory: MemoryVectors | Memory, layout: Layout | None) -> Memory:
+        """A memory that may be kept already."""
+        return memory if isinstance(memory, Memory) else self.keep(memory, layout)
+
+    def queries(self, x: Vectors) -> Queries:
+        """What these vectors ask, by head."""
+        return split_heads(self.to_q(x), self.heads)
+
+    def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
+        """What these vectors are found by and what they tell, by head."""
+        return split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+
+    def project_out(self, answer: Answers) -> Float[Tensor, "*tokens out"]:
+        """The answers of all heads as vectors."""
+        merged = merge_heads(answer)
+        return merged if self.to_out is None else self.to_out(merged)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from glassformer.config import AttentionConfig, StackConfig
+from glassformer.config import AttentionConfig, PositionConfig, StackConfig
 from glassformer.core.attention import Heads, MultiHeadAttention
 from glassformer.core.caches import FixedCache
 from glassformer.core.layout import Layout
@@ -65,7 +65,9 @@ def steps(position):
 def stacks(backend, position):
     """An encoder, a decoder that looks at its memory, and its cached step."""
     attention = AttentionConfig(heads=H, groups=G)
-    config = StackConfig(dim=D, depth=2, dropout=0.0, position=position, attention=attention)
+    config = StackConfig(
+        dim=D, depth=2, dropout=0.0, position=PositionConfig(position), attention=attention
+    )
     encoder, decoder = Encoder(config).eval(), Decoder(config, memory_dim=D).eval()
     source = Layout.padded([7, 2, 3])
     memory = decoder.keep(torch.randn(B, 7, D), source)
@@ -80,7 +82,9 @@ def stacks(backend, position):
     check("decoder", decoder, calls, backend, most=2)
 
     cached_steps("decoder", decoder, backend, memory=memory)
-    table = replace(config, position="learned", max_length=11)  # less than the cache has room for
+    table = replace(
+        config, position=PositionConfig("learned"), max_length=11
+    )  # the cache has room for more
     cached_steps("learned positions", Decoder(table).eval(), backend)
 
 

@@ -44,7 +44,7 @@ test-cuda:  ## Run the GPU tests with the PYTHON given, without .venv
 		echo "GPU tests skipped: $(PYTHON) has no torch that finds a GPU"; \
 	fi
 
-soak: $(VENV)/.done  ## Kill a training 200 times at random and see that nothing is lost
+soak: $(VENV)/.done  ## Kill a training 200 times, while it prepares, learns, validates and reports
 	OMP_NUM_THREADS=1 $(BIN)/python tests/training/soaking.py 200
 
 check: $(VENV)/.done  ## Check format, lint, types and tests

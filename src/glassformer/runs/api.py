@@ -120,8 +120,9 @@ def bring_to_end(run: Prepared, display: Display, deadline: Clock | None = None)
             result = fit(run, display, deadline)
             if processes.is_first():
                 curve = learning_curve(result, folder, display) if result.config.curve else None
+                note_checksums(folder.path)  # first: a run that has a report is finished
                 report_on(result, folder, display, curve=curve)
-                note_checksums(folder.path)
+                note_checksums(folder.path)  # of the report
     except BaseException as error:
         hint = f"go on with: glassformer resume {shlex.quote(str(folder.path))}"
         if not isinstance(error, Exception):  # a person, or the system, wants it to stop

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from formula_cost import Batch, forward_flops, parameters
 from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import (
@@ -29,7 +30,6 @@ from glassformer.models.build import (
     build_masked_model,
     build_transformer,
 )
-from glassformer.models.cost import Batch, forward_flops, parameters
 from glassformer.models.pooling import POOLS
 
 STACK = StackConfig(

@@ -204,7 +204,7 @@ def test_reproduce_shows_the_folds_together_and_holds_them_against_the_claim(
     followed, capsys, monkeypatch
 ):
     def certain(reporter, split):
-        truth = reporter.task.truth[reporter.task.samples.rows(split)]
+        truth = reporter.task.label_ids[reporter.task.samples.rows(split)]
         chances = 0.1 + 0.8 * (truth[:, None] == [0, 1])
         return Baseline("n-grams", "sure", ClassAnswers.of_probabilities(chances, truth))
 

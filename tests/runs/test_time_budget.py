@@ -115,7 +115,7 @@ class Timed:
     def to(self, device):
         return self
 
-    def rehearsed(self):
+    def for_timing(self):
         return SimpleNamespace(score=self.asking("score"), answers=self.asking("answers"))
 
     def asking(self, how):

@@ -28,7 +28,7 @@ def job_of(name, folder, rows, origin=None, **settings):
     values = laid_over(values, {"job": name, "data": {"files": [str(source)]}})
     config = config_of(values, job.settings)
     samples, _ = ingest(config.data, job.schema, folder / "data", seed=config.seed)
-    config = kind.learn(config, samples, folder, origin)
+    config = kind.prepare(config, samples, folder, origin)
     kind(config, folder, None).index(samples, folder / "data")
     return kind(config, folder, folder / "data")
 

@@ -39,7 +39,11 @@ def test_a_separator_or_a_list_makes_several_labels(tmp_path):
     one = job_of("classify", tmp_path / "one", listed)
     two = job_of("classify", tmp_path / "two", joined, task={"separator": "|"})
     assert one.labels.names == two.labels.names == ("a", "b")
-    assert one.truth.tolist() == two.truth.tolist() == [[1, 1]] * 2 + [[0, 1]] * 2 + [[0, 0]] * 2
+    assert (
+        one.label_ids.tolist()
+        == two.label_ids.tolist()
+        == [[1, 1]] * 2 + [[0, 1]] * 2 + [[0, 0]] * 2
+    )
     assert one.config.task.multi_label
     assert two.config.task.multi_label
 
@@ -50,7 +54,7 @@ def test_without_a_separator_a_field_is_one_label(tmp_path):
 
 def test_one_label_can_be_asked_for_as_one_of_several(tmp_path):
     job = job_of("classify", tmp_path, many("a", "b"), task={"multi_label": True})
-    assert job.truth.tolist() == [[1, 0]] * 2 + [[0, 1]] * 2
+    assert job.label_ids.tolist() == [[1, 0]] * 2 + [[0, 1]] * 2
 
 
 def test_every_label_has_a_probability_and_several_may_be_named(tmp_path):

@@ -10,7 +10,7 @@ from torch.distributions import Categorical, kl_divergence
 
 from glassformer.errors import GlassformerError
 from glassformer.runs.api import train
-from glassformer.runs.fit import begin
+from glassformer.runs.prepared import initial_model
 from glassformer.tasks.pretrain.predictor import PretrainPredictor
 from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.training.weights import read_tensors, weights_of
@@ -35,7 +35,7 @@ def shown_and_true(job, batch):
     """The row of shown tokens as one line, and the same with the gaps filled in."""
     line = batch.ids.reshape(-1)
     true = line.clone()
-    true[batch.asked] = batch.labels
+    true[batch.positions] = batch.labels
     return line, true
 
 
@@ -49,13 +49,13 @@ def test_the_gaps_of_a_batch_are_whole_words_of_its_texts(tmp_path, kind, form):
     rows = batch.layout.row_of
     if rows is None:
         rows = torch.arange(len(TEXTS)).repeat_interleave(batch.layout.longest)
-    assert torch.equal(rows[batch.asked], batch.owners)
+    assert torch.equal(rows[batch.positions], batch.row_ids)
     for row, text in enumerate(TEXTS):
         ids = job.tokenizer.encode([text])[0]
         line = true[rows == row][: len(ids) + 1]
         assert line.tolist() == [job.tokenizer.start, *ids.tolist()]
         places = torch.nonzero(rows == row)[1 : len(ids) + 1, 0]
-        asked = torch.isin(places, batch.asked).numpy()
+        asked = torch.isin(places, batch.positions).numpy()
         words = job.tokenizer.word_of(ids)
         assert asked.any()
         assert all(len({*asked[words == word].tolist()}) == 1 for word in range(words[-1] + 1))
@@ -67,8 +67,8 @@ def test_about_the_asked_share_is_hidden_and_no_special_stands_in(tmp_path):
     job = filler(tmp_path, task={"masked": 0.4})
     batches = [everything(job, epoch=epoch) for epoch in range(20)]
     words = sum(batch.tokens - len(TEXTS) for batch in batches)
-    assert sum(len(batch.asked) for batch in batches) / words == pytest.approx(0.4, abs=0.02)
-    inside = torch.cat([batch.ids[batch.asked] for batch in batches])
+    assert sum(len(batch.positions) for batch in batches) / words == pytest.approx(0.4, abs=0.02)
+    inside = torch.cat([batch.ids[batch.positions] for batch in batches])
     assert {*inside[inside < 4].tolist()} == {job.tokenizer.mask}
 
 
@@ -102,8 +102,8 @@ def test_packed_is_padded(tmp_path):
         tables = [job.answers(model, [everything(job)]) for job in (packing, padding)]
     assert (everything(packing).ids.ndim, everything(padding).ids.ndim) == (1, 2)
     assert losses[0].total == pytest.approx(losses[1].total.item(), rel=1e-5)
-    assert losses[0].count == losses[1].count == len(everything(packing).asked)
-    assert np.allclose(tables[0].surprise, tables[1].surprise, atol=1e-4)
+    assert losses[0].count == losses[1].count == len(everything(packing).positions)
+    assert np.allclose(tables[0].nll, tables[1].nll, atol=1e-4)
 
 
 @pytest.mark.parametrize("longest", [2, 4, 7, 64])
@@ -131,7 +131,7 @@ def test_nobody_is_asked_for_a_word_that_is_unknown(tmp_path):
     unknown = torch.cat([torch.from_numpy(ids) for ids in job.tokenizer.encode(TEXTS)]) == 0
     assert unknown.float().mean() > 0.2
     for row in range(len(TEXTS)):
-        asked = batch.labels[batch.owners == row] == job.tokenizer.unknown
+        asked = batch.labels[batch.row_ids == row] == job.tokenizer.unknown
         assert asked.all() or not asked.any(), "only where there is nothing else"
     assert (batch.labels == job.tokenizer.unknown).float().mean() < 0.05
     alone = filler(tmp_path / "b", TEXTS, held=["Ω"], data=data)
@@ -154,14 +154,14 @@ def test_scores_are_means_over_the_gaps_and_perplexity_is_their_exponential(tmp_
     scores = PretrainReporter(job).scores(answers)
     assert scores["perplexity"].value == pytest.approx(math.exp(scores["loss"].value))
     assert scores["loss"].low < scores["loss"].value == pytest.approx(found["loss"])
-    assert answers.gaps.sum() == len(whole.asked)
+    assert answers.gaps.sum() == len(whole.positions)
     assert len(answers.gaps) == len(TEXTS)
 
 
 def test_the_divergence_is_kullback_and_leiblers(tmp_path):
     job = filler(tmp_path)
     batch = everything(job)
-    a, b = torch.randn(2, len(batch.asked), job.tokenizer.size)
+    a, b = torch.randn(2, len(batch.positions), job.tokenizer.size)
     theirs = kl_divergence(Categorical(logits=a), Categorical(logits=b)).sum()
     assert job.divergence(a, b, batch).total == pytest.approx(theirs.item(), rel=1e-4)
     assert job.divergence(a, b, batch).count == job.loss(a, batch).count
@@ -289,7 +289,7 @@ def test_classify_begins_with_what_pretraining_learned(pretrained):
         settings=("train.optimiser.rate=0.1",),
     )
     job = run.folder.open_task(run.config, run.folder.data)
-    first = weights_of(begin(job, run.config, run.folder))
+    first = weights_of(initial_model(job, run.config, run.folder))
     learned = read_tensors(pretrained.folder.model)
     shared = [name for name in first if name.split(".")[0] in ("frontend", "encoder")]
     assert {*shared} == {*learned}

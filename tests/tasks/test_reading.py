@@ -40,7 +40,7 @@ def test_of_a_long_text_exactly_these_tokens_are_read(tmp_path, long, read):
     batch = job.batch("valid", np.array([0, 1]), None)
     pieces = [*read, "w1 w2 w3 <end>"]
     assert read_by(job, batch) == [["<start>", *piece.split()] for piece in pieces]
-    assert batch.owners.tolist() == [0] * len(read) + [1]
+    assert batch.row_ids.tolist() == [0] * len(read) + [1]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -86,7 +86,7 @@ def test_the_votes_of_windows_are_averaged(tmp_path, multi):
         said = job.forward(model, batch)
         found = job.answers(model, [batch])
     votes = said.sigmoid() if multi else said.softmax(-1)
-    by_hand = [votes[batch.owners == row].mean(0) for row in range(3)]
+    by_hand = [votes[batch.row_ids == row].mean(0) for row in range(3)]
     assert np.allclose(found.probabilities(), torch.stack(by_hand), atol=1e-6)
     assert not np.allclose(votes[0], votes[1], atol=1e-2), "the windows disagree"
     assert found.labels.tolist() == ([[1, 0], [0, 1], [1, 0]] if multi else [0, 1, 0])

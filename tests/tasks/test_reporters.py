@@ -61,7 +61,7 @@ def test_answers_of_several_translators_are_pooled_in_order():
     first = Translations(["a", "b"], [["a"], ["x"]], "letters", np.array([1.0, 2]), np.ones(2))
     second = Translations(["c"], [["c"]], "letters", np.array([3.0]), np.array([5.0]))
     pooled = TranslateReporter(None).pool([first, second])
-    assert (pooled.said, pooled.meant) == (["a", "b", "c"], [["a"], ["x"], ["c"]])
+    assert (pooled.hypotheses, pooled.references) == (["a", "b", "c"], [["a"], ["x"], ["c"]])
     assert pooled.values()["exact"] == pytest.approx(2 / 3)
     assert pooled.values()["loss"] == pytest.approx(6 / 7)
     unknown = TranslateReporter(None).pool([first, Translations(["c"], [["c"]], "letters")])

@@ -108,10 +108,10 @@ def test_packed_and_padded_rows_have_one_loss_and_one_answer(mix, tmp_path):
     for form in ("packed", "padded"):
         job = pair_job(tmp_path / form, PAIRS, model=kinds(*mix), data={"form": form})
         model, batch = fresh(job), everything(job)
-        assert batch.reads.is_packed == (form == "packed")
+        assert batch.source_layout.is_packed == (form == "packed")
         loss = job.loss(job.forward(model, batch), batch)
         answers = job.answers(model, [batch])
-        found.append((loss.total.item(), loss.count.item(), answers.said, answers.surprise))
+        found.append((loss.total.item(), loss.count.item(), answers.hypotheses, answers.nll))
     packed, padded = found
     assert packed[0] == pytest.approx(padded[0], abs=1e-3)
     assert packed[1] == padded[1] == sum(len(target) + 1 for _, target in PAIRS)
@@ -124,9 +124,9 @@ def test_a_batch_says_what_its_rows_say_one_by_one(reader):
     batch = job.batch("test", np.arange(7), None)
     rows = [job.batch("test", np.array([n]), None) for n in range(7)]
     together, apart = job.answers(model, [batch]), job.answers(model, reversed(rows))
-    assert together.said == apart.said
-    assert together.meant == apart.meant
-    np.testing.assert_allclose(together.surprise, apart.surprise, atol=1e-4)
+    assert together.hypotheses == apart.hypotheses
+    assert together.references == apart.references
+    np.testing.assert_allclose(together.nll, apart.nll, atol=1e-4)
     texts = ["012", "5", "", "1 2"]
     predict = TranslatePredictor(job).predict
     in_one = [one.text for one in predict(model, texts)]
@@ -146,17 +146,17 @@ def test_scores_of_an_answer_are_those_of_teacher_forcing(reader):
         sides = job.pair.read(Jagged.of([source]), None), Jagged.of([target])
         batch = pair_batch(*sides, np.zeros(1, dtype=np.int64), packed=True)
         with torch.no_grad():
-            meant = job.forward(model, batch).log_softmax(-1)
-        meant = meant.gather(1, batch.truth[:, None])[:, 0]
+            references = job.forward(model, batch).log_softmax(-1)
+        references = references.gather(1, batch.labels[:, None])[:, 0]
         said = [token["log_probability"] for token in found.details["tokens"]]
-        np.testing.assert_allclose(said, meant, atol=1e-4)
+        np.testing.assert_allclose(said, references, atol=1e-4)
 
 
 def test_the_loss_is_smoothed_while_learning_and_plain_in_scores(tmp_path):
     job = pair_job(tmp_path / "job", PAIRS, task={"label_smoothing": 0.2})
     model, batch = fresh(job), everything(job)
     scores = job.forward(model, batch)
-    plainly = F.cross_entropy(scores, batch.truth)
+    plainly = F.cross_entropy(scores, batch.labels)
     smoothed = 0.8 * plainly - 0.2 * scores.log_softmax(-1).mean()
     loss = job.loss(scores, batch)
     assert (loss.total / loss.count).item() == pytest.approx(smoothed.item(), rel=1e-5)
@@ -166,10 +166,14 @@ def test_the_loss_is_smoothed_while_learning_and_plain_in_scores(tmp_path):
 def test_two_answers_differ_by_their_divergence(tmp_path):
     job = pair_job(tmp_path / "job", PAIRS)
     batch = everything(job)
-    one, other = torch.randn(2, len(batch.truth), job.pair.target_size)
+    one, other = torch.randn(2, len(batch.labels), job.pair.target_size)
     assert job.divergence(one, one, batch).total.item() == pytest.approx(0, abs=1e-5)
-    meant = F.kl_div(other.log_softmax(-1), one.log_softmax(-1), reduction="sum", log_target=True)
-    assert job.divergence(one, other, batch).total.item() == pytest.approx(meant.item(), rel=1e-5)
+    references = F.kl_div(
+        other.log_softmax(-1), one.log_softmax(-1), reduction="sum", log_target=True
+    )
+    assert job.divergence(one, other, batch).total.item() == pytest.approx(
+        references.item(), rel=1e-5
+    )
 
 
 # What is read and written
@@ -179,8 +183,8 @@ def test_a_batch_holds_what_is_read_what_is_told_and_what_comes_next(tmp_path):
     job = pair_job(tmp_path / "job", [("ab", "xy")], data={"form": "padded"})
     batch = everything(job)
     assert job.pair.source.pieces(batch.source[0]) == ["a", "b", "<end>"]
-    assert job.pair.target.pieces(batch.told[0]) == ["<start>", "x", "y"]
-    assert job.pair.target.pieces(batch.truth) == ["x", "y", "<end>"]
+    assert job.pair.target.pieces(batch.decoder_input[0]) == ["<start>", "x", "y"]
+    assert job.pair.target.pieces(batch.labels) == ["x", "y", "<end>"]
     assert batch.tokens == 6 == job.lengths("train").sum()
 
 
@@ -211,7 +215,11 @@ def test_long_texts_are_cut_and_it_is_said(tmp_path):
         f"the first is {tmp_path / 'job' / 'rows.jsonl'} row 2; the longest has 7"
     )
     assert second.startswith("1 texts of the target side have more")
-    assert everything(job).reads.lengths.max() == everything(job).writes.lengths.max() == 6
+    assert (
+        everything(job).source_layout.lengths.max()
+        == everything(job).target_layout.lengths.max()
+        == 6
+    )
     model = fresh(job)
     whole, cut = TranslatePredictor(job).predict(model, ["abcde", "abcdefga"])
     assert "unread" not in whole.details
@@ -226,17 +234,6 @@ def test_targets_that_cannot_be_written_are_told(tmp_path):
     assert remark.startswith("1 of 2 targets held out have something that the tokens of this")
     assert remark.endswith("row 7")
     assert job.score(fresh(job), [everything(job, "valid")])["exact"] == 0
-
-
-def test_nothing_is_said_of_nothing(tmp_path):
-    job = pair_job(tmp_path / "job", PAIRS)
-    empty, said, blank = TranslatePredictor(job).predict(fresh(job), ["", "ab", " \t"])
-    assert (empty.text, blank.text) == ("", "")
-    assert empty.details["tokens"] is not blank.details["tokens"]
-    assert said.details["tokens"]
-    assert list(TranslatePredictor(job).predict(fresh(job), [])) == []
-    with pytest.raises(GlassformerError, match="no rows to translate; give at least one"):
-        job.answers(fresh(job), [])
 
 
 @pytest.mark.parametrize("position", ["learned", "sinusoidal"])
@@ -256,14 +253,14 @@ def test_merges_are_dropped_and_tokens_hidden_only_while_learning(tmp_path):
     asked, one, other = (everything(job, epoch=epoch) for epoch in (None, 0, 1))
     assert job.settings.target.dropout == 0.5  # like the source
     assert one.tokens > asked.tokens
-    assert len({batch.truth.numpy().tobytes() for batch in (asked, one, other)}) == 3
+    assert len({batch.labels.numpy().tobytes() for batch in (asked, one, other)}) == 3
     again = everything(job, epoch=1)
     assert other.source.equal(again.source)
-    assert other.truth.equal(again.truth)
+    assert other.labels.equal(again.labels)
     hiding = pair_job(tmp_path / "other", PAIRS, data={"token_dropout": 0.5})
     hidden = [everything(hiding, epoch=epoch) for epoch in (0, None)]
     assert [bool((batch.source == Tokenizer.mask).any()) for batch in hidden] == [True, False]
-    assert hidden[0].truth.equal(hidden[1].truth)
+    assert hidden[0].labels.equal(hidden[1].labels)
 
 
 def test_either_script_of_chinese_is_read_and_simplified_is_written_and_right(tmp_path):
@@ -272,7 +269,7 @@ def test_either_script_of_chinese_is_read_and_simplified_is_written_and_right(tm
     settings = {"data": {"tokenizer": {"simplified": True}}}
     job = pair_job(tmp_path / "there", rows, **settings)
     batch = everything(job)
-    assert batch.meant == (("这是书",), ("头发", "发"))
+    assert batch.references == (("这是书",), ("头发", "发"))
     assert job.settings.target.simplified
     back = pair_job(
         tmp_path / "back", [("這是書", "book")], data={"tokenizer": {"simplified": True}}
@@ -388,8 +385,8 @@ def test_a_rehearsal_writes_no_more_than_what_is_right(tmp_path, monkeypatch):
     monkeypatch.setattr(
         writing, "decode", lambda *given: asked.append(given[1].limits) or decode(*given)
     )
-    said = job.rehearsed().score(model, [batch])
+    said = job.for_timing().score(model, [batch])
     job.score(model, [batch])
-    assert list(asked[0]) == batch.writes.lengths.tolist()
+    assert list(asked[0]) == batch.target_layout.lengths.tolist()
     assert min(asked[1]) > 30
     assert set(said) == set(job.score(model, [batch]))

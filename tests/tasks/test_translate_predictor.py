@@ -72,3 +72,14 @@ def test_a_row_of_a_table_is_asked_as_it_would_be_typed(tmp_path):
     assert typed({"source": "a film", "to": "de"}) == typed({"source": "<de> a film"})
     bare = TranslatePredictor(pair_job(tmp_path / "bare", PAIRS)).from_sample
     assert bare({"source": "a film", "to": "de"}) == "a film"
+
+
+def test_nothing_is_said_of_nothing(tmp_path):
+    job = pair_job(tmp_path / "job", PAIRS)
+    empty, said, blank = TranslatePredictor(job).predict(model_of(job, 1), ["", "ab", " \t"])
+    assert (empty.text, blank.text) == ("", "")
+    assert empty.details["tokens"] is not blank.details["tokens"]
+    assert said.details["tokens"]
+    assert list(TranslatePredictor(job).predict(model_of(job, 1), [])) == []
+    with pytest.raises(GlassformerError, match="no rows to translate; give at least one"):
+        job.answers(model_of(job, 1), [])

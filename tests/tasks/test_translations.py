@@ -23,9 +23,9 @@ MEANT = [
 ]
 
 
-def translations(measure, said=SAID, meant=MEANT):
+def translations(measure, said=SAID, references=MEANT):
     rows = len(said)
-    return Translations(said, meant, measure, np.arange(1.0, rows + 1), np.full(rows, 2.0))
+    return Translations(said, references, measure, np.arange(1.0, rows + 1), np.full(rows, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_two_systems_are_compared_by_the_scores_of_the_first():
 
 
 @pytest.mark.parametrize(
-    ("sample", "meant"),
+    ("sample", "references"),
     [
         ({"target": "a"}, ("a",)),
         ({"target": "a", "references": ""}, ("a",)),
@@ -104,8 +104,8 @@ def test_two_systems_are_compared_by_the_scores_of_the_first():
         ({"target": "a", "references": ["c", "a", "b"]}, ("a", "c", "b")),
     ],
 )
-def test_right_answers_are_the_target_and_the_references(sample, meant):
-    assert right_answers(sample) == meant
+def test_right_answers_are_the_target_and_the_references(sample, references):
+    assert right_answers(sample) == references
 
 
 def test_references_come_with_the_rows_that_are_scored_and_not_with_those_learned(tmp_path):
@@ -114,9 +114,11 @@ def test_references_come_with_the_rows_that_are_scored_and_not_with_those_learne
         {"source": "red", "target": "R EH D"},
     ]
     job = pair_job(tmp_path / "job", rows, task={"measure": "symbols"})
-    assert everything(job).meant == (("R IY D", "R EH D"), ("R EH D",))
-    assert everything(job, epoch=0).meant == ()
-    said = Translations(["R EH D", "R EH D"], everything(job).meant, "symbols", *np.ones((2, 2)))
+    assert everything(job).references == (("R IY D", "R EH D"), ("R EH D",))
+    assert everything(job, epoch=0).references == ()
+    said = Translations(
+        ["R EH D", "R EH D"], everything(job).references, "symbols", *np.ones((2, 2))
+    )
     assert said.values()["exact"] == 1
 
 

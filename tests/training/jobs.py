@@ -57,7 +57,7 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
             self.samples, self.tokens = Samples.open(data), Ragged.open(data / "tokens")
 
     @classmethod
-    def learn(cls, config, samples, folder, origin):
+    def prepare(cls, config, samples, folder, origin):
         found = sorted({character for text in samples.texts("train") for character in text})
         (folder / "alphabet.txt").write_text("".join(found), encoding="utf-8")
         return config
@@ -75,11 +75,11 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
     def model(self):
         return build_transformer(self.config.model, vocabulary=len(self.alphabet) + 3)
 
-    def lengths(self, part):
-        return self.tokens.lengths[self.samples.rows(part)] + 1  # with the end
+    def lengths(self, split):
+        return self.tokens.lengths[self.samples.rows(split)] + 1  # with the end
 
-    def batch(self, part, rows, epoch):
-        texts = [self.tokens[number] for number in self.samples.rows(part)[rows].tolist()]
+    def batch(self, split, rows, epoch):
+        texts = [self.tokens[number] for number in self.samples.rows(split)[rows].tolist()]
         share, seen = self.config.data.token_dropout, texts
         if epoch is not None and share:
             dice = [row_rng(self.config.seed, epoch, row) for row in rows.tolist()]
@@ -111,7 +111,7 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
         for batch in batches:
             wanted = [row[1 : 1 + n].tolist() for row, n in told(batch.target, batch.writes)]
             for owner, (written, _), text in zip(
-                batch.owners.tolist(), self.write(model, batch), wanted, strict=True
+                batch.row_ids.tolist(), self.write(model, batch), wanted, strict=True
             ):
                 right[owner] = [*written, self.end] == text
         return np.array([right[row] for row in sorted(right)])
@@ -140,10 +140,10 @@ class InMemory(Task[Pairs, Tensor]):
     """What the two jobs below share: rows of symbols by part, and settings."""
 
     def __init__(self, parts: dict[str, list[list[int]]], config: Config) -> None:
-        self.parts, self.config = {part: parts.get(part, []) for part in SPLITS}, config
+        self.parts, self.config = {split: parts.get(split, []) for split in SPLITS}, config
 
-    def lengths(self, part):
-        return np.array([self.length(row) for row in self.parts[part]], dtype=np.int64)
+    def lengths(self, split):
+        return np.array([self.length(row) for row in self.parts[split]], dtype=np.int64)
 
     def length(self, row):
         return len(row)
@@ -161,8 +161,8 @@ class Ctc(InMemory):
     def length(self, row):
         return 3 * len(row)
 
-    def batch(self, part, rows, epoch):
-        texts = [self.parts[part][row] for row in rows.tolist()]
+    def batch(self, split, rows, epoch):
+        texts = [self.parts[split][row] for row in rows.tolist()]
         frames = [self.frames(text) for text in texts]
         if epoch is not None:
             for row, sound in zip(rows.tolist(), frames, strict=True):
@@ -243,8 +243,8 @@ class First(InMemory):
     def model(self):
         return build_classifier(self.config.model, classes=self.symbols, source=self.symbols + 1)
 
-    def batch(self, part, rows, epoch):
-        texts = [np.array(self.parts[part][row]) for row in rows.tolist()]
+    def batch(self, split, rows, epoch):
+        texts = [np.array(self.parts[split][row]) for row in rows.tolist()]
         share, target = self.config.data.token_dropout, torch.tensor([[text[0]] for text in texts])
         if epoch is not None and share:
             dice = [row_rng(self.config.seed, epoch, row) for row in rows.tolist()]
@@ -281,9 +281,9 @@ def make_copy(folder: Path, parts: dict[str, list[str]], **asked) -> Copy:
     """A Copy over texts, in a folder of its own."""
     data, config = folder / "data", settings("copy", **asked)
     data.mkdir(parents=True)
-    rows = ((part, {"text": text}) for part, texts in parts.items() for text in texts)
+    rows = ((split, {"text": text}) for split, texts in parts.items() for text in texts)
     samples = Samples.write(data, rows)
-    config = Copy.learn(config, samples, folder, None)
+    config = Copy.prepare(config, samples, folder, None)
     Copy(config, folder, None).index(samples, data)
     return Copy(config, folder, data)
 

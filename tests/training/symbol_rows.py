@@ -19,7 +19,7 @@ class Pairs:
     reads: Layout
     target: Tensor
     writes: Layout
-    owners: Tensor
+    row_ids: Tensor
 
     @property
     def tokens(self):
@@ -27,7 +27,7 @@ class Pairs:
 
     def to(self, device):
         moved = (part.to(device) for part in (self.source, self.reads, self.target, self.writes))
-        return Pairs(*moved, self.owners.to(device))
+        return Pairs(*moved, self.row_ids.to(device))
 
 
 def padded(rows) -> tuple[Tensor, Layout]:

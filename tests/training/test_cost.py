@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from formula_cost import Batch, forward_flops
 from jobs import CPU, First, fresh, make, plan_for, settings, train_on
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
@@ -13,7 +14,6 @@ from torch.autograd.graph import saved_tensors_hooks
 from glassformer.config import OptimiserConfig
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.layout import Layout
-from glassformer.models.cost import Batch, forward_flops
 from glassformer.training import memory
 from glassformer.training.cost import FORMULAS, Kept, Part, batch_cost, parts_of, state_bytes
 from glassformer.training.weights import weights_of

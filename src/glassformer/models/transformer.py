@@ -121,18 +121,18 @@ class MaskedModel(nn.Module):
         tokens: TokenIds,
         *,
         layout: Layout,
-        asked: Int[Tensor, " asked"] | None = None,
+        positions: Int[Tensor, " positions"] | None = None,
         noise: Noise | None = None,
-    ) -> Scores | Float[Tensor, "asked V"]:
-        """Scores of every token, or only of those at the places asked for.
+    ) -> Scores | Float[Tensor, "positions V"]:
+        """Scores of every token, or only of those at some positions.
 
         Args:
-            asked: Places in the batch laid out as one line, so that only gaps are scored.
+            positions: Places in the batch laid out as one line, so that only gaps are scored.
         """
         x, layout = entered(self.frontend, tokens, layout, noise)
         x = self.encoder(x, layout=layout)
-        if asked is not None:
-            x = x.reshape(-1, x.shape[-1])[asked]  # (asked, D)
+        if positions is not None:
+            x = x.reshape(-1, x.shape[-1])[positions]  # (positions, D)
         return scored(x, self.frontend, self.unembed)
 
 
@@ -161,7 +161,7 @@ class Classifier(nn.Module):
 def entered(
     frontend: Frontend, samples: Tensor, layout: Layout, noise: Noise | None
 ) -> tuple[Vectors, Layout]:
-    """Vectors of the frontend, with the noise asked for."""
+    """Vectors of the frontend, with the noise given."""
     x, layout = frontend(samples, layout)
     return (x if noise is None else noise(x, layout)), layout
 

@@ -70,7 +70,7 @@ def prepare(
         folder = RunFolder(path)
         samples = read_samples(config, folder, display, rehearsal)
         with display.waiting("learning tokens"):
-            config = JOBS[config.job].task.learn(config, samples, path, request.origin)
+            config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
             folder.open_task(config, None).index(samples, folder.data)
         task = folder.open_task(config, folder.data)
         for remark in reporter_of(task).remarks():
@@ -135,7 +135,7 @@ def resolve_steps(config: Config, task: JobTask[Any, Any, Any]) -> Config:
     if train.steps is not None or train.time is not None:
         return config
     plan = Plan(train, config.data, choose_machine(config.machine), config.seed)
-    epochs, fewest = (train.epochs, 1) if train.epochs else (task.usual_epochs, FEWEST_STEPS)
+    epochs, fewest = (train.epochs, 1) if train.epochs else (task.default_epochs, FEWEST_STEPS)
     batches = len(one_epoch(task, plan, 0))
     steps = max(fewest, math.ceil(epochs * batches / train.accumulate))
     return replace(config, train=replace(train, steps=steps))

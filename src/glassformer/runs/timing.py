@@ -172,7 +172,7 @@ def validation_seconds(
     job: JobTask[Any, Any, Any], plan: Plan, model: nn.Module | None = None
 ) -> float:
     """The time of one pass over the validation part, from a few of its batches."""
-    return _pass_seconds(job, plan, model, "valid", job.rehearsed().score)
+    return _pass_seconds(job, plan, model, "valid", job.for_timing().score)
 
 
 def report_seconds(
@@ -183,7 +183,7 @@ def report_seconds(
     Scoring them is not in it, as it takes far longer for what an untrained model says.
     """
     part = "test" if len(job.lengths("test")) else "valid"
-    return _pass_seconds(job, plan, model, part, reporter_of(job.rehearsed()).answers)
+    return _pass_seconds(job, plan, model, part, reporter_of(job.for_timing()).answers)
 
 
 def _pass_seconds(

@@ -7,7 +7,7 @@ from glassformer.config.run import Config
 from glassformer.config.values import Values
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
-from glassformer.tasks.shared.generation import refuse_idle
+from glassformer.tasks.shared.generation import refuse_unused
 
 BASELINES: dict[str, Mapping[str, Any]] = {
     "encoder": BASELINE_ENCODERS,
@@ -29,4 +29,4 @@ def refuse_idle_settings(asked: Values, config: Config) -> None:
                     f"which goes by {', '.join(takes)}; leave it out"
                 )
     if decode := asked.get("task", {}).get("decode"):
-        refuse_idle(decode, config.task.decode.method, "task.decode")
+        refuse_unused(decode, config.task.decode.method, "task.decode")

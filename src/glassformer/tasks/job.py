@@ -37,7 +37,7 @@ class Job:
 
     Attributes:
         settings: The record of the job's own settings.
-        defaults: Settings that suit the job, over those of the records; told whether there is an
+        defaults: Settings that suit the job, over those of the records; given whether there is an
             accelerator.
         extension: How it makes more training samples with the help of another run, if it can.
         first_stage: The job that may train first, if there is one.
@@ -63,16 +63,16 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     """A Task over samples in a run folder.
 
     Attributes:
-        usual_epochs: How long to train when nobody says.
+        default_epochs: How long to train when nobody says.
         samples: The run's samples, where they are still there.
 
     Args:
-        config: Settled by `learn`.
-        folder: Where `learn` put what was learned.
+        config: Settled by `prepare`.
+        folder: Where `prepare` put what was learned.
         data: Where samples and their index are; None for a job that is only used.
     """
 
-    usual_epochs: ClassVar[float]
+    default_epochs: ClassVar[float]
 
     config: Config
     folder: Path
@@ -83,7 +83,7 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
 
     @classmethod
     @abstractmethod
-    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+    def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         """Find out what must be known before training, put it into the folder, settle settings.
 
         Args:
@@ -99,14 +99,14 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         """The work of a step, for each unit of work that its encoder does."""
         return 1.0
 
-    def rehearsed(self) -> "JobTask[Batch, Output, Answers]":
+    def for_timing(self) -> "JobTask[Batch, Output, Answers]":
         """The same job, to be timed with a model that has learned nothing yet.
 
         One that writes would write on and on: here it stops where a good answer would.
         """
         return self
 
-    def where(self, part: str, row: int) -> str:
+    def where(self, split: str, row: int) -> str:
         if self.samples is None:
-            return super().where(part, row)
-        return str(self.samples[int(self.samples.rows(part)[row])]["where"])
+            return super().where(split, row)
+        return str(self.samples[int(self.samples.rows(split)[row])]["where"])

@@ -87,7 +87,7 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         return Sections()
 
     def baseline(self, split: str) -> Baseline[Answers] | None:
-        """A simple system, trained on the same rows and asked about the same split.
+        """A simple system, trained on the same rows and tried on the same split.
 
         A GlassformerError says why there is none, such as a library that is not installed.
         """

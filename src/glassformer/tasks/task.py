@@ -65,11 +65,11 @@ class Task(ABC, Generic[Batch, Output]):
         """Which model fits it? With fresh weights."""
 
     @abstractmethod
-    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
-        """How many tokens does each row of a part have? From an index built once."""
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
+        """How many tokens does each row of a split have? From an index built once."""
 
     @abstractmethod
-    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> Batch:
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> Batch:
         """What does it learn from? All that is random follows from the epoch and the rows.
 
         None for the epoch leaves all randomness out, as for evaluation.
@@ -91,9 +91,9 @@ class Task(ABC, Generic[Batch, Output]):
     def score(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
         """How good is it on these batches, in the numbers its field uses? `goal` is one of them."""
 
-    def where(self, part: str, row: int) -> str:
-        """Where does a row of a part come from? In words."""
-        return f"row {row + 1} of the {part} part"
+    def where(self, split: str, row: int) -> str:
+        """Where does a row of a split come from? In words."""
+        return f"row {row + 1} of the {split} split"
 
     @property
     def padded(self) -> bool:

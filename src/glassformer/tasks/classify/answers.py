@@ -27,7 +27,7 @@ from glassformer.metrics.score import Score
 
 LARGEST = 1e30  # of logits; beyond it a temperature would make infinity of them
 
-Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, owners
+Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, row_ids
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,22 +47,22 @@ class ClassAnswers:
 
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
-        """All pieces' answers, put together by owner, in the order of the owners."""
-        logits, labels, owners = zip(*_some(pieces), strict=True)
-        said, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(owners).cpu().numpy()
-        if not np.abs(said).max() <= LARGEST:  # so written, it refuses NaN, too
+        """All pieces' answers, put together by owner, in the order of the row_ids."""
+        logits, labels, row_ids = zip(*_some(pieces), strict=True)
+        gathered, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(row_ids).cpu().numpy()
+        if not np.abs(gathered).max() <= LARGEST:  # so written, it refuses NaN, too
             raise NoNumbersError(
                 "the model's scores are not numbers, its training diverged or its weights are "
                 "damaged; train at a lower rate, or copy the run again"
             )
-        truth = torch.cat(labels).cpu().numpy().astype(np.int64)
+        label_ids = torch.cat(labels).cpu().numpy().astype(np.int64)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
         if len(texts) < len(owner):
-            voted = _votes(said, np.searchsorted(texts, owner), counts, multi)
-            said = np.where(counts[:, None] == 1, said[first], voted.astype(np.float32))
+            voted = _votes(gathered, np.searchsorted(texts, owner), counts, multi)
+            gathered = np.where(counts[:, None] == 1, gathered[first], voted.astype(np.float32))
         else:
-            said = said[first]
-        return cls(said, truth[first])
+            gathered = gathered[first]
+        return cls(gathered, label_ids[first])
 
     @classmethod
     def of_probabilities(

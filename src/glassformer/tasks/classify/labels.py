@@ -25,7 +25,7 @@ MANY = 1000  # labels; more are usually free text in the wrong column
 
 @runtime_checkable
 class LabelSettings(Protocol):
-    """What is asked of the labels."""
+    """Settings of the labels."""
 
     separator: str | None
     multi_label: bool | None
@@ -37,8 +37,8 @@ class Labels:
     """Names in alphabetical order; their numbers are what the model answers in.
 
     Attributes:
-        counts: Rows of each in the training part.
-        rows: Rows in the training part.
+        counts: Rows of each in the training split.
+        rows: Rows in the training split.
         multi: Whether a text has any number of labels.
         separator: What stands between several labels in one field.
         temperature: What logits are divided by, so that confidence is deserved.
@@ -70,13 +70,13 @@ class Labels:
         seen: Counter[str] = Counter()
         learned: Counter[str] = Counter()
         multi = bool(settings.multi_label or separator)
-        for sample, part in zip(samples, samples.splits.tolist(), strict=True):
+        for sample, split in zip(samples, samples.splits.tolist(), strict=True):
             multi = multi or isinstance(sample["label"], list)
             names = dict.fromkeys(names_in(sample, separator))
             for name in names:
                 first.setdefault(name, sample["where"])
             seen.update(names.keys())
-            learned.update(names.keys() if part == SPLITS.index("train") else ())
+            learned.update(names.keys() if split == SPLITS.index("train") else ())
             refuse_too_many(seen, sample)
         refuse_too_few(seen, first, settings.rarest)
         ordered = tuple(sorted(seen))

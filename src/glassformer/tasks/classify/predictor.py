@@ -32,11 +32,11 @@ class ClassifyPredictor(TextPredictor[ClassifyTask]):
         """Batches of texts in pieces, those of about one length together."""
         labels, budget = self.task.labels, self.task.config.data.batch_tokens
         pieces = [piece for text in texts for piece in text]
-        owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        row_ids = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
         lengths = np.array([len(piece) for piece in pieces])
         for rows in ordered_batches(lengths, budget, padded=True):
             chosen = Jagged.of([pieces[row] for row in rows.tolist()])
             ids, layout = text_batch(chosen, packed=False)
             shape = (len(rows), len(labels.names)) if labels.multi else (len(rows),)
             none = torch.zeros(shape, dtype=torch.long)
-            yield TextBatch(ids, layout, none, torch.from_numpy(owners[rows]))
+            yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))

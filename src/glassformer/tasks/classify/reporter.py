@@ -51,8 +51,8 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
     def beside(
         self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]
     ) -> list[Table]:
-        said = ours.probabilities(), theirs.probabilities()
-        return [side_by_side(ours.labels, *said, self.task.labels.names, texts_of(samples))]
+        both = ours.probabilities(), theirs.probabilities()
+        return [side_by_side(ours.labels, *both, self.task.labels.names, texts_of(samples))]
 
     def calibrate(self, answers: ClassAnswers) -> None:
         """Find the temperature at which the model is as sure as it is right."""
@@ -69,19 +69,19 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
 
     def baseline(self, split: str) -> Baseline[ClassAnswers]:
         """N-grams and a linear model, trained and chosen on the same splits as ours."""
-        samples, truth = self._data()
+        samples, label_ids = self._data()
         train, notes = rows_learned_from(samples, self.task.config.seed)
-        asked = samples.rows(split)
+        numbers = samples.rows(split)
         fitted = self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
-        chances = fitted.probabilities([samples[row]["text"] for row in asked])
-        answers = ClassAnswers.of_probabilities(chances, truth[asked])
+        chances = fitted.probabilities([samples[row]["text"] for row in numbers])
+        answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
         return Baseline("n-grams", fitted.described, answers, notes)
 
     def fit_ngrams(self, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
         """N-grams learned from some rows of train, and chosen on some of valid."""
-        samples, truth = self._data()
+        samples, label_ids = self._data()
         train, valid = (
-            ([samples[row]["text"] for row in rows[split]], truth[rows[split]])
+            ([samples[row]["text"] for row in rows[split]], label_ids[rows[split]])
             for split in ("train", "valid")
         )
         return NgramBaseline.fit(*train, *valid, len(self.task.labels.names))
@@ -107,7 +107,7 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
 
     def _data(self) -> tuple[Samples, np.ndarray]:
         assert self.task.samples is not None
-        return self.task.samples, self.task.truth
+        return self.task.samples, self.task.label_ids
 
 
 def texts_of(samples: Sequence[Sample]) -> list[str]:

@@ -100,7 +100,7 @@ def class_table(
 def members(
     labels: Shaped[np.ndarray, "N ..."], answers: Shaped[np.ndarray, "N ..."], number: int
 ) -> tuple[Bool[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
-    """Which rows are of a class, and which were said to be."""
+    """Which rows are of a class, and which were predicted to be."""
     if labels.ndim == 1:
         return labels == number, answers == number
     return labels[:, number].astype(bool), answers[:, number].astype(bool)
@@ -136,8 +136,8 @@ def side_by_side(
             (
                 excerpt(texts[n]),
                 class_names(labels[n], classes),
-                *said(ours[n], labels.ndim == 2, classes),
-                *said(theirs[n], labels.ndim == 2, classes),
+                *predicted(ours[n], labels.ndim == 2, classes),
+                *predicted(theirs[n], labels.ndim == 2, classes),
             )
             for n in evenly(len(texts))
         ],
@@ -151,7 +151,7 @@ def class_names(truth: np.ndarray | np.integer, classes: Sequence[str]) -> str:
     return ", ".join(classes[n] for n in np.flatnonzero(truth).tolist()) or "none"
 
 
-def said(
+def predicted(
     chances: Float[np.ndarray, " C"], multi: bool, classes: Sequence[str]
 ) -> tuple[str, float]:
     """An answer and how sure it is."""

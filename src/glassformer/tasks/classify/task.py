@@ -44,7 +44,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     name = "classify"
     goal = "accuracy"
-    usual_epochs = 8.0
+    default_epochs = 8.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.settings = config, folder, config.task
@@ -54,12 +54,12 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         if data is not None:
             self.samples = Samples.open(data)
             self.tokens = Ragged.open(data / "tokens", below=self.tokenizer.size)
-            self.truth = self.labels.open_numbers(data / "labels.npy", len(self.samples))
+            self.label_ids = self.labels.open_numbers(data / "labels.npy", len(self.samples))
         dropout = config.data.tokenizer.dropout
         self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
 
     @classmethod
-    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+    def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         labels = Labels.learn(samples, config.task)
         labels.save(folder / "labels.json")
         tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
@@ -80,25 +80,25 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
             self.config.model, classes=len(self.labels.names), source=self.tokenizer.size
         )
 
-    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
-        full = self.tokens.lengths[self.samples.rows(part)] + 1  # with the end
+        full = self.tokens.lengths[self.samples.rows(split)] + 1  # with the end
         longest = self.settings.max_length - 1  # the start is one more
         pieces = np.ones_like(full)
-        if self.settings.long == "windows" and part != "train":
+        if self.settings.long == "windows" and split != "train":
             pieces = np.maximum(1, -(-full // longest))
         return pieces * (np.minimum(full, longest) + 1)
 
-    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
         assert self.samples is not None
-        numbers = self.samples.rows(part)
+        numbers = self.samples.rows(split)
         found = [self._pieces(number, epoch) for number in numbers[rows].tolist()]
-        owners = np.repeat(rows, [len(pieces) for pieces in found])
+        row_ids = np.repeat(rows, [len(pieces) for pieces in found])
         pieces = Jagged.of([piece for pieces in found for piece in pieces])
         ids, layout = text_batch(pieces, packed=not self.padded)
-        truth = self.truth[numbers[owners]]
-        labels = torch.from_numpy(truth.astype(np.float32 if self.labels.multi else np.int64))
-        return TextBatch(ids, layout, labels, torch.from_numpy(owners))
+        label_ids = self.label_ids[numbers[row_ids]]
+        labels = torch.from_numpy(label_ids.astype(np.float32 if self.labels.multi else np.int64))
+        return TextBatch(ids, layout, labels, torch.from_numpy(row_ids))
 
     def _pieces(self, number: int, epoch: int | None) -> list[np.ndarray]:
         """What is read of a sample: every piece, or one of them with what training adds."""
@@ -167,8 +167,8 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
         """What the model says about the rows of these batches, in the order of the rows."""
-        said = ((self.forward(model, batch), batch.labels, batch.owners) for batch in batches)
-        return ClassAnswers.gather(said, multi=self.labels.multi).at(self.labels.temperature)
+        pieces = ((self.forward(model, batch), batch.labels, batch.row_ids) for batch in batches)
+        return ClassAnswers.gather(pieces, multi=self.labels.multi).at(self.labels.temperature)
 
     def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:
         found = self.answers(model, batches)

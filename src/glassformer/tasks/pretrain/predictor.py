@@ -32,11 +32,13 @@ class PretrainPredictor(TextPredictor[PretrainTask]):
             none = torch.zeros(0, dtype=torch.long)
             batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
             with torch.no_grad():
-                said = self.task.forward(model, batch)
-            said[:, : len(SPECIALS)] = -math.inf
-            yield self._filled(text, said.softmax(-1).cpu())
+                logits = self.task.forward(model, batch)
+            logits[:, : len(SPECIALS)] = -math.inf
+            yield self._filled(text, logits.softmax(-1).cpu())
 
-    def _with_gaps(self, text: str) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " asked"]]:
+    def _with_gaps(
+        self, text: str
+    ) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " positions"]]:
         """The tokens that are read of a text with gaps, and where its gaps are."""
         *before, last = text.split(GAP)
         if not before:
@@ -58,7 +60,7 @@ class PretrainPredictor(TextPredictor[PretrainTask]):
         shown = ids[start : start + room]
         return np.concatenate([[self.task.tokenizer.start], shown]), gaps - start + 1
 
-    def _filled(self, text: str, chances: Float[Tensor, "asked V"]) -> Prediction:
+    def _filled(self, text: str, chances: Float[Tensor, "positions V"]) -> Prediction:
         """The text with its gaps filled, and what else might stand in them."""
         best = chances.topk(min(ALTERNATIVES, len(self.task.words())))
         whole, *rest = text.split(GAP)

@@ -25,7 +25,7 @@ class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
         return self.task.answers(model, batches)
 
     def scores(self, answers: GapAnswers) -> dict[str, Score]:
-        loss = bootstrap(ratio, answers.surprise, answers.gaps)
+        loss = bootstrap(ratio, answers.nll, answers.gaps)
         perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
         right = share_score(answers.right, answers.gaps)
         return {"loss": loss, "perplexity": perplexity, "accuracy": right}
@@ -40,8 +40,8 @@ class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
         return {
             "loss": randomisation_test(
                 ratio,
-                (first.surprise, first.gaps),
-                (second.surprise, second.gaps),
-                better=second.surprise - first.surprise,
+                (first.nll, first.gaps),
+                (second.nll, second.gaps),
+                better=second.nll - first.nll,
             )
         }

@@ -41,12 +41,12 @@ STILL = 2**31  # the epoch whose gaps are the same every time, for evaluation
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GapAnswers:
-    """By row: how surprised the model was by what was hidden, how often it was right, of how many.
+    """By row: the negative log-likelihood of the hidden tokens, how many were right, of how many.
 
     Rows are pieces of texts.
     """
 
-    surprise: Float[np.ndarray, " N"]
+    nll: Float[np.ndarray, " N"]
     right: Float[np.ndarray, " N"]
     gaps: Float[np.ndarray, " N"]
 
@@ -57,7 +57,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     name = "pretrain"
     goal = "loss"
     higher_is_better = False
-    usual_epochs = 10.0
+    default_epochs = 10.0
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.settings = config, folder, config.task
@@ -69,7 +69,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         self.pieces = cache(self._pieces)
 
     @classmethod
-    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+    def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
         tokenizer.save(folder / "tokenizer.json")
         model = reaching(config.model, config.task.max_length)
@@ -89,44 +89,46 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         gaps = self.settings.masked * model.frontend.vocabulary * model.frontend.dim
         return (encoder + gaps) / encoder
 
-    def _pieces(self, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every piece of a part: its sample, where it starts there, and its length."""
+    def _pieces(self, split: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of every piece of a split: its sample, where it starts there, and its length."""
         assert self.samples is not None
         longest = self.settings.max_length - 1  # the start is one more
-        samples = self.samples.rows(part)
+        samples = self.samples.rows(split)
         full = self.tokens.lengths[samples]
         counts = -(-full // longest)
-        owners = np.repeat(samples, counts)
+        row_ids = np.repeat(samples, counts)
         first = np.repeat(np.cumsum(counts) - counts, counts)
-        starts = (np.arange(len(owners)) - first) * longest
-        return owners, starts, np.minimum(longest, self.tokens.lengths[owners] - starts)
+        starts = (np.arange(len(row_ids)) - first) * longest
+        return row_ids, starts, np.minimum(longest, self.tokens.lengths[row_ids] - starts)
 
-    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
-        return self.pieces(part)[2] + 1
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
+        return self.pieces(split)[2] + 1
 
     @property
     def padded(self) -> bool:
         return self.config.data.form == "padded"
 
-    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
-        shown, gaps, truth = [], [], []
-        samples, starts, lengths = self.pieces(part)
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
+        shown, gaps, hidden_ids = [], [], []
+        samples, starts, lengths = self.pieces(split)
         for row in rows.tolist():
             start = int(starts[row])
             ids = self.tokens[int(samples[row])][start : start + int(lengths[row])]
             rng = row_rng(*self._seed_and_epoch(epoch), row)
             chosen = choose_words(self.tokenizer.word_of(ids), self.settings.masked, rng)
             hidden = hide(ids, chosen, self.tokenizer.mask, self.words(), rng)
-            asked = self._worth_asking(ids, chosen)
+            chosen_positions = self._worth_asking(ids, chosen)
             shown.append(np.concatenate([[self.tokenizer.start], hidden]))
-            gaps.append(asked + 1)
-            truth.append(ids[asked])
+            gaps.append(chosen_positions + 1)
+            hidden_ids.append(ids[chosen_positions])
         tokens, layout = text_batch(Jagged.of(shown), packed=not self.padded)
         firsts = _firsts([len(row) for row in shown], layout.longest if self.padded else None)
         places = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
-        owners = np.repeat(rows, [len(gap) for gap in gaps])
-        labels = torch.from_numpy(np.concatenate(truth).astype(np.int64))
-        return TextBatch(tokens, layout, labels, torch.from_numpy(owners), torch.from_numpy(places))
+        row_ids = np.repeat(rows, [len(gap) for gap in gaps])
+        labels = torch.from_numpy(np.concatenate(hidden_ids).astype(np.int64))
+        return TextBatch(
+            tokens, layout, labels, torch.from_numpy(row_ids), torch.from_numpy(places)
+        )
 
     def _seed_and_epoch(self, epoch: int | None) -> tuple[int, int]:
         """The seed and epoch of the gaps; in evaluation they are the same for every run."""
@@ -138,22 +140,22 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
 
     def _worth_asking(
         self, ids: Int[np.ndarray, " tokens"], chosen: Bool[np.ndarray, " tokens"]
-    ) -> Int[np.ndarray, " asked"]:
+    ) -> Int[np.ndarray, " positions"]:
         """The chosen places whose token is known; all of them where none is."""
         known = np.flatnonzero(chosen & (ids != self.tokenizer.unknown))
         return known if len(known) else np.flatnonzero(chosen)
 
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
-    ) -> Float[Tensor, "asked V"]:
-        return model(batch.ids, layout=batch.layout, asked=batch.asked, noise=noise).float()
+    ) -> Float[Tensor, "positions V"]:
+        return model(batch.ids, layout=batch.layout, positions=batch.positions, noise=noise).float()
 
-    def loss(self, output: Float[Tensor, "asked V"], batch: TextBatch) -> Loss:
+    def loss(self, output: Float[Tensor, "positions V"], batch: TextBatch) -> Loss:
         total = F.cross_entropy(output, batch.labels, reduction="sum")
         return Loss(total, total.new_full((), len(output)))
 
     def divergence(
-        self, a: Float[Tensor, "asked V"], b: Float[Tensor, "asked V"], batch: TextBatch
+        self, a: Float[Tensor, "positions V"], b: Float[Tensor, "positions V"], batch: TextBatch
     ) -> Loss:
         log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
         total = (log_a.exp() * (log_a - log_b)).sum()
@@ -161,21 +163,21 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
         """How well the model fills the gaps of these batches, in the order of the rows."""
-        owners, surprise, right = [], [], []
+        row_ids, nll, right = [], [], []
         for batch in batches:
-            said = self.forward(model, batch)
-            owners.append(batch.owners.cpu())
-            surprise.append(F.cross_entropy(said, batch.labels, reduction="none").cpu())
-            right.append((said.argmax(-1) == batch.labels).cpu())
-        _, row = np.unique(torch.cat(owners).numpy(), return_inverse=True)
-        surprise_of, right_of = (
-            np.bincount(row, torch.cat(some).double().numpy()) for some in (surprise, right)
+            logits = self.forward(model, batch)
+            row_ids.append(batch.row_ids.cpu())
+            nll.append(F.cross_entropy(logits, batch.labels, reduction="none").cpu())
+            right.append((logits.argmax(-1) == batch.labels).cpu())
+        _, row = np.unique(torch.cat(row_ids).numpy(), return_inverse=True)
+        nll_of, right_of = (
+            np.bincount(row, torch.cat(some).double().numpy()) for some in (nll, right)
         )
-        return GapAnswers(surprise_of, right_of, np.bincount(row).astype(np.float64))
+        return GapAnswers(nll_of, right_of, np.bincount(row).astype(np.float64))
 
     def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:
         found = self.answers(model, batches)
-        loss = float(found.surprise.sum() / found.gaps.sum())
+        loss = float(found.nll.sum() / found.gaps.sum())
         right = float(found.right.sum() / found.gaps.sum())
         return {"loss": loss, "perplexity": math.exp(min(loss, 100)), "accuracy": right}
 

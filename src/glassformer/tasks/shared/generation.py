@@ -33,7 +33,7 @@ TAKE_BLANKS = ("bpe", "unigram")  # kinds of tokens that take along the blank be
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GenerationOptions:
-    """What is asked of answers; what is left out stays as the run has it.
+    """How answers are generated; what is left out stays as the run has it.
 
     An empty text has an empty answer, whatever the options.
 
@@ -63,7 +63,7 @@ class GenerationOptions:
     def decoding(self, usual: DecodeConfig) -> DecodeConfig:
         """The usual settings with those given here; a beam is as wide as the answers need."""
         settings = build(DecodeConfig, laid_over(plain(usual), self.decode), "decode.")
-        refuse_idle(self.decode, settings.method)
+        refuse_unused(self.decode, settings.method)
         if self.alternatives is None:
             return settings
         require(
@@ -75,16 +75,16 @@ class GenerationOptions:
         return replace(settings, best=best, beam=replace(beam, width=max(beam.width, enough)))
 
 
-def refuse_idle(asked: Mapping[str, Any], method: str, where: str = "decode") -> None:
-    """Refuse settings that are asked for and that only another method goes by.
+def refuse_unused(given: Mapping[str, Any], method: str, where: str = "decode") -> None:
+    """Refuse settings that only another method uses.
 
     Args:
         where: The name of the table that they are in.
     """
     for other in ("sample", "beam"):
-        if other != method and asked.get(other):
+        if other != method and given.get(other):
             raise GlassformerError(
-                f"{where}.{other}.{next(iter(asked[other]))} does nothing with {where}.method = "
+                f"{where}.{other}.{next(iter(given[other]))} does nothing with {where}.method = "
                 f"{method}; add {where}.method={other}, or leave it out"
             )
 
@@ -198,14 +198,14 @@ def _spellings(tokens: Tokenizer, word: str) -> list[Tokens]:
 
 
 def _refuse_contradictions(options: GenerationOptions, spelt: Spelt, tokens: Tokenizer) -> None:
-    """Refuse a forbidden word that must be said."""
-    said = {f"the prefix {options.prefix!r}": spelt.prefix}
-    said |= {
+    """Refuse a forbidden word that is also required."""
+    present = {f"the prefix {options.prefix!r}": spelt.prefix}
+    present |= {
         f"the required word {word!r}": its_tokens
         for word, its_tokens in zip(options.required, spelt.required, strict=True)
     }
     for word in options.forbidden:
-        for where, its_tokens in said.items():
+        for where, its_tokens in present.items():
             if any(_contains(its_tokens, one) for one in _spellings(tokens, word)):
                 raise GlassformerError(
                     f"{where} has the forbidden word {word!r} in it; leave one of them out"

@@ -32,16 +32,16 @@ class TextBatch:
 
     Attributes:
         ids: (B, T) padded or (N,) packed.
-        labels: What is to be said about each row, or at each place asked for.
-        owners: The row of the part that each label belongs to.
-        asked: Places in the batch that are asked about; None when it is all of it.
+        labels: The label of each row, or of each of the positions.
+        row_ids: The row of the split that each label belongs to.
+        positions: Where in the batch the labels belong; None where each row has one.
     """
 
     ids: Int[Tensor, "B T"] | Int[Tensor, " N"]
     layout: Layout
     labels: Tensor
-    owners: Int[Tensor, " labels"]
-    asked: Int[Tensor, " asked"] | None = None
+    row_ids: Int[Tensor, " labels"]
+    positions: Int[Tensor, " positions"] | None = None
 
     @property
     def tokens(self) -> int:
@@ -55,8 +55,8 @@ class TextBatch:
             self.ids.to(device, non_blocking=True),
             self.layout.to(device),
             self.labels.to(device, non_blocking=True),
-            self.owners.to(device, non_blocking=True),
-            None if self.asked is None else self.asked.to(device, non_blocking=True),
+            self.row_ids.to(device, non_blocking=True),
+            None if self.positions is None else self.positions.to(device, non_blocking=True),
         )
 
 
@@ -99,7 +99,7 @@ def hidden_at_random(ids: Ids, share: float, mask: int, rng: np.random.Generator
 def take_tokens(
     config: TokenizerConfig, samples: Samples, origin: Path | None
 ) -> tuple[Tokenizer, TokenizerConfig]:
-    """The tokenizer of another run, or one learned from the training part, and its settings."""
+    """The tokenizer of another run, or one learned from the training split, and its settings."""
     if origin is None:
         tokenizer = learn_tokens(config, samples)
     else:
@@ -109,7 +109,7 @@ def take_tokens(
 
 
 def learn_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
-    """A tokenizer learned from the training part alone."""
+    """A tokenizer learned from the training split alone."""
     if config.kind == "auto":
         config = replace(config, kind=kind_for(samples))
     if config.lowercase is None:
@@ -128,15 +128,20 @@ def trained(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     )
 
 
-def refuse_other_tokens(origin: Path, where: str, asked: TokenizerConfig, taken: Tokenizer) -> None:
+def refuse_other_tokens(
+    origin: Path, where: str, wanted: TokenizerConfig, known: Tokenizer
+) -> None:
     """What a run reads tokens with cannot be changed by the one that begins with it."""
-    wanted = {"kind": None if asked.kind == "auto" else asked.kind, "lowercase": asked.lowercase}
-    wanted["simplified"] = asked.simplified or None
-    for name, value in wanted.items():
-        if value is not None and value != getattr(taken, name):
+    given = {
+        "kind": None if wanted.kind == "auto" else wanted.kind,
+        "lowercase": wanted.lowercase,
+        "simplified": wanted.simplified or None,
+    }
+    for name, value in given.items():
+        if value is not None and value != getattr(known, name):
             raise GlassformerError(
                 f"{where}.{name}={value} is not what {origin} was trained with "
-                f"({getattr(taken, name)}); leave it out, or train without --from"
+                f"({getattr(known, name)}); leave it out, or train without --from"
             )
 
 

@@ -38,52 +38,52 @@ LONGEST_WORD = 24  # characters of a target that is no sentence
 
 @dataclass(frozen=True)
 class Translations:
-    """What was said about rows, what is right, and how surprised the model is by what is right.
+    """Translations of rows, their references, and the likelihood of the references.
 
     Attributes:
         measure: `text` for sentences, `symbols` for words spelt in symbols with blanks between,
             `letters` for words spelt in letters.
-        surprise, tokens: Of each row, minus the log-probability of its first reference, and its
+        nll, tokens: Of each row, minus the log-probability of its first reference, and its
             number of tokens.
     """
 
-    said: list[str]
-    meant: Sequence[Sequence[str]]
+    hypotheses: list[str]
+    references: Sequence[Sequence[str]]
     measure: str
-    surprise: Float[np.ndarray, " N"] | None = None
+    nll: Float[np.ndarray, " N"] | None = None
     tokens: Float[np.ndarray, " N"] | None = None
 
     @cached_property
     def measured(self) -> dict[str, Measured]:
         """Every score's sums, row by row."""
-        return measure_translations(self.said, self.meant, self.measures)
+        return measure_translations(self.hypotheses, self.references, self.measures)
 
     @property
     def measures(self) -> Mapping[str, Measure]:
         """What is measured; words are not, where nothing stands between them."""
         found = MEASURES[self.measure]
-        if self.measure != "text" or tokenization_for(self.meant) == SPACED:
+        if self.measure != "text" or tokenization_for(self.references) == SPACED:
             return found
         return {name: one for name, one in found.items() if name != "wer"}
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals; the loss is in nats a token."""
         scores = translation_scores(self.measured)
-        if self.surprise is None or self.tokens is None:
+        if self.nll is None or self.tokens is None:
             return scores
-        return {**scores, "loss": bootstrap(ratio, self.surprise, self.tokens)}
+        return {**scores, "loss": bootstrap(ratio, self.nll, self.tokens)}
 
     def values(self) -> dict[str, float]:
         """The same without intervals and what else takes long."""
         quick = {name: one for name, one in self.measures.items() if name not in SLOW}
-        measured = measure_translations(self.said, self.meant, quick)
+        measured = measure_translations(self.hypotheses, self.references, quick)
         found = {
             name: float(one.statistic(one.rows.sum(0, keepdims=True))[0])
             for name, one in measured.items()
         }
-        if self.surprise is None or self.tokens is None:
+        if self.nll is None or self.tokens is None:
             return found
-        return {**found, "loss": float(self.surprise.sum() / self.tokens.sum())}
+        return {**found, "loss": float(self.nll.sum() / self.tokens.sum())}
 
     def compared_with(self, other: "Translations") -> dict[str, Comparison]:
         """How far these are better, on the same rows, by the scores of these."""

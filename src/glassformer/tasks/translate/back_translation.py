@@ -1,7 +1,7 @@
 """Back-translation: texts of the target language, with sources that another run writes for them.
 
 What is to be written is real, what is read is made up, and a translator learns to write from it all
-the same (Sennrich et al., 2015). It is added to the training part alone, and stays in the run.
+the same (Sennrich et al., 2015). It is added to the training split alone, and stays in the run.
 """
 
 import shutil
@@ -31,7 +31,7 @@ class BackTranslated:
     """What was added: rows written by a run, and lines left out, by reason.
 
     Attributes:
-        planned: Whether it is only said what would be added.
+        planned: Whether it only tells what would be added.
     """
 
     files: tuple[str, ...]
@@ -165,7 +165,7 @@ class Rehearsal:
 
 
 def extended(samples: Samples, more: Iterable[Sample]) -> Samples:
-    """The samples with more of them in the training part, in the place of the old ones."""
+    """The samples with more of them in the training split, in the place of the old ones."""
     place, new = samples.folder, samples.folder.with_name(f"{samples.folder.name}.new")
     new.mkdir()
     grown = Samples.write(new, (("train", sample) for sample in chain(samples, more)))

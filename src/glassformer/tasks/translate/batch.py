@@ -14,7 +14,7 @@ from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.tasks.shared.text import text_batch
 
-Meant = tuple[tuple[str, ...], ...]
+References = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,64 +22,66 @@ class PairBatch:
     """Rows of two sides, packed or padded.
 
     Attributes:
-        source, reads: What is read, and its layout.
-        told, writes: What is written, without its last token, and its layout (teacher forcing).
-        truth: The next token at each real place of `told`, as one line.
-        owners: The row of the part that each row is.
-        meant: The right answers of each row as texts, one or several; none while training.
+        source, source_layout: What is read, and its layout.
+        decoder_input, target_layout: What is written, without its last token (teacher forcing),
+            and its layout.
+        labels: The next token at each real place of `decoder_input`, as one line.
+        row_ids: The row of the split that each row is.
+        references: The right answers of each row as texts, one or several; none while training.
     """
 
     source: Int[Tensor, "B S"] | Int[Tensor, " read"]
-    reads: Layout
-    told: Int[Tensor, "B T"] | Int[Tensor, " written"]
-    writes: Layout
-    truth: Int[Tensor, " next"]
-    owners: Int[Tensor, " rows"]
-    meant: Meant = ()
+    source_layout: Layout
+    decoder_input: Int[Tensor, "B T"] | Int[Tensor, " written"]
+    target_layout: Layout
+    labels: Int[Tensor, " next"]
+    row_ids: Int[Tensor, " rows"]
+    references: References = ()
 
     @property
     def tokens(self) -> int:
         """How many there are on both sides, without padding."""
-        assert self.reads.tokens is not None
-        assert self.writes.tokens is not None
-        return self.reads.tokens + self.writes.tokens
+        assert self.source_layout.tokens is not None
+        assert self.target_layout.tokens is not None
+        return self.source_layout.tokens + self.target_layout.tokens
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same on another device."""
         return PairBatch(
             self.source.to(device, non_blocking=True),
-            self.reads.to(device),
-            self.told.to(device, non_blocking=True),
-            self.writes.to(device),
-            self.truth.to(device, non_blocking=True),
-            self.owners.to(device, non_blocking=True),
-            self.meant,
+            self.source_layout.to(device),
+            self.decoder_input.to(device, non_blocking=True),
+            self.target_layout.to(device),
+            self.labels.to(device, non_blocking=True),
+            self.row_ids.to(device, non_blocking=True),
+            self.references,
         )
 
 
 def pair_batch(
     sources: Jagged,
     targets: Jagged,
-    owners: Int[np.ndarray, " rows"],
-    meant: Meant = (),
+    row_ids: Int[np.ndarray, " rows"],
+    references: References = (),
     *,
     packed: bool,
 ) -> PairBatch:
     """Rows of tokens as a batch; targets come without start and end."""
-    source, reads = text_batch(sources, packed=packed)
-    told, writes = text_batch(targets.before(Tokenizer.start), packed=packed)
-    truth = torch.from_numpy(targets.after(Tokenizer.end).values).long()
-    return PairBatch(source, reads, told, writes, truth, torch.from_numpy(owners), meant)
+    source, source_layout = text_batch(sources, packed=packed)
+    decoder_input, target_layout = text_batch(targets.before(Tokenizer.start), packed=packed)
+    labels = torch.from_numpy(targets.after(Tokenizer.end).values).long()
+    sides = source, source_layout, decoder_input, target_layout
+    return PairBatch(*sides, labels, torch.from_numpy(row_ids), references)
 
 
 def right_answers(sample: Sample, *, in_simplified: bool = False) -> tuple[str, ...]:
-    """What may be said of a sample: its target, and its references where it has some.
+    """The right answers to a sample: its target, and its references where it has some.
 
     >>> right_answers({"target": "R EH D", "references": ["R IY D", "R EH D"]})
     ('R EH D', 'R IY D')
 
     Args:
-        in_simplified: Whether those in traditional Chinese are to be said in simplified.
+        in_simplified: Whether those in traditional Chinese are converted to simplified.
     """
     others = sample.get("references") or ()
     several = [others] if isinstance(others, str) else others

@@ -60,8 +60,8 @@ def nll(companion: Companion, sources: Sequence[str], targets: Sequence[str]) ->
         batch = pair_batch(job.pair.read(reads, None), writes, rows, packed=True)
         batch = batch.to(device)
         logits = job.forward(companion.model, batch)
-        losses = F.cross_entropy(logits, batch.truth, reduction="none")
-        unknown = batch.truth == job.pair.target.unknown
+        losses = F.cross_entropy(logits, batch.labels, reduction="none")
+        unknown = batch.labels == job.pair.target.unknown
         found.append(losses.masked_fill(unknown, math.log(logits.shape[-1])))
     return float(torch.cat(found).mean())
 
@@ -72,8 +72,8 @@ def lines_to_write(
     """Where each line stands, and the line; what is held out to be scored on is left out."""
     held_out = {
         content_key(target)
-        for part in ("valid", "test")
-        for sample in samples.of(part)
+        for split in ("valid", "test")
+        for sample in samples.of(split)
         for target in right_answers(sample)
     }
     step = 1 + len(samples.rows("train")) // LEARNED

@@ -10,7 +10,7 @@ from glassformer.data.sources.formats import is_table
 from glassformer.data.sources.parallel import AND, paired, side_lines
 from glassformer.errors import GlassformerError
 
-NEARLY = 0.05  # of the lines of a file may lack in the other, if the two are meant as a pair,
+NEARLY = 0.05  # of the lines of a file may lack in the other, if the two are references as a pair,
 SOME_LINES, OF_THEM = 20, 0.1  # or so many, if they are no larger share
 
 NUMBERS = re.compile(r"\d+")
@@ -41,7 +41,7 @@ def pair_files(names: Sequence[str]) -> list[str]:
 
 
 def has_nearly_as_many_lines(source: Path, target: Path, encoding: str | None) -> bool:
-    """Whether two files are meant as a pair by how many lines they have, though some may lack.
+    """Whether two files are references as a pair by how many lines they have, though some may lack.
 
     Numbered parts of one text, whose names differ in numbers alone, are none if any line lacks.
     """

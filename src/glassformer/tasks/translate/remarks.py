@@ -26,7 +26,7 @@ def remarks_on(samples: Samples, sides: dict[str, Ragged], longest: int) -> Iter
                 f"{longest:,} tokens and are cut there, the first is "
                 f"{samples[int(cut[0])]['where']}; the longest has {tokens.lengths.max():,}"
             )
-    rows = np.concatenate([samples.rows(part) for part in HELD_OUT]).tolist()
+    rows = np.concatenate([samples.rows(split) for split in HELD_OUT]).tolist()
     lacking = [row for row in rows if (sides["target"][row] == Tokenizer.unknown).any()]
     if lacking:
         yield (

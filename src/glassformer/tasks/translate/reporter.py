@@ -49,42 +49,51 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
         return [*remarks_on(task.samples, sides, task.settings.max_length), *scored]
 
     def notes(self, answers: Translations) -> list[str]:
-        return [f"{name} by sacreBLEU: {said}" for name, said in answers.signatures.items()]
+        return [
+            f"{name} by sacreBLEU: {signature}" for name, signature in answers.signatures.items()
+        ]
 
     def sections(self, answers: Translations, samples: Sequence[Sample]) -> Sections:
         texts = [sample["source"] for sample in samples]
         languages = [sample.get("to", "") for sample in samples] if self.task.pair.tags else []
-        rows = Rows(texts, answers.meant, answers.said, answers.measured, self.task.goal, languages)
+        rows = Rows(
+            texts,
+            answers.references,
+            answers.hypotheses,
+            answers.measured,
+            self.task.goal,
+            languages,
+        )
         return translation_sections(rows)
 
     def pool(self, answers: Sequence[Translations]) -> Translations:
         return Translations(
-            [text for some in answers for text in some.said],
-            [right for some in answers for right in some.meant],
+            [text for some in answers for text in some.hypotheses],
+            [right for some in answers for right in some.references],
             answers[0].measure,
-            joined([some.surprise for some in answers]),
+            joined([some.nll for some in answers]),
             joined([some.tokens for some in answers]),
         )
 
     def baseline(self, split: str) -> Baseline[Translations]:
         """A translation memory of the training rows, one a target language."""
         samples = self._samples()
-        asked = samples.rows(split).tolist()
+        numbers = samples.rows(split).tolist()
         train, notes = rows_learned_from(samples, self.task.config.seed)
-        known, said, analyser = self.by_language(train.tolist()), dict.fromkeys(asked, ""), ""
-        for language, rows in self.by_language(asked).items():
+        known, found, analyser = self.by_language(train.tolist()), dict.fromkeys(numbers, ""), ""
+        for language, rows in self.by_language(numbers).items():
             if language not in known:  # none of its rows is among those learned from
                 continue
             targets = [self.task.right_answers(row)[0] for row in known[language]]
             memory = TranslationMemory.of(self.sources(known[language]), targets)
-            said |= zip(rows, memory(self.sources(rows)), strict=True)
+            found |= zip(rows, memory(self.sources(rows)), strict=True)
             analyser = memory.described
-        meant = [self.task.right_answers(row) for row in asked]
-        answers = Translations(list(said.values()), meant, self.task.settings.measure)
+        references = [self.task.right_answers(row) for row in numbers]
+        answers = Translations(list(found.values()), references, self.task.settings.measure)
         return Baseline("translation memory", analyser, answers, notes)
 
     def baseline_seconds(self) -> float:
-        """Every text asked for is held against every training text; both are scored."""
+        """Every text is compared with every training text; both are scored."""
         if self.task.samples is None:
             return 0.0
         test, valid = (self.task.samples.rows(split) for split in ("test", "valid"))

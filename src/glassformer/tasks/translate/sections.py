@@ -17,25 +17,26 @@ ROW_SCORES = ("chrf", "ser", "cer")  # those that tell of single rows; the first
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Pairs and what was said about them.
+    """Pairs and their translations.
 
     Attributes:
-        meant: The right answers of each row, the one that is shown first.
+        references: The right answers of each row, the one that is shown first.
         measured: Every score's sums, row by row.
         goal: The score that counts.
         languages: The target language of each row, where there are several.
     """
 
     sources: Sequence[str]
-    meant: Sequence[Sequence[str]]
-    said: Sequence[str]
+    references: Sequence[Sequence[str]]
+    hypotheses: Sequence[str]
     measured: Mapping[str, Measured]
     goal: str
     languages: Sequence[str] = ()
 
     def shown(self, row: int) -> tuple[str, str, str]:
         """A row for a table."""
-        return excerpt(self.sources[row]), excerpt(self.meant[row][0]), excerpt(self.said[row])
+        reference = self.references[row][0]
+        return excerpt(self.sources[row]), excerpt(reference), excerpt(self.hypotheses[row])
 
     def score(self, rows: Int[np.ndarray, " chosen"]) -> float:
         """The goal on some of the rows."""
@@ -56,7 +57,7 @@ def some_rows(rows: Rows) -> Table:
     return Table(
         title=SOME_ROWS,
         header=("source", "reference", "answer"),
-        rows=[rows.shown(n) for n in evenly(len(rows.said))],
+        rows=[rows.shown(n) for n in evenly(len(rows.hypotheses))],
     )
 
 
@@ -98,10 +99,10 @@ def length_row(
 ) -> tuple[str, int, float, float, float, float]:
     """One band: from the shortest source to the longest."""
     read = [len(rows.sources[n]) for n in band.tolist()]
-    meant = float(np.mean([len(rows.meant[n][0]) for n in band.tolist()]))
-    said = float(np.mean([len(rows.said[n]) for n in band.tolist()]))
+    references = float(np.mean([len(rows.references[n][0]) for n in band.tolist()]))
+    written = float(np.mean([len(rows.hypotheses[n]) for n in band.tolist()]))
     span = f"{min(read)} to {max(read)}"
-    return span, len(band), meant, said, said / max(meant, 1.0), rows.score(band)
+    return span, len(band), references, written, written / max(references, 1.0), rows.score(band)
 
 
 def by_language(rows: Rows) -> Table:

@@ -57,8 +57,8 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     """Pairs of texts."""
 
     name = "translate"
-    usual_epochs = 20.0
-    rehearses = False  # whether answers are as long as the right ones, whatever the model says
+    default_epochs = 20.0
+    timing = False  # whether answers are as long as the right ones, whatever the model says
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.settings = config, folder, config.task
@@ -86,7 +86,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         return map_numbers(path, (len(self.samples),), below=self.pair.source_size)
 
     @classmethod
-    def learn(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+    def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         task, reads = config.task, config.data.tokenizer
         if origin is None:
             sides = settle_sides(reads, task.target, task.joint, samples)
@@ -122,9 +122,9 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             source=None if self.config.model.share else self.pair.source_size,
         )
 
-    def lengths(self, part: str) -> Int[np.ndarray, " rows"]:
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
-        rows, longest = self.samples.rows(part), self.settings.max_length
+        rows, longest = self.samples.rows(split), self.settings.max_length
         reads, writes = (
             np.minimum(side.lengths[rows], longest) + 1 for side in (self.sources, self.targets)
         )
@@ -134,9 +134,9 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def padded(self) -> bool:
         return self.config.data.form == "padded"
 
-    def batch(self, part: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> PairBatch:
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> PairBatch:
         assert self.samples is not None
-        numbers = self.samples.rows(part)[rows]
+        numbers = self.samples.rows(split)[rows]
         if epoch is not None and (self.dropouts or self.config.data.token_dropout):
             sources, targets = self._with_noise(numbers, epoch)
         else:
@@ -145,11 +145,11 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
                 side.take(numbers, longest) for side in (self.sources, self.targets)
             )
         sources = self.pair.read(sources, None if self.tags is None else self.tags[numbers])
-        meant = tuple(map(self.right_answers, numbers.tolist() if epoch is None else ()))
-        return pair_batch(sources, targets, rows, meant, packed=not self.padded)
+        references = tuple(map(self.right_answers, numbers.tolist() if epoch is None else ()))
+        return pair_batch(sources, targets, rows, references, packed=not self.padded)
 
     def right_answers(self, number: int) -> tuple[str, ...]:
-        """What may be said of a sample, in what can be written."""
+        """The references of a sample, in what can be written."""
         assert self.samples is not None
         in_simplified = self.pair.target.simplified
         return right_answers(self.samples[number], in_simplified=in_simplified)
@@ -172,12 +172,19 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def forward(
         self, model: nn.Module, batch: PairBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "next V"]:
-        said = model(batch.source, batch.told, source=batch.reads, target=batch.writes, noise=noise)
-        return (said if batch.writes.is_packed else said[batch.writes.real]).float()
+        target = batch.target_layout
+        logits = model(
+            batch.source,
+            batch.decoder_input,
+            source=batch.source_layout,
+            target=target,
+            noise=noise,
+        )
+        return (logits if target.is_packed else logits[target.real]).float()
 
     def loss(self, output: Float[Tensor, "next V"], batch: PairBatch) -> Loss:
         total = F.cross_entropy(
-            output, batch.truth, reduction="sum", label_smoothing=self.settings.label_smoothing
+            output, batch.labels, reduction="sum", label_smoothing=self.settings.label_smoothing
         )
         return Loss(total, total.new_full((), len(output)))
 
@@ -193,7 +200,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         return self._answers(model, batches, self.writer)
 
     def score(self, model: nn.Module, batches: Iterable[PairBatch]) -> dict[str, float]:
-        """Scores of what it writes without search, which is quicker, and of what it was told."""
+        """Scores of greedy decoding, which is quicker than search, and of teacher forcing."""
         greedy = replace(self.settings.decode, method="greedy", best=1)
         return self._answers(model, batches, replace(self.writer, decode=greedy)).values()
 
@@ -202,22 +209,22 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     ) -> Translations:
         found: list[tuple[int, str, tuple[str, ...], float, int]] = []
         for batch in batches:
-            limits = batch.writes.lengths.tolist() if self.rehearses else None
-            written = writer.write(model, batch.source, batch.reads, limits)
-            losses = F.cross_entropy(self.forward(model, batch), batch.truth, reduction="none")
-            counts = batch.writes.lengths
+            limits = batch.target_layout.lengths.tolist() if self.timing else None
+            written = writer.write(model, batch.source, batch.source_layout, limits)
+            losses = F.cross_entropy(self.forward(model, batch), batch.labels, reduction="none")
+            counts = batch.target_layout.lengths
             row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
-            surprise = losses.new_zeros(len(counts)).index_add(0, row, losses)
+            nll = losses.new_zeros(len(counts)).index_add(0, row, losses)
             texts = [best[0].text for best in written]
-            numbers = (batch.owners.tolist(), surprise.tolist(), counts.tolist())
-            found += zip(numbers[0], texts, batch.meant, *numbers[1:], strict=True)
+            numbers = (batch.row_ids.tolist(), nll.tolist(), counts.tolist())
+            found += zip(numbers[0], texts, batch.references, *numbers[1:], strict=True)
         if not found:
             raise GlassformerError("there are no rows to translate; give at least one")
-        _, said, meant, surprises, tokens = zip(*sorted(found), strict=True)
-        sums = np.array(surprises), np.array(tokens, float)
-        return Translations(list(said), list(meant), self.settings.measure, *sums)
+        _, hypotheses, references, losses_of, tokens = zip(*sorted(found), strict=True)
+        sums = np.array(losses_of), np.array(tokens, float)
+        return Translations(list(hypotheses), list(references), self.settings.measure, *sums)
 
-    def rehearsed(self) -> "TranslateTask":
+    def for_timing(self) -> "TranslateTask":
         other = copy(self)
-        other.rehearses = True
+        other.timing = True
         return other

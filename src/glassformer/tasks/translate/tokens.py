@@ -164,7 +164,7 @@ def settle_sides(
 
 
 def learn_pair_tokens(sides: Sides, samples: Samples) -> PairTokens:
-    """Tokenizers learned from the training part alone."""
+    """Tokenizers learned from the training split alone."""
     tags = tuple(sorted(targets_named(samples)))
     if sides.joint:
         reads = trained(sides.source, both(samples))
@@ -186,29 +186,29 @@ def take_pair_tokens(
     if not (origin / TAGS).exists():
         reads = Tokenizer.load(origin / "tokenizer.json")
         refuse_other_tokens(origin, "data.tokenizer", source, reads)
-        refuse_other_joint(origin, joint, taken=False)
+        refuse_other_joint(origin, joint, known_joint=False)
         writes = settle_sides(source, target, False, samples).target
         targets = (row["target"] for row in samples.of("train"))
         return PairTokens(reads, trained(writes, targets), tags)
-    taken = PairTokens.load(origin)
-    refuse_other_tokens(origin, "data.tokenizer", source, taken.source)
-    refuse_other_joint(origin, joint, taken=taken.joint)
+    known = PairTokens.load(origin)
+    refuse_other_tokens(origin, "data.tokenizer", source, known.source)
+    refuse_other_joint(origin, joint, known_joint=known.joint)
     if target is not None:
-        refuse_other_tokens(origin, "task.target", target, taken.target)
-    if tags and not taken.tags:
+        refuse_other_tokens(origin, "task.target", target, known.target)
+    if tags and not known.tags:
         raise GlassformerError(
             f"{origin}: writes one language, but the data name {', '.join(tags)} as targets; "
             f"take a run that was trained with them, or train without --from"
         )
-    return taken
+    return known
 
 
-def refuse_other_joint(origin: Path, asked: bool | None, *, taken: bool) -> None:
+def refuse_other_joint(origin: Path, wanted: bool | None, *, known_joint: bool) -> None:
     """With the tokens of another run, nobody chooses whether both sides share them."""
-    if asked not in (None, taken):
-        have = "share a vocabulary" if taken else "have a vocabulary each"
+    if wanted not in (None, known_joint):
+        have = "share a vocabulary" if known_joint else "have a vocabulary each"
         raise GlassformerError(
-            f"task.joint={str(asked).lower()}, but with the tokens of {origin} both sides {have}; "
+            f"task.joint={str(wanted).lower()}, but with the tokens of {origin} both sides {have}; "
             f"leave it out, or train without --from"
         )
 

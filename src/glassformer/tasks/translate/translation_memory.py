@@ -1,6 +1,6 @@
 """The honest baseline of translation: a translation memory, as translators by trade use it.
 
-It answers with the translation of the training text that is most like the one asked for, by the
+It answers with the translation of the training text that is most like the one to translate, by the
 cosine of their n-grams weighted with tf-idf. What it scores is what knowing the training rows by
 heart is worth, so a report shows it beside our model. N-grams that very many texts have tell them
 apart little and take the most time, so they are left out. Of a very long text, which no model reads
@@ -49,8 +49,8 @@ class TranslationMemory:
         """The translation of the most similar text, the first of several; for each text."""
         found: list[str] = []
         for start in range(0, len(texts), TOGETHER):
-            asked = self.counts(cut(texts[start : start + TOGETHER]))[:, self.telling]
-            likeness = weighted(asked, self.counts.idf[self.telling]) @ self.sources.T
+            queried = self.counts(cut(texts[start : start + TOGETHER]))[:, self.telling]
+            likeness = weighted(queried, self.counts.idf[self.telling]) @ self.sources.T
             nearest = np.asarray(likeness.argmax(axis=1)).ravel()
             found += [self.targets[row] for row in nearest.tolist()]
         return found

@@ -65,7 +65,7 @@ def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
     if not found:
         return
     tells = {(leak.place, leak.word): leak.label for leak in found}
-    told = [place for place, some in enumerate(features) if some & tells.keys()]
+    with_it = [place for place, some in enumerate(features) if some & tells.keys()]
     more = f"; so it is for {counted(len(found) - 1, 'more label')}" if len(found) > 1 else ""
     yield Finding(
         kind="leaking word",
@@ -73,8 +73,8 @@ def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
         what=f"{found[0]}{more}",
         advice="if that is not how texts come, take the word out, or choose the text with "
         "--columns text=...",
-        count=len(told),
-        rows=named((rows[place].number for place in told), where),
+        count=len(with_it),
+        rows=named((rows[place].number for place in with_it), where),
     )
 
 

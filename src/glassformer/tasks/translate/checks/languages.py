@@ -176,13 +176,13 @@ def like_the_sources(lines: Sequence[str], pairs: Sequence[tuple[str, str]]) -> 
         return False
     if in_their_script(lines, *zip(*pairs, strict=True)):
         return True
-    sources, targets, asked = (
+    sources, targets, unknown = (
         [pieces_of(line[:READ]) for line in some] for some in (*zip(*pairs, strict=True), lines)
     )
     source, target = Side.of(sources), Side.of(targets)
     if not (own_kind(sources, source, target) and own_kind(targets, target, source)):
         return False
-    return float(np.median([likelier(some, target, source, least=MOST) for some in asked])) > SURE
+    return float(np.median([likelier(some, target, source, least=MOST) for some in unknown])) > SURE
 
 
 def in_their_script(lines: Sequence[str], sources: Sequence[str], targets: Sequence[str]) -> bool:

@@ -128,13 +128,18 @@ HARM = {
     "an empty model": ("model.safetensors", lambda p: p.write_bytes(b""), "not a whole file"),
     "a model of another size": (
         "config.toml",
-        replaced("dim = 16", "dim = 32"),
+        replaced("heads = 2", "heads = 2\ngroups = 1"),
         "it belongs to another model",
+    ),
+    "a model of another width": (
+        "config.toml",
+        replaced("dim = 16", "dim = 40000"),
+        "run/config.toml: tells of a width of 40,000, which no tensor of the model has; copy",
     ),
     "a model that cannot be": (
         "config.toml",
-        replaced("dim = 16", "dim = 17"),
-        "this model cannot be built: dim must be a multiple of heads",
+        replaced("heads = 2", "heads = 3"),
+        "this model cannot be built: rotary positions turn pairs of channels, but a head has 5",
     ),
     "no tokens": ("tokenizer.json", os.unlink, "run/tokenizer.json: "),
     "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),

@@ -16,7 +16,7 @@ from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.predictor import Prediction, Predictor
 from glassformer.training.machine import Machine
-from glassformer.training.weights import put_weights, read_tensors
+from glassformer.training.weights import Weights, put_weights, read_tensors
 
 
 def refuse_unusable(folder: RunFolder) -> None:
@@ -34,22 +34,32 @@ def load_model(
 ) -> nn.Module:
     """The trained model, on its device."""
     weights = read_tensors(folder.model)
-    refuse_deeper_than(folder, config, len(weights))
+    refuse_other_sizes(folder, config, weights)
     with within_limits(folder.path):
         model = fresh_model(task, config.seed)
     put_weights(model, weights, str(folder.model))
     return model.to(machine.device).eval()
 
 
-def refuse_deeper_than(folder: RunFolder, config: Config, tensors: int) -> None:
-    """Settings that tell of more layers than there are tensors would be built for minutes."""
-    stacks = (config.model.encoder, config.model.decoder)
-    layers = sum(stack.depth for stack in stacks if stack is not None)
-    if layers > tensors:
+def refuse_other_sizes(folder: RunFolder, config: Config, weights: Weights) -> None:
+    """Refuse settings that the weights cannot be of, before minutes or gigabytes go into building.
+
+    There are as many tensors as layers at least, and some have the width of a stack for an axis.
+    """
+    stacks = [stack for stack in (config.model.encoder, config.model.decoder) if stack is not None]
+    layers = sum(stack.depth for stack in stacks)
+    if layers > len(weights):
         raise GlassformerError(
-            f"{folder.config_file}: tells of {layers:,} layers, but the model has {tensors:,} "
+            f"{folder.config_file}: tells of {layers:,} layers, but the model has {len(weights):,} "
             f"tensors; copy the run again"
         )
+    axes = {size for tensor in weights.values() for size in tensor.shape}
+    for stack in stacks:
+        if stack.dim not in axes:
+            raise GlassformerError(
+                f"{folder.config_file}: tells of a width of {stack.dim:,}, which no tensor of the "
+                f"model has; copy the run again"
+            )
 
 
 def predictions(

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli import main
+from glassformer.config import PositionConfig
+from glassformer.config.values import to_toml
 from glassformer.errors import GlassformerError
 from glassformer.runs import api
 from glassformer.runs.request import TrainRequest, seconds
@@ -60,7 +62,18 @@ def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate,
     ("settings", "told"),
     [
         (("model.decoder=lstm", "model.decoder.order=post"), "model.decoder.order does nothing wi"),
-        (("model.encoder=tcn", "model.encoder.attention.heads=2"), "model.encoder.attention does"),
+        (("model.encoder=tcn", "model.encoder.attention.heads=2"), "model.encoder.attention.heads"),
+        (("model.encoder.attention.summary=5",), "model.encoder.attention.summary does nothing w"),
+        (("model.encoder.convolution.width=5",), "model.encoder.convolution.width does nothing w"),
+        (
+            ("model.frontend.bins=5",),
+            "model.frontend.bins does nothing with model.frontend.kind = ",
+        ),
+        (("model.pool=max",), "model.pool does nothing in an encoder-decoder; leave it out"),
+        (
+            ("model.encoder.position=alibi", "model.encoder.position.base=5e5"),
+            "model.encoder.position.base",
+        ),
     ],
 )
 def test_settings_of_a_stack_that_does_not_go_by_them_are_refused(settings, told):
@@ -70,6 +83,40 @@ def test_settings_of_a_stack_that_does_not_go_by_them_are_refused(settings, told
     fine = "model.decoder.attention.heads=2", "model.encoder.convolution.width=5"
     model = settled(job="translate", settings=("model.kind=tcn", *fine)).model
     assert (model.decoder.attention.heads, model.encoder.convolution.width) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("job", "idle", "fine", "told"),
+    [
+        ("classify", "tie=true", "pool=mean", "model.tie does nothing in a classifier; leave it"),
+        ("pretrain", "pool=mean", "tie=true", "model.pool does nothing in a masked language model"),
+    ],
+)
+def test_settings_that_the_model_of_a_job_does_not_have_are_refused(job, idle, fine, told):
+    with pytest.raises(GlassformerError, match=f"^{told}"):
+        settled(job=job, settings=(f"model.{idle}",))
+    settled(job=job, settings=(f"model.{fine}",))
+
+
+def test_settings_that_do_nothing_are_refused_wherever_a_person_wrote_them(tmp_path):
+    values = {"model": {"encoder": {"attention": {"summary": 5}}}}
+    with pytest.raises(GlassformerError, match=r"^model\.encoder\.attention\.summary does nothing"):
+        settled(values=values)
+    file = tmp_path / "settings.toml"
+    file.write_text(to_toml(values))
+    with pytest.raises(GlassformerError, match=r"^model\.encoder\.attention\.summary does nothing"):
+        settled(config=file)
+    file.write_text(settled().to_toml())  # that of a run: a person chose only some of it
+    assert settled(config=file).model.encoder.attention.summary == 64
+
+
+def test_a_setting_of_a_position_keeps_the_kind_that_was_chosen_before(tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text('model.encoder.position = "t5"')
+    found = settled(config=file, settings=("model.encoder.position.buckets=12",)).model.encoder
+    assert found.position == PositionConfig("t5", buckets=12)
+    found = settled(config=file, settings=("model.encoder.position=alibi",)).model.encoder
+    assert found.position == PositionConfig("alibi")
 
 
 def test_settings_of_a_search_that_is_not_made_are_refused():

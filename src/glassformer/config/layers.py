@@ -8,7 +8,7 @@ holds them equal to the dicts they stand for.
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from glassformer.config.checks import choose, positive, require, share
 
@@ -56,6 +56,8 @@ class AttentionConfig:
         summary: Linformer only: how many keys the sequence is summed up in.
     """
 
+    HOME: ClassVar[str] = "attention."
+
     kind: str = "softmax"
     heads: int = 8
     groups: int | None = None
@@ -96,6 +98,8 @@ class AttentionConfig:
 class FeedForwardConfig:
     """What a position thinks by itself. `hidden` is four times the width unless given."""
 
+    HOME: ClassVar[str] = "feedforward."
+
     kind: str = "gelu"
     hidden: int | None = None
     bias: bool = True
@@ -115,6 +119,8 @@ class NormConfig:
         epsilon: Added under the root; 1e-5 (layer, batch) or 1e-6 (rms) unless given.
         bias: Whether a learned shift is added; true unless given. `rms` has none.
     """
+
+    HOME: ClassVar[str] = "norm."
 
     kind: str = field(default="layer", kw_only=False)
     epsilon: float | None = None
@@ -145,6 +151,8 @@ class ConvolutionConfig:
     Of a TCN only the width counts; 3 is usual there.
     """
 
+    HOME: ClassVar[str] = "convolution."
+
     width: int = 31
     norm: NormConfig = field(default_factory=NormConfig)
 
@@ -166,6 +174,8 @@ class ScalingConfig:
             (llama3) unless given.
         slow: A pair that turns less often is slowed down by the whole factor; 1 unless given.
     """
+
+    HOME: ClassVar[str] = "position.scaling."
 
     kind: str
     factor: float
@@ -213,6 +223,8 @@ class PositionConfig:
         max_distance: From here on, all distances are in the last bucket; 128 unless given (t5).
         clip: From here on, all distances have one key; 16 unless given (shaw).
     """
+
+    HOME: ClassVar[str] = "position."
 
     kind: str = field(default="rotary", kw_only=False)
     base: float | None = None

@@ -22,7 +22,7 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.post_norm_defaults import gentle_start
 from glassformer.runs.shorthands import spelt_out
-from glassformer.runs.unused_settings import refuse_idle_settings
+from glassformer.runs.unused_settings import refuse_unused_settings
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
@@ -78,7 +78,8 @@ class TrainRequest:
         """The configuration, complete but for what the data decide."""
         said, options = self._said(), self._options()
         given = spelt_out(self.values, self._stacks)
-        values = lay_all(self._from_file(), self._of_size(), given, said, options)
+        file, by_hand = self._from_file()
+        values = lay_all(file, self._of_size(), given, said, options)
         accelerated = choose_machine(_machine(values)).device.type != "cpu"
         below = lay_all(JOBS[self.job].defaults(accelerated), self._assumed())
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
@@ -90,7 +91,7 @@ class TrainRequest:
             values = lay_all(below, gentle, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
-        refuse_idle_settings(said, config)
+        refuse_unused_settings(lay_all(file if by_hand else {}, given, said), config)
         return config
 
     def command(self) -> str:
@@ -116,12 +117,11 @@ class TrainRequest:
             assumed["pretrain"] = "auto"
         return assumed
 
-    def _from_file(self) -> Values:
-        """The settings of the file, which may be the configuration of another run."""
-        if self.config is None:
-            return {}
-        said = {key: value for key, value in read_values(self.config).items() if key not in FACTS}
-        return spelt_out(said, self._stacks)
+    def _from_file(self) -> tuple[Values, bool]:
+        """The settings of the file, and whether a person chose them: a run's has all there are."""
+        found = {} if self.config is None else read_values(self.config)
+        values = {key: value for key, value in found.items() if key not in FACTS}
+        return spelt_out(values, self._stacks), "format" not in found
 
     def _of_size(self) -> Values:
         """What the dial sets, for every stack that the job has."""

@@ -39,6 +39,8 @@ class Job:
         settings: The record of the job's own settings.
         defaults: Settings that suit the job, over those of the records; given whether there is an
             accelerator.
+        model: What kind of model it trains, a name in `config.unused.SETTINGS_OF_MODEL`; None for
+            one that may go by any setting of a model.
         extension: How it makes more training samples with the help of another run, if it can.
         first_stage: The job that may train first, if there is one.
     """
@@ -50,6 +52,7 @@ class Job:
     task: "type[JobTask[Any, Any, Any]]"
     predictor: type[Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
+    model: str | None = None
     extension: Extension | None = None
     first_stage: FirstStage | None = None
 

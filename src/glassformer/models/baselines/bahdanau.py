@@ -43,12 +43,7 @@ class BahdanauDecoder(nn.Module):
 
     Args:
         memory_dim: Width of the memory to look at.
-
-    Attributes:
-        takes: What it goes by of a stack's settings, besides the kind.
     """
-
-    takes = ("dim", "depth", "dropout")
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()

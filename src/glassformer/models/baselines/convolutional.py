@@ -29,14 +29,7 @@ class TCN(nn.Module):
 
     A `convolution.width` of 3 is usual here; the 31 of a Conformer makes ten times the weights. A
     layer sees `2 dilation (width - 1)` positions around its own.
-
-    Attributes:
-        takes: What it goes by of a stack's settings, besides the kind.
     """
-
-    takes: tuple[str, ...] = (
-        *("dim", "depth", "dropout", "depth_dropout", "order", "norm", "convolution"),
-    )
 
     def __init__(self, config: StackConfig) -> None:
         super().__init__()

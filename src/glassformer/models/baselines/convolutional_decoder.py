@@ -22,7 +22,6 @@ from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, causal
 from glassformer.core.shapes import MemoryVectors, Vectors
-from glassformer.models.baselines.convolutional import TCN
 from glassformer.models.baselines.rows import in_rows, in_the_form_of, refuse_other_mask
 from glassformer.models.blocks.base import cross_attention_of, norm_of, residual_of
 
@@ -34,12 +33,7 @@ class ConvolutionalDecoder(nn.Module):
 
     Args:
         memory_dim: Width of the memory to look at; None for a language model, which has none.
-
-    Attributes:
-        takes: What it goes by of a stack's settings, besides the kind.
     """
-
-    takes = (*TCN.takes, "attention")
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()

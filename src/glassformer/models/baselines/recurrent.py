@@ -22,12 +22,7 @@ class RecurrentEncoder(nn.Module):
 
     Dropout acts on the input and between layers. Rows of different lengths make it wait for a GPU
     once, since PyTorch counts them on the CPU.
-
-    Attributes:
-        takes: What it goes by of a stack's settings, besides the kind.
     """
-
-    takes = ("dim", "depth", "dropout")
 
     def __init__(self, config: StackConfig) -> None:
         super().__init__()

@@ -18,4 +18,5 @@ JOB = Job(
     reporter=ClassifyReporter,
     first_stage=FILL_GAPS_FIRST,
     predictor=ClassifyPredictor,
+    model="classifier",
 )

@@ -16,4 +16,5 @@ JOB = Job(
     task=PretrainTask,
     reporter=PretrainReporter,
     predictor=PretrainPredictor,
+    model="masked language model",
 )

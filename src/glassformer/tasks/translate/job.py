@@ -18,4 +18,5 @@ JOB = Job(
     reporter=TranslateReporter,
     extension=BackTranslation(),
     predictor=TranslatePredictor,
+    model="encoder-decoder",
 )

@@ -1,0 +1,96 @@
+"""Settings that a model does not go by: asked for, they would do nothing, so they are refused.
+
+What is listed here is what is used; a test varies every setting of every model and holds the lists
+to what changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from glassformer.config.model import ModelConfig, StackConfig
+from glassformer.errors import GlassformerError
+
+SETTINGS_OF_MODEL = {
+    "encoder-decoder": ("frontend", "encoder", "decoder", "scale", "tie", "share"),
+    "language model": ("decoder", "scale", "tie"),
+    "masked language model": ("encoder", "scale", "tie"),
+    "classifier": ("frontend", "encoder", "scale", "pool"),
+}
+SETTINGS_OF_FRONTEND = {
+    "tokens": (),
+    "ngrams": ("grams", "buckets"),
+    "subsampling": ("bins", "factor"),
+    "resnet": ("bins", "factor", "hidden"),
+    "patches": ("channels", "patch", "height", "width"),
+}
+EMBEDS = ("tokens", "ngrams")  # frontends that `scale` says something about
+RECURRENT = ("dim", "depth", "dropout")
+TCN = (*RECURRENT, "depth_dropout", "order", "norm", "convolution.width")
+SETTINGS_OF_STACK = {"gru": RECURRENT, "lstm": RECURRENT, "tcn": TCN}
+CROSS_ATTENTION = tuple(
+    f"attention.{name}"
+    for name in ("heads", "groups", "key_width", "value_width", "bias", "qk_norm", "dropout")
+)
+
+
+def refuse_unused_of_model(asked: Mapping[str, Any], config: ModelConfig, model: str | None = None) -> None:
+    """Refuse the first setting that was asked for and does nothing.
+
+    Args:
+        asked: Settings as they were given, nested, under `model`.
+        config: What became of them.
+        model: A name in SETTINGS_OF_MODEL; None for a model that may use all of them.
+    """
+    for name in _names(asked):
+        if why := why_unused(name, config, model):
+            raise GlassformerError(f"model.{name} does nothing {why}; leave it out")
+
+
+def why_unused(name: str, config: ModelConfig, model: str | None = None) -> str | None:
+    """Why a setting of this name does nothing; None where it does something."""
+    table, _, rest = name.partition(".")
+    if model is not None and table not in SETTINGS_OF_MODEL[model]:
+        return f"in {'an' if model[0] in 'aeiou' else 'a'} {model}"
+    frontend = config.frontend.kind
+    if table == "frontend" and rest not in ("", "kind", *SETTINGS_OF_FRONTEND[frontend]):
+        return f"with model.frontend.kind = {frontend}"
+    if table == "scale" and config.decoder is None and frontend not in EMBEDS:
+        return f"with model.frontend.kind = {frontend}"
+    stack = getattr(config, table) if table in ("encoder", "decoder") else None
+    if stack is None or not rest:
+        return None
+    return _why_unused_in_stack(rest, stack, f"model.{table}")
+
+
+def _why_unused_in_stack(name: str, stack: StackConfig, where: str) -> str | None:
+    if stack.kind != "attention":
+        used = SETTINGS_OF_STACK[stack.kind]
+        if stack.kind == "tcn" and where == "model.decoder":
+            used += CROSS_ATTENTION
+        if _covers(("kind", *used), name):
+            return None
+        return f"with {where}.kind = {stack.kind}, which goes by {', '.join(used)}"
+    block, kind, position = stack.block, stack.attention.kind, stack.position.kind
+    if block == "transformer" and _covers(("convolution",), name):
+        return f"with {where}.block = transformer"
+    if block == "branchformer" and name in ("feedforward.kind", "feedforward.bias"):
+        return f"with {where}.block = branchformer"
+    if kind != "linformer" and name == "attention.summary":
+        return f"with {where}.attention.kind = {kind}"
+    if kind != "linformer" and position != "learned" and name == "max_length":
+        return f"with {where}.position = {position}, which has no limit"
+    return None
+
+
+def _covers(settings: tuple[str, ...], name: str) -> bool:
+    """Whether a setting is one of these, or inside one of these tables."""
+    return any(name == one or name.startswith(f"{one}.") for one in settings)
+
+
+def _names(values: Mapping[str, Any], table: str = "") -> Iterator[str]:
+    """The names of all settings given, in full."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _names(value, f"{table}{key}.")
+        else:
+            yield f"{table}{key}"

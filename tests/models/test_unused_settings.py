@@ -1,0 +1,242 @@
+"""Settings that do nothing are known by name: every setting of every model is varied."""
+
+import pytest
+import torch
+
+from glassformer.config import FRONTEND_NAMES, STACK_NAMES, ModelConfig, build
+from glassformer.config.unused import (
+    SETTINGS_OF_FRONTEND,
+    SETTINGS_OF_MODEL,
+    SETTINGS_OF_STACK,
+    refuse_unused_of_model,
+    why_unused,
+)
+from glassformer.config.values import laid_over
+from glassformer.core.layout import Layout
+from glassformer.errors import GlassformerError
+from glassformer.models.build import (
+    build_classifier,
+    build_language_model,
+    build_masked_model,
+    build_transformer,
+)
+
+V, B, T = 11, 3, 7
+STACK = {"dim": 12, "depth": 1, "max_length": 13, "dropout": 0.1, "attention": {"heads": 3}}
+STACK |= {"feedforward": {"hidden": 14}, "convolution": {"width": 3}}
+STACKS = {
+    "softmax": {},
+    "learned": {"position": "learned"},
+    "linear": {"position": "none", "attention": {"kind": "linear"}},
+    "linformer": {"attention": {"kind": "linformer", "summary": 3}},
+    **{block: {"block": block} for block in ("conformer", "branchformer", "e-branchformer")},
+    **{kind: {"kind": kind} for kind in ("gru", "lstm", "tcn")},
+}
+OTHER = {  # another value for every setting of a stack
+    "block": "conformer",
+    "dim": 18,
+    "depth": 2,
+    "order": "post",
+    "norm": "rms",
+    "norm.epsilon": 0.5,
+    "norm.bias": False,
+    "position": "sinusoidal",
+    "position.base": 50.0,
+    "position.scaling": {"kind": "linear", "factor": 2.0},
+    "max_length": 17,
+    "dropout": 0.5,
+    "depth_dropout": 0.5,
+    "attention.kind": "linear",
+    "attention.heads": 6,
+    "attention.groups": 1,
+    "attention.key_width": 8,
+    "attention.value_width": 5,
+    "attention.bias": ["q"],
+    "attention.qk_norm": True,
+    "attention.dropout": 0.5,
+    "attention.window": 2,
+    "attention.summary": 5,
+    "feedforward.kind": "relu",
+    "feedforward.hidden": 10,
+    "feedforward.bias": False,
+    "feedforward.dropout": 0.5,
+    "convolution.width": 5,
+    "convolution.norm": "batch",
+}
+OTHER_MODEL = {
+    "pool": "max",
+    "scale": False,
+    "tie": False,
+    "frontend.bins": 60,
+    "frontend.factor": 2,
+    "frontend.hidden": 10,
+    "frontend.channels": 2,
+    "frontend.patch": 5,
+    "frontend.height": 20,
+    "frontend.width": 40,
+    "frontend.grams": 3,
+    "frontend.buckets": 19,
+}
+FRONTENDS = {
+    "tokens": {"kind": "tokens"},
+    "ngrams": {"kind": "ngrams", "buckets": 23},
+    "subsampling": {"kind": "subsampling", "bins": 20},
+    "resnet": {"kind": "resnet", "bins": 20, "hidden": 6},
+    "patches": {"kind": "patches", "height": 32, "width": 48},
+}
+
+
+def encoder(name):
+    return {"encoder": laid_over(STACK, STACKS[name])}
+
+
+def varied(stack):
+    return {f"{stack}.{name}": value for name, value in OTHER.items()}
+
+
+CASES = {  # a model, its settings, and others to try
+    **{f"classifier, {name}": ("classifier", encoder(name), varied("encoder")) for name in STACKS},
+    **{
+        f"classifier of {name}": (
+            "classifier",
+            encoder("gru") | {"frontend": frontend},
+            OTHER_MODEL,
+        )
+        for name, frontend in FRONTENDS.items()
+    },
+    **{
+        f"encoder-decoder, {name}": (
+            "encoder-decoder",
+            encoder("gru") | {"decoder": laid_over(STACK, STACKS[name])},
+            OTHER_MODEL | varied("decoder"),
+        )
+        for name in ("softmax", "gru", "tcn")
+    },
+    "masked language model": ("masked language model", encoder("gru"), OTHER_MODEL),
+    "language model": ("language model", {"decoder": STACK}, OTHER_MODEL),
+}
+MAKE = {
+    "classifier": lambda config: build_classifier(config, classes=2, source=V),
+    "encoder-decoder": lambda config: build_transformer(config, vocabulary=V),
+    "masked language model": lambda config: build_masked_model(config, vocabulary=V),
+    "language model": lambda config: build_language_model(config, vocabulary=V),
+}
+
+
+def made(model, values):
+    """The model, its weights the same every time and none at zero; None where it is refused."""
+    torch.manual_seed(0)
+    try:
+        module = MAKE[model](build(ModelConfig, values))
+    except (GlassformerError, ValueError):
+        return None
+    for weight in module.parameters():
+        weight.add_(0.1 * torch.randn_like(weight))
+    return module
+
+
+def is_same(model, one, other):
+    """Whether two models have the same weights and say the same in training."""
+    ours, theirs = one.state_dict(), other.state_dict()
+    if ours.keys() != theirs.keys() or any(not torch.equal(ours[k], theirs[k]) for k in ours):
+        return False
+    return torch.equal(answer(model, one), answer(model, other))
+
+
+def answer(model, made):
+    torch.manual_seed(1)
+    layout = Layout.full(B, T)
+    tokens = torch.randint(V, (B, T))
+    if model == "encoder-decoder":
+        return made(tokens, tokens, source=layout, target=layout)
+    frontend = getattr(made, "frontend", None)
+    if type(frontend).__name__ in ("Subsampling", "MelResNet"):
+        tokens, layout = torch.randn(B, 4 * T, 20), Layout.full(B, 4 * T)
+    if type(frontend).__name__ == "Patches":
+        tokens, layout = torch.randn(B, 3, 32, 48), Layout.full(B, 1)
+    return made(tokens, layout=layout)
+
+
+def nested(name, value):
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    return value
+
+
+@pytest.mark.usefixtures("without_shape_hook")  # only for speed
+@pytest.mark.parametrize("case", CASES)
+@torch.no_grad()
+def test_a_setting_does_nothing_exactly_where_it_is_said_to(case):
+    model, values, others = CASES[case]
+    config, usual, tried = build(ModelConfig, values), made(model, values), 0
+    for name, value in others.items():
+        setting = laid_over(values, nested(name, value))
+        changed = None if setting == values else made(model, setting)
+        if changed is not None:
+            assert is_same(model, usual, changed) == bool(why_unused(name, config, model)), name
+            tried += 1
+    assert tried > 7
+
+
+def test_every_model_frontend_and_stack_is_listed():
+    assert set(MAKE) == set(SETTINGS_OF_MODEL)
+    assert set(FRONTENDS) == set(SETTINGS_OF_FRONTEND) == set(FRONTEND_NAMES)
+    assert set(SETTINGS_OF_STACK) == set(STACK_NAMES) - {"attention"}
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "words"),
+    [
+        (
+            "classifier",
+            {"encoder": {"attention": {"summary": 64}}},
+            "model.encoder.attention.summary does nothing with model.encoder.attention.kind = "
+            "softmax; leave it out",
+        ),
+        (
+            "classifier",
+            {"encoder": {"convolution": {"width": 5}}},
+            "model.encoder.convolution.width does nothing with model.encoder.block = transformer; "
+            "leave it out",
+        ),
+        (
+            "classifier",
+            {"frontend": {"bins": 40}},
+            "model.frontend.bins does nothing with model.frontend.kind = tokens; leave it out",
+        ),
+        ("classifier", {"tie": False}, "model.tie does nothing in a classifier; leave it out"),
+        (
+            "classifier",
+            {"decoder": {"dim": 8}},
+            "model.decoder.dim does nothing in a classifier; leave it out",
+        ),
+        (
+            "classifier",
+            {"encoder": {"max_length": 99}},
+            "model.encoder.max_length does nothing with model.encoder.position = rotary, which has "
+            "no limit; leave it out",
+        ),
+        (
+            "encoder-decoder",
+            {"decoder": {}, "pool": "max"},
+            "model.pool does nothing in an encoder-decoder; leave it out",
+        ),
+        (
+            "classifier",
+            {"encoder": {"kind": "gru", "norm": "rms"}},
+            "model.encoder.norm does nothing with model.encoder.kind = gru, which goes by dim, "
+            "depth, dropout; leave it out",
+        ),
+    ],
+)
+def test_a_setting_that_does_nothing_is_refused_by_its_name(model, asked, words):
+    config = build(ModelConfig, laid_over({"encoder": {}}, asked))
+    with pytest.raises(GlassformerError) as refusal:
+        refuse_unused_of_model(asked, config, model)
+    assert str(refusal.value) == words
+
+
+def test_settings_that_do_something_pass():
+    asked = {"encoder": {"position": {"base": 5e5}, "attention": {"window": [3, 0]}}, "pool": "max"}
+    refuse_unused_of_model(asked, build(ModelConfig, asked), "classifier")
+    refuse_unused_of_model({"tie": False}, build(ModelConfig, asked))  # a model of one's own may use it

@@ -64,10 +64,8 @@ def steps(position):
 
 def stacks(backend, position):
     """An encoder, a decoder that looks at its memory, and its cached step."""
-    attention = AttentionConfig(heads=H, groups=G)
-    config = StackConfig(
-        dim=D, depth=2, dropout=0.0, position=PositionConfig(position), attention=attention
-    )
+    attention, scheme = AttentionConfig(heads=H, groups=G, window=(4, 0)), PositionConfig(position)
+    config = StackConfig(dim=D, depth=2, dropout=0.0, position=scheme, attention=attention)
     encoder, decoder = Encoder(config).eval(), Decoder(config, memory_dim=D).eval()
     source = Layout.padded([7, 2, 3])
     memory = decoder.keep(torch.randn(B, 7, D), source)
@@ -82,9 +80,8 @@ def stacks(backend, position):
     check("decoder", decoder, calls, backend, most=2)
 
     cached_steps("decoder", decoder, backend, memory=memory)
-    table = replace(
-        config, position=PositionConfig("learned"), max_length=11
-    )  # the cache has room for more
+    learned = PositionConfig("learned")
+    table = replace(config, position=learned, max_length=11)  # less than the cache has room for
     cached_steps("learned positions", Decoder(table).eval(), backend)
 
 

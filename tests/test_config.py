@@ -2,7 +2,9 @@
 
 import dataclasses
 import inspect
+import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from glassformer import config
 from glassformer.config import (
     SIZES,
     AttentionConfig,
+    ConvolutionConfig,
     MachineConfig,
     ModelConfig,
     NormConfig,
@@ -138,6 +141,16 @@ norm = "layer"
 def test_a_model_written_by_an_older_version_is_still_read():
     made = build(ModelConfig, tomllib.loads(FORMAT_1))
     assert made == ModelConfig(encoder=stack_of_size("tiny", max_length=258, dropout=0.2))
+
+
+def test_the_settings_of_a_model_in_the_docs_are_all_there_are_and_can_be_read():
+    text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
+    text = text.split("## The model")[1].split("\n## ")[0]
+    example = tomllib.loads(text.split("```toml")[1].split("```")[0])["model"]
+    assert build(ModelConfig, example).encoder.layer(2).attention.window == 0
+    for record in (StackConfig, NormConfig, PositionConfig, AttentionConfig, ConvolutionConfig):
+        for field in dataclasses.fields(record):
+            assert re.search(rf"[`.]{field.name}[`.]", text), f"{record.__name__}.{field.name}"
 
 
 def test_settings_of_a_layer_come_back_from_what_is_written():

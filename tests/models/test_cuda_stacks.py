@@ -19,10 +19,12 @@ CONFIG = StackConfig(
 V, SOURCE, TARGET = 29, (53, 7, 0, 31), (17, 41, 5, 3)
 
 
+@pytest.mark.parametrize("window", [0, (5, 0)])
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_a_padded_batch_runs_packed_inside_and_answers_as_on_a_cpu(position, dtype):
-    stack = replace(CONFIG, position=PositionConfig(position))
+def test_a_padded_batch_runs_packed_inside_and_answers_as_on_a_cpu(position, dtype, window):
+    attention = replace(CONFIG.attention, window=window)
+    stack = replace(CONFIG, position=PositionConfig(position), attention=attention)
     model = build_transformer(ModelConfig(encoder=stack, decoder=stack), vocabulary=V).eval()
     x, y = torch.randint(0, V, (4, 53)), torch.randint(0, V, (4, 41))
     source, target = Layout.padded(SOURCE), Layout.padded(TARGET)

@@ -6,14 +6,17 @@ import pytest
 import torch
 
 from glassformer.config import (
+    BLOCK_NAMES,
+    KIND_NAMES,
+    POSITION_NAMES,
     AttentionConfig,
     ConvolutionConfig,
     FeedForwardConfig,
     ModelConfig,
+    NormConfig,
+    PositionConfig,
     StackConfig,
 )
-from glassformer.config.layers import KIND_NAMES, POSITION_NAMES, NormConfig, PositionConfig
-from glassformer.config.model import BLOCK_NAMES
 from glassformer.core.feedforward import FEEDFORWARDS
 from glassformer.core.layout import Layout
 from glassformer.core.norms import NORMS
@@ -38,7 +41,7 @@ STACK = StackConfig(
     feedforward=FeedForwardConfig(hidden=22),
 )
 ENCODERS = {
-    **{name: replace(STACK, position=PositionConfig(kind=name)) for name in POSITION_NAMES},
+    **{name: replace(STACK, position=PositionConfig(name)) for name in POSITION_NAMES},
     **{name: replace(STACK, block=name) for name in BLOCK_NAMES},
     **{name: replace(STACK, norm=NormConfig(kind=name)) for name in NORMS},
     **{name: replace(STACK, kind=name) for name in BASELINE_ENCODERS},
@@ -48,9 +51,7 @@ ENCODERS = {
     },
     **{
         f"{name} attention": replace(
-            STACK,
-            position=PositionConfig(kind="none"),
-            attention=replace(STACK.attention, kind=name),
+            STACK, position=PositionConfig("none"), attention=replace(STACK.attention, kind=name)
         )
         for name in KIND_NAMES
     },
@@ -103,7 +104,7 @@ def test_a_language_model_reads_no_tokens(form):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("make", [Encoder, Decoder])
 def test_padding_of_large_numbers_changes_no_answer_and_no_gradient(make, norm):
-    stack, layout = make(replace(STACK, norm=NormConfig(kind=norm))), Layout.padded([5, 2, 0])
+    stack, layout = make(replace(STACK, norm=NormConfig(norm))), Layout.padded([5, 2, 0])
     x, found = torch.randn(3, 5, D), []
     for size in (0.0, 1e20, 1e38):
         spoilt = x.masked_fill(~layout.real[..., None], size)

@@ -239,4 +239,6 @@ def test_a_setting_that_does_nothing_is_refused_by_its_name(model, asked, words)
 def test_settings_that_do_something_pass():
     asked = {"encoder": {"position": {"base": 5e5}, "attention": {"window": [3, 0]}}, "pool": "max"}
     refuse_unused_of_model(asked, build(ModelConfig, asked), "classifier")
-    refuse_unused_of_model({"tie": False}, build(ModelConfig, asked))  # a model of one's own may use it
+    refuse_unused_of_model(
+        {"tie": False}, build(ModelConfig, asked)
+    )  # a model of one's own may use it

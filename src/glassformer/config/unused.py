@@ -33,7 +33,9 @@ CROSS_ATTENTION = tuple(
 )
 
 
-def refuse_unused_of_model(asked: Mapping[str, Any], config: ModelConfig, model: str | None = None) -> None:
+def refuse_unused_of_model(
+    asked: Mapping[str, Any], config: ModelConfig, model: str | None = None
+) -> None:
     """Refuse the first setting that was asked for and does nothing.
 
     Args:

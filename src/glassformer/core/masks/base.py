@@ -122,10 +122,8 @@ class Both(Mask):
     def band(self) -> Band | None:
         if self.left.band is None or self.right.band is None:
             return None
-        before, after = (
-            _nearer(*side) for side in zip(self.left.band, self.right.band, strict=True)
-        )
-        return before, after
+        (before, after), (also_before, also_after) = self.left.band, self.right.band
+        return _nearer(before, also_before), _nearer(after, also_after)
 
     def sees(self, row: Index, q: Index, k: Index) -> Any:
         return self.left.sees(row, q, k) & self.right.sees(row, q, k)
@@ -171,4 +169,6 @@ class Either(Mask):
 
 def _nearer(a: int | None, b: int | None) -> int | None:
     """The smaller of two limits, where None is no limit."""
-    return min((limit for limit in (a, b) if limit is not None), default=None)
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b)

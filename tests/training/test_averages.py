@@ -9,8 +9,9 @@ from torch import nn
 
 from glassformer.training.averages import MovingAverage, mean
 from glassformer.training.checkpoints import checkpoint_weights
-from glassformer.training.loop import enter, train
+from glassformer.training.loop import train
 from glassformer.training.plan import Validation
+from glassformer.training.validation import enter
 from glassformer.training.weights import weights_of
 
 

@@ -14,6 +14,7 @@ from glassformer.decode import NoNumbersError
 from glassformer.errors import GlassformerError
 from glassformer.models.stacks import recompute_activations
 from glassformer.training import loop
+from glassformer.training.checkpoints import discard
 from glassformer.training.feeding import cut
 from glassformer.training.persistence import train_through
 from glassformer.training.plan import Step, Trouble
@@ -78,20 +79,35 @@ def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
     task, tmp_path, monkeypatch
 ):
     plan = plan_for(task, tmp_path, steps=4, log_every=2, validate_every=2, save_every=2)
-    told = iter([{"accuracy": 0.5}, NoNumbersError("no numbers"), *[{"accuracy": 0.6}] * 2])
+    told = iter([{"accuracy": 0.5}, KeyboardInterrupt(), NoNumbersError(), {"accuracy": 0.6}])
 
     def score(model, batches):
         found = next(told)
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             raise found
         return found
 
     monkeypatch.setattr(task, "score", score)
-    state, events = through(task, plan)
+    with pytest.raises(KeyboardInterrupt):  # killed before it is known
+        through(task, plan)
+    state = fresh(task, plan)
+    assert state.load(tmp_path)
+    assert (state.progress.step, state.progress.unvalidated) == (4, True)
+    state, events = through(task, plan, state)
     (trouble,) = troubles(events)
     assert trouble.what.startswith("training diverged at step 4: loss nan")
     assert trouble.what.endswith("went back to step 2 and goes on at 0.5 of the rate")
-    assert state.progress.best[0] == (0.6, 4)
+    assert state.progress.best == [(0.6, 4)]
+
+
+def test_a_checkpoint_that_is_no_use_leaves_the_one_before_as_the_newest(task, tmp_path):
+    state, _ = train_on(task, plan_for(task, tmp_path, steps=3, save_every=1, validate_every=3))
+    for left in ("step-2\n", None):
+        discard(tmp_path, state.progress.step)
+        latest = tmp_path / "latest"
+        assert (latest.read_text() if latest.exists() else None) == left
+        assert fresh(task, plan_for(task, steps=3)).load(tmp_path) == (left is not None)
+        state.progress.step = 2
 
 
 def test_before_the_first_checkpoint_it_begins_again(task, tmp_path, monkeypatch):

@@ -14,9 +14,10 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Loss
 from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.feeding import Place, part_batches, training_batches
-from glassformer.training.loop import dice_seed, learn, train, validate
+from glassformer.training.loop import dice_seed, learn, train
 from glassformer.training.plan import VALIDATIONS, Step, Validation
 from glassformer.training.tally import Tally
+from glassformer.training.validation import validate
 from glassformer.training.weights import using, weights_of
 
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}  # sums in another order, in fp32

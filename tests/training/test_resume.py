@@ -13,7 +13,7 @@ from jobs import fresh, make, plan_for, train_on
 
 from glassformer.config import OptimiserConfig, RegulariserConfig, VirtualAdversaryConfig
 from glassformer.training.loop import train
-from glassformer.training.plan import Step
+from glassformer.training.plan import Step, Validation
 from glassformer.training.weights import read_tensors, weights_of
 
 STEPS = 5
@@ -42,43 +42,70 @@ def asked(way):
     return {"steps": STEPS, "save_every": 1, "validate_every": 2, "log_every": 1} | WAYS[way]
 
 
-def with_snapshots(task, plan, folder):
-    """A run in peace, and what lay on disk whenever something was told."""
-    state, events = fresh(task, plan), []
-    for number, event in enumerate(train(state, task, plan)):
+def with_snapshots(task, plan, folder, monkeypatch):
+    """A run in peace, and what lay on disk whenever something was told or validated."""
+    state, events, score = fresh(task, plan), [], task.score
+
+    def snapshot(kind):
         if plan.checkpoints.exists():
-            shutil.copytree(plan.checkpoints, folder / str(number))
-        events.append(event)
+            shutil.copytree(plan.checkpoints, folder / kind / str(len(events)))
+
+    def validated(model, batches):
+        snapshot("inside a validation")
+        return score(model, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(task, "score", validated)
+        for event in train(state, task, plan):
+            snapshot("between")
+            events.append(event)
     return state, events
+
+
+def kept(events, progress):
+    """What a log keeps of what was written, when training goes on from here."""
+    return [
+        event
+        for event in events
+        if event.step < progress.step
+        or (
+            event.step == progress.step
+            and not (isinstance(event, Validation) and progress.unvalidated)
+        )
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "way"), [("copy", "ema"), ("ctc", "ema"), *(("first", way) for way in WAYS)]
 )
-def test_going_on_from_any_checkpoint_gives_the_same_bits_and_the_same_log(name, way, tmp_path):
+def test_going_on_from_any_checkpoint_gives_the_same_bits_and_the_same_log(
+    name, way, tmp_path, monkeypatch
+):
     """Killed before or after anything is written to the log: nothing is lost, nothing twice."""
     task = make(name, tmp_path / "task", dropout=0.3, token_dropout=0.2)
     plan = plan_for(task, tmp_path / "peace", **asked(way))
-    state, events = with_snapshots(task, plan, tmp_path)
+    state, events = with_snapshots(task, plan, tmp_path, monkeypatch)
     assert len(events) == STEPS + 3
-    froms = set()
-    for number in range(len(events)):
-        folder = tmp_path / str(number)
-        again_plan = replace(plan, checkpoints=folder)
-        again = fresh(task, again_plan)
-        froms.add(again.progress.step if again.load(folder) else 0)
-        assert again.progress.step == 0 or folder.exists()
-        reached = again.progress.step
-        _, told = train_on(task, again_plan, again)
-        assert same(weights_of(again.model), weights_of(state.model))
-        assert same(again.optimisers.tensors(), state.optimisers.tensors())
-        assert (again.useful is None) or same(again.useful, state.useful)
-        assert replace(again.progress, seconds=0.0) == replace(state.progress, seconds=0.0)
-        for written in (events[:number], events[: number + 1]):
-            kept = [event for event in written if event.step <= reached]
-            assert without_speed(kept + told) == without_speed(events)
-        assert names_in(folder) == names_in(plan.checkpoints)
-    assert froms == set(range(STEPS))
+    froms = {"between": set(), "inside a validation": set()}
+    for kind, reached in froms.items():
+        for number in range(len(events)):
+            folder = tmp_path / kind / str(number)
+            if kind != "between" and not folder.exists():
+                continue
+            again_plan = replace(plan, checkpoints=folder)
+            again = fresh(task, again_plan)
+            assert again.load(folder) == folder.exists()
+            begun = replace(again.progress)
+            reached.add(begun.step)
+            _, told = train_on(task, again_plan, again)
+            assert same(weights_of(again.model), weights_of(state.model))
+            assert same(again.optimisers.tensors(), state.optimisers.tensors())
+            assert (again.useful is None) or same(again.useful, state.useful)
+            assert replace(again.progress, seconds=0.0) == replace(state.progress, seconds=0.0)
+            for written in (events[:number], events[: number + 1]):
+                assert without_speed(kept(written, begun) + told) == without_speed(events)
+            assert names_in(folder) == names_in(plan.checkpoints)
+    assert froms == {"between": set(range(STEPS + 1)), "inside a validation": {2, 4, 5}}
 
 
 def names_in(folder):

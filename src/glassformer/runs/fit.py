@@ -26,12 +26,13 @@ from glassformer.tasks.job import JobTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, whole_best
 from glassformer.training.feeding import part_batches
-from glassformer.training.loop import validate
 from glassformer.training.machine import Machine, choose_machine, training_machine
 from glassformer.training.persistence import train_through
 from glassformer.training.plan import Event, Plan
+from glassformer.training.progress import Progress
 from glassformer.training.shards import is_sharded, shard, whole
 from glassformer.training.state import State
+from glassformer.training.validation import validate
 from glassformer.training.weights import (
     Weights,
     put_weights,
@@ -65,7 +66,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     state = begin_state(model, plan, display)
     display.say(f"{config.job}: {size:,} parameters, {plan.steps:,} steps on {machine.described}")
     started = time.perf_counter()
-    with stopping(display.say) as stop, logged(folder, state.progress.step) as log:
+    with stopping(display.say) as stop, logged(folder, state.progress) as log:
         watch = Watch(state, task, plan)
         beginning = partial(initial_weights, task, config, folder)
         events = watch.follow(train_through(state, task, plan, beginning, stop))
@@ -139,12 +140,13 @@ def begin_state(model: nn.Module, plan: Plan, display: Display) -> State:
 
 
 @contextmanager
-def logged(folder: RunFolder, step: int) -> Iterator[Callable[[Event], None]]:
-    """A place to note events, from a step on; only the first process writes them down."""
+def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], None]]:
+    """A place to note events, from here on; only the first process writes them down."""
     if not processes.is_first():
         yield lambda event: None
         return
-    log = Log(folder.metrics, folder.path / "board", step)
+    board, due = folder.path / "board", progress.unvalidated
+    log = Log(folder.metrics, board, progress.step, unvalidated=due)
     try:
         yield log.write
     finally:

@@ -1,7 +1,7 @@
 """Predicted against actual: what the first steps of a training said of the whole, and what it took.
 
 It watches the steps that are taken anyway, and the first validation, so that nothing learns from it
-or is random because of it. Checkpoints, which take little beside, are not foreseen.
+or is random because of it. Checkpoints between validations, which take little, are not foreseen.
 """
 
 import time

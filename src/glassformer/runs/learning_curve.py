@@ -25,8 +25,8 @@ from glassformer.runs.fit import FitResult, fit
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.timing import SHARES
-from glassformer.training.loop import validate
 from glassformer.training.plan import FEWEST_STEPS
+from glassformer.training.validation import validate
 
 FEWEST_ROWS = 8  # fewer teach nothing
 WORTH = 0.002  # a smaller gain is none

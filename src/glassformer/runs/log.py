@@ -14,16 +14,25 @@ LARGEST = 1e100  # of numbers that are shown; those of a damaged file may be any
 
 
 class Log:
-    """metrics.jsonl, from this step on; what an interrupted run wrote later is forgotten."""
+    """metrics.jsonl, from this step on; what an interrupted run wrote later is forgotten.
 
-    def __init__(self, metrics: Path, board: Path, step: int) -> None:
+    Args:
+        unvalidated: Whether the validation of this step is still to come, and is forgotten, too.
+    """
+
+    def __init__(self, metrics: Path, board: Path, step: int, *, unvalidated: bool = False) -> None:
         self.metrics = metrics
-        self.forget_after(step)
+        self.forget_after(step, unvalidated=unvalidated)
         self.board = open_board(board, step)
 
-    def forget_after(self, step: int) -> None:
+    def forget_after(self, step: int, *, unvalidated: bool = False) -> None:
         """Leave out what happened later."""
-        kept = [line for line in read(self.metrics) if line["step"] <= step]
+        kept = [
+            line
+            for line in read(self.metrics)
+            if line["step"] <= step
+            and not (unvalidated and line["step"] == step and "scores" in line)
+        ]
         write_text("".join(to_json(line) + "\n" for line in kept), self.metrics)
 
     def write(self, event: Event) -> None:

@@ -182,6 +182,18 @@ def tidy(folder: Path, progress: Progress) -> None:
             forget(path)
 
 
+def discard(folder: Path, step: int) -> None:
+    """Forget a checkpoint that turned out to be no use; the one before is the newest again."""
+    if processes.is_first():
+        forget(folder / f"step-{step}")
+        before = max(map(step_of, folder.glob("step-*")), default=None)
+        if before is None:
+            remove(folder / "latest")
+        else:
+            write_text(f"step-{before}\n", folder / "latest")
+    processes.wait()
+
+
 def forget(path: Path) -> None:
     """Remove a checkpoint, which is whole until its name is gone."""
     if path.exists() and not path.name.startswith("."):

@@ -4,10 +4,8 @@ The caller owns it: the command line draws a bar, a notebook a curve, a test ass
 read from the device only when they are reported.
 """
 
-import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,21 +13,21 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import processes
-from glassformer.decode import NoNumbersError
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training import memory
-from glassformer.training.feeding import Place, part_batches, training_batches
+from glassformer.training.feeding import Place, training_batches
 from glassformer.training.gradients import settle
 from glassformer.training.machine import Machine
 from glassformer.training.objective import objective
-from glassformer.training.plan import Event, Plan, Trouble, Validation
+from glassformer.training.plan import Event, Plan, Trouble
 from glassformer.training.schedules import rate_at
 from glassformer.training.spreading import alone, spread
 from glassformer.training.state import State
 from glassformer.training.tally import Tally
-from glassformer.training.trouble import DivergedError, is_out_of_memory
-from glassformer.training.weights import using, weights_of
+from glassformer.training.trouble import is_out_of_memory
+from glassformer.training.validation import save_and_validate, validate_saved
+from glassformer.training.weights import weights_of
 
 Taken = Sequence[tuple[Place, SomeBatch]]
 
@@ -50,14 +48,17 @@ def train(
     """Teach a model its job, in place, from wherever its state stands.
 
     Args:
-        stop: Asked after every step; when it holds, the state is saved and the loop ends.
+        stop: Asked after every step and every batch of a validation; when it holds, the state is
+            saved and the loop ends. A validation that was begun is made when training goes on.
     """
     progress, model = state.progress, ready(state.model, plan.machine)
     called = spread(model, plan.machine)
     batches = training_batches(task, plan, progress.epoch, progress.batch, progress.pieces)
     tally = Tally(plan.machine.device, progress.since)
     try:
-        while progress.step < plan.steps and not progress.stopped:
+        if progress.unvalidated:
+            yield from validate_saved(state, model, task, plan, stop)
+        while progress.step < plan.steps and not (progress.stopped or progress.unvalidated):
             model.train()
             taken = whole_batches(batches, plan.train.accumulate)
             said = None
@@ -82,7 +83,7 @@ def train(
                 progress.seconds += time.perf_counter() - tally.started
                 progress.since = []
                 yield told
-                yield from check_and_save(state, model, task, plan)
+                yield from save_and_validate(state, model, task, plan, stop)
                 memory.tidy(plan.machine.device)
                 tally = Tally(plan.machine.device)
             if asked_to_stop(stop, reports):
@@ -181,60 +182,6 @@ def leave(state: State, plan: Plan, tally: Tally, reported: bool) -> None:
         state.progress.since = tally.sums()
         state.progress.seconds += time.perf_counter() - tally.started
     state.save(plan.checkpoints)
-
-
-def check_and_save(state: State, model: nn.Module, task: Task, plan: Plan) -> Iterator[Event]:
-    """Validate and save where it is due.
-
-    A step is told before it is saved: after a kill, a log that forgets what came after the last
-    checkpoint misses nothing and says nothing twice.
-    """
-    step = state.progress.step
-    if plan.validates(step) and len(task.lengths("valid")):
-        try:
-            with using(state.model, state.useful):
-                scores = validate(model, task, plan, pieces=state.progress.pieces)
-        except NoNumbersError:
-            raise DivergedError(math.nan, math.nan, step, None) from None
-        yield Validation(step, scores, enter(state, task, plan, scores[task.goal]))
-    if plan.checkpoints is not None and plan.saves(step):
-        state.save(plan.checkpoints)
-
-
-def validate(
-    model: nn.Module, task: Task, plan: Plan, part: str = "valid", pieces: int = 1
-) -> dict[str, float]:
-    """The job's scores on a part; several processes go by those of the first."""
-    was_training = model.training
-    model.eval()
-    try:
-        with (
-            torch.no_grad(),
-            plan.machine.autocast(),
-            closing(part_batches(task, plan, part, pieces)) as batches,
-        ):
-            scores = task.score(model, batches)
-    finally:
-        model.train(was_training)
-    agreed = processes.told(" ".join(value.hex() for value in map(float, scores.values())))
-    return dict(zip(scores, map(float.fromhex, agreed.split()), strict=True))
-
-
-def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
-    """Enter a score in the book of the best, and stop when patience runs out. Is it the best?"""
-    progress, sign = state.progress, 1 if task.higher_is_better else -1
-
-    def worth(value: float) -> float:  # what is no number is worse than any
-        return -math.inf if math.isnan(value) else sign * value
-
-    better = not progress.best or worth(score) > worth(progress.best[0][0])
-    progress.best.append((float(score), progress.step))
-    # Of two that score alike, the later one has learned for longer.
-    progress.best.sort(key=lambda entry: (-worth(entry[0]), -entry[1]))
-    del progress.best[plan.keeps :]
-    progress.stale = 0 if better else progress.stale + 1
-    progress.stopped = plan.train.patience is not None and progress.stale >= plan.train.patience
-    return progress.best[0][1] == progress.step
 
 
 def dice_seed(seed: int, step: int, number: int, process: int = 0) -> int:

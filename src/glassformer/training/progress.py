@@ -26,6 +26,7 @@ class Progress:
         halvings: How often the rate was halved because training diverged.
         pieces: Into how many pieces each batch is cut because the memory did not hold it.
         since: Sums since the last report, where training was stopped between two.
+        unvalidated: Whether the validation that is due after this step is still to be made.
     """
 
     step: int = 0
@@ -38,6 +39,7 @@ class Progress:
     halvings: int = 0
     pieces: int = 1
     since: list[float] = field(default_factory=list)
+    unvalidated: bool = False
 
     @property
     def pace(self) -> float:

@@ -59,6 +59,11 @@ class State:
         write_checkpoint(folder, self.progress, groups, sharded=is_sharded(self.model))
         tidy(folder, self.progress)
 
+    def save_progress(self, folder: Path) -> None:
+        """Into the checkpoint of this step, which is there; then forget as `save` does."""
+        rewrite_progress(folder, self.progress)
+        tidy(folder, self.progress)
+
     def load(self, folder: Path) -> bool:
         """Go on from the newest whole checkpoint; False when there is none yet."""
         found = find_checkpoint(folder) if processes.is_first() else None

@@ -1,11 +1,35 @@
 """Errors a person can do something about. The command line prints these without a traceback."""
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+NO_MEMORY = (  # as PyTorch, its libraries and the system say it
+    "can't allocate memory",
+    "not enough memory",
+    "out of memory",
+    "could not create a primitive",
+    "std::bad_alloc",
+    "can't start new thread",
+    "failed to map segment",
+    "Cannot allocate memory",
+)
 
 
 class GlassformerError(Exception):
     """Says what was wrong, what was found, and what to do."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the device, or the machine, could not hold something.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("no such shape"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    said = str(error)
+    return isinstance(error, RuntimeError | ImportError) and any(w in said for w in NO_MEMORY)
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:

@@ -103,6 +103,7 @@ REFUSED = {
         "the mask combines more than 32 rules inside each other; use fewer"
     ),
     "causal" + " " * 500: "the mask has 506 characters; shorten it to 500 or fewer",
+    "~" * 400 + "causal": f"cannot read '{'~' * 400}causal' as a mask; {ALLOWED}",
     "(" * 250 + ")" * 250: f"cannot read '{'(' * 250}{')' * 250}' as a mask; {ALLOWED}",
 }
 
@@ -239,6 +240,29 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch):
     monkeypatch.setattr(mask_expression, "parse", fail)
     with pytest.raises(ZeroDivisionError):
         main(["mask", "causal"])
+
+
+NO_MEMORY = [
+    MemoryError(),
+    ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    RuntimeError("could not create a primitive"),
+    RuntimeError("can't start new thread"),
+    RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB.\nAnd more lines."),
+    OSError(12, "Cannot allocate memory"),
+]
+
+
+@pytest.mark.parametrize("error", NO_MEMORY, ids=repr)
+def test_a_memory_that_is_not_enough_is_told_in_one_line(error, monkeypatch, capsys):
+    def fail(expression):
+        raise error
+
+    monkeypatch.setattr(mask_expression, "parse", fail)
+    assert main(["mask", "causal"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    said = str(error).splitlines()[0] if str(error) else "MemoryError"
+    assert err.startswith(f"glassformer: the memory is not enough ({said}); free some, raise its ")
 
 
 def test_the_module_passes_the_exit_code_to_the_shell():

@@ -46,6 +46,8 @@ NO_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory"),
     MemoryError(),
     RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+    RuntimeError("could not create a primitive"),
+    RuntimeError("can't start new thread"),
 ]
 
 

@@ -68,7 +68,7 @@ def test_a_new_job_goes_on_where_it_was_interrupted(lines, tmp_path, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         learn_to_copy(path, tmp_path / "run", steps=30)
     folder = RunFolder(tmp_path / "run")
-    assert (folder.checkpoints / "latest").read_text() == "step-25\n"
+    assert (folder.checkpoints / "latest").read_text() == "step-30\n"
     assert not folder.model.exists()
     with pytest.raises(GlassformerError, match="is not trained to its end"):
         api.load(folder.path)

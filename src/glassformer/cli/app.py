@@ -27,7 +27,7 @@ from glassformer.cli.plan import plan
 from glassformer.cli.predict import predict
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, is_out_of_memory
 from glassformer.terminal import Terminal, print_line
 
 app = typer.Typer(
@@ -61,6 +61,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + stop.args[0]
     except SystemExit as stop:
         return int(stop.code or 0)
+    except (MemoryError, RuntimeError, ImportError, OSError) as error:
+        if not is_out_of_memory(error):
+            raise
+        said = str(error).partition("\n")[0] or "MemoryError"
+        print_line(
+            f"glassformer: the memory is not enough ({said}); free some, raise its limit, or work "
+            f"with less data or a smaller model",
+            stderr=True,
+        )
+        return 1
     return 0
 
 

@@ -47,7 +47,10 @@ def parse(expression: str) -> Mask:
             tree = ast.parse(expression.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise GlassformerError(refusal(expression)) from None
-    return build(tree.body, depth=1)
+    try:
+        return build(tree.body, depth=1)
+    except RecursionError:  # Python cannot even write down what is refused
+        raise GlassformerError(refusal(expression)) from None
 
 
 def build(node: ast.expr, depth: int) -> Mask:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from glassformer.errors import GlassformerError
-from glassformer.training.trouble import is_out_of_memory
+from glassformer.errors import GlassformerError, is_out_of_memory
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

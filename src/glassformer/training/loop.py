@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import processes
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, is_out_of_memory
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training import memory
 from glassformer.training.feeding import Place, training_batches
@@ -25,7 +25,6 @@ from glassformer.training.schedules import rate_at
 from glassformer.training.spreading import alone, spread
 from glassformer.training.state import State
 from glassformer.training.tally import Tally
-from glassformer.training.trouble import is_out_of_memory
 from glassformer.training.validation import save_and_validate, validate_saved
 from glassformer.training.weights import weights_of
 

@@ -1,13 +1,10 @@
-"""What can go wrong in a step, in words: numbers that are none, and memory that is not enough."""
-
-import torch
+"""What can go wrong in a step, in words: numbers that are none."""
 
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Task
 from glassformer.training.feeding import Place
 
 NAMED = 3  # rows of a batch
-NO_MEMORY = ("can't allocate memory", "not enough memory")  # as PyTorch says it on a CPU
 
 
 class DivergedError(GlassformerError):
@@ -37,11 +34,3 @@ class DivergedError(GlassformerError):
         if len(rows) > NAMED:
             named.append(f"and {len(rows) - NAMED:,} more")
         return self.told(named)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the device, or the machine, could not hold something."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    said = str(error)
-    return isinstance(error, RuntimeError) and any(words in said for words in NO_MEMORY)

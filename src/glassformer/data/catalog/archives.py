@@ -19,7 +19,10 @@ from glassformer.files import cache_folder
 
 MOST_BYTES = 4 * 2**30  # of all members, unpacked
 MOST_FILES = 500_000
-BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, zlib.error, OSError)
+BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
+    *(EOFError, OSError, ValueError),
+)
 
 Member = tuple[str, bytes]
 
@@ -29,6 +32,11 @@ def members(archive: Path, suffix: str = "") -> Iterator[Member]:
     files = _in_zip(archive) if archive.suffix == ".zip" else _in_tar(archive)
     try:
         yield from ((name, stream.read()) for name, stream in files if name.endswith(suffix))
+    except NotImplementedError as error:
+        raise GlassformerError(
+            f"{archive}: packed in a way that cannot be undone here ({reason(error)}); pack it "
+            f"again with a usual program, or fetch another archive"
+        ) from None
     except BROKEN as error:
         raise GlassformerError(
             f"{archive}: broken or cut short ({reason(error)}); remove it and fetch it again"

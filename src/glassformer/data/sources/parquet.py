@@ -2,7 +2,6 @@
 unpacked into a file that is gone afterwards.
 """
 
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from glassformer.data.sources.files import BUFFER, opened, packing_of, reason
 from glassformer.errors import GlassformerError
 
 BATCH = 256  # rows
+MOST_UNPACKED = 2**30  # bytes
 
 
 def read_parquet(path: Path, encoding: str | None) -> Iterator[Row]:
@@ -62,7 +62,13 @@ def _whole(path: Path) -> Iterator[IO[bytes]]:
         return
     with tempfile.TemporaryFile() as unpacked:
         with opened(path, binary=True) as packed:
-            shutil.copyfileobj(packed, unpacked, BUFFER)
+            while piece := packed.read(BUFFER):
+                unpacked.write(piece)
+                if unpacked.tell() > MOST_UNPACKED:
+                    raise GlassformerError(
+                        f"{path}: unpacks to more than {MOST_UNPACKED:,} bytes; look at what is in "
+                        f"it, and give it unpacked"
+                    )
         unpacked.seek(0)
         yield unpacked
 

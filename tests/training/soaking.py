@@ -19,7 +19,7 @@ from rich.progress import Progress
 
 LONGEST = 1.0  # seconds until a kill at any time; an attempt in peace takes about twice as long
 CLOCKS = {"tokens_per_second", "facts", "title", "notes"}  # what depends on time or on the name
-TIMED = {"prediction.json", "report.json", "report.html", "command.txt", "checksums.json", ".lock"}
+TIMED = {"prediction.json", "report.json", "report.html", "command.txt", "checksums.json"}
 (EVERY,) = (int(s.partition("=")[2]) for s in SETTINGS if s.startswith("train.validate_every="))
 
 Until = Callable[[], bool]
@@ -30,7 +30,7 @@ def contents(run: Path) -> dict[str, object]:
     found: dict[str, object] = {
         str(path.relative_to(run)): path.read_bytes()
         for path in (*run.glob("*"), *(run / "data").iterdir())
-        if path.is_file() and path.name not in {*TIMED, "metrics.jsonl"}
+        if path.is_file() and path.name not in {*TIMED, "metrics.jsonl"} and path.name[0] != "."
     }
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     values = [*map(json.loads, lines), json.loads((run / "report.json").read_text("utf-8"))]

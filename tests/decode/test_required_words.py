@@ -219,6 +219,21 @@ def test_a_required_word_counts_only_where_nothing_makes_another_word_of_it(limi
             assert all(is_whole(h.tokens, (3, 5), (), more, ()) for h in row)
 
 
+@pytest.mark.parametrize("seed", range(7))
+def test_required_words_are_written_though_a_run_comes_twice_but_never_a_forbidden_word(seed):
+    draw, forbidden = random.Random(seed), [(4, 4), (5,)]
+    words = [[tuple(draw.sample((1, 2, 3, 6), k=3))] for _ in range(ROWS)]
+    config = DecodeConfig(method="beam", best=2, max_length=LENGTH, no_repeat=2)
+    before = [(*row[0][:2], draw.randrange(1, V)) for row in words]
+    request = Request(
+        end=END, required=words, before=before, forbidden=forbidden, continuing=(1, 2)
+    )
+    for row, found in zip(words, answers(config, request, end=-2.0), strict=True):
+        for h in found:
+            assert is_whole(h.tokens, row[0], (), (1, 2), ())
+            assert not any(contains(h.tokens, word) for word in forbidden)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_count_the_better_ones_of_the_same_bank(seed):
     draw = torch.Generator().manual_seed(seed)

@@ -153,7 +153,8 @@ class Search:
         said = live.tokens[:, :, :step]
         ruled = self.rules(own, said)
         if self.required is not None:
-            ruled = self.required.ruled(ruled, group.states, step)
+            forced = self.rules.forbidding()(own, said)
+            ruled = self.required.ruled(ruled, forced, group.states, step)
         ways = self._candidates(group, ruled, earlier)
         reasons = self._reasons(said, ways)
         # Those behind the first `width` are only there to take the place of ways that ended.

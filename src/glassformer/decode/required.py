@@ -6,8 +6,9 @@ token that brings a branch nearer to its words is among the candidates.
 
 A token is out where too few places would be left behind it for the words that are missing, and no
 branch may end while one is: so every answer has all of its words, and no answer that could have
-them is lost. A text to stop at counts only behind the last of them. What counts as having a word is
-in `automaton.py`.
+them is lost. Only forbidden words are above them: where the other rules leave a branch no way to
+its words (a run of tokens that must not come twice), those rules give way. A text to stop at counts
+only behind the last word. What counts as having a word is in `automaton.py`.
 """
 
 from collections.abc import Sequence
@@ -61,13 +62,25 @@ class Required:
         )
 
     def ruled(
-        self, scores: Float[Tensor, "B W V"], states: States, step: int
+        self,
+        scores: Float[Tensor, "B W V"],
+        unruled: Float[Tensor, "B W V"],
+        states: States,
+        step: int,
     ) -> Float[Tensor, "B W V"]:
-        """No token behind which too few places are left, and no end while a word is missing."""
-        _, after = self._missing(states)  # (B, W, A)
-        affordable = after < (self.limits - step)[..., None]
+        """No token behind which too few places are left, and no end while a word is missing.
+
+        Args:
+            unruled: Scores under fewer rules, for branches that the others leave no way to the
+                words: there, the tokens that lead to them may be written all the same.
+        """
+        now, after = self._missing(states)  # (B, W), (B, W, A)
         classes = self.class_of[self.automata][:, None].expand(scores.shape)
-        return scores.masked_fill(~affordable.gather(-1, classes), -torch.inf)
+        affordable = after < (self.limits - step)[..., None]
+        ruled = scores.masked_fill(~affordable.gather(-1, classes), -torch.inf)
+        nearer = (after < now[..., None]).gather(-1, classes)
+        stuck = (ruled.amax(-1) == -torch.inf)[..., None]
+        return torch.where(stuck, unruled.masked_fill(~nearer, -torch.inf), ruled)
 
     def joined(
         self,

@@ -135,6 +135,12 @@ class Rules:
             ruled = rule(ruled, said)
         return self.prefix(ruled, scores, said)
 
+    def forbidding(self) -> "Rules":
+        """Those that no required word overrules: forbidden words, and the prefix."""
+        return replace(
+            self, rules=tuple(rule for rule in self.rules if isinstance(rule, Forbidden))
+        )
+
     def kept(self, rows: Int[Tensor, " kept"]) -> "Rules":
         """The rules for these rows alone."""
         rules = tuple(rule.kept(rows) for rule in self.rules)

@@ -160,7 +160,7 @@ HARM = {
         weights(-math.inf),
         "bias holds NaN or infinity; the file is",
     ),
-    "weights too large": ("model.safetensors", weights(3e38), "the model's scores are not numbers"),
+    "weights too large": ("model.safetensors", weights(3e38), "the model's scores are not finite"),
     "too many layers": ("config.toml", replaced("depth = 1", "depth = 1000000"), "at most 10,000"),
     "more layers than tensors": (
         "config.toml",

@@ -14,11 +14,11 @@ class Said:
 
     tokens: torch.Tensor
 
-    def branched(self, parents):
+    def reorder(self, parents):
         row = torch.arange(len(parents))[:, None]
         return Said(self.tokens[row, parents])
 
-    def kept(self, rows):
+    def select_rows(self, rows):
         return Said(self.tokens[rows])
 
 

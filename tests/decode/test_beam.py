@@ -8,7 +8,7 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
-from glassformer.decode import NoNumbersError, Request, decode
+from glassformer.decode import NonFiniteScoresError, Request, decode
 from glassformer.decode.beam import Search
 from glassformer.decode.penalties import PENALTIES
 from glassformer.errors import GlassformerError
@@ -175,17 +175,17 @@ def test_every_penalty_only_grows_or_only_falls():
             assert (steps >= 0).all() or (steps <= 0).all()
 
 
-def test_a_row_that_can_say_nothing_is_named():
+def test_a_row_without_any_allowed_token_is_named():
     nothing = [[token] for token in range(5)]
     for method in ("greedy", "beam"):
-        with pytest.raises(GlassformerError, match=r"row 1: nothing can be said under the rules"):
+        with pytest.raises(GlassformerError, match=r"row 1: the given rules leave no token"):
             decode(
                 HashScorer(2, 5), Request(end=END, forbidden=nothing), DecodeConfig(method=method)
             )
 
 
 class Broken(HashScorer):
-    """Every score is no number, from some token on."""
+    """Every score is NaN, from some token on."""
 
     def __init__(self, rows, vocabulary, good):
         super().__init__(rows, vocabulary, end=-9.0)
@@ -197,9 +197,9 @@ class Broken(HashScorer):
 
 @pytest.mark.parametrize("good", [0, 2])
 @pytest.mark.parametrize("method", ["greedy", "sample", "beam"])
-def test_scores_that_are_not_numbers_are_called_so(method, good):
+def test_scores_that_are_not_finite_are_refused_as_such(method, good):
     for required in ((), [[(3,)]] * 2) if method == "beam" else ((),):
-        with pytest.raises(NoNumbersError, match=r"row 1: the model's scores are not numbers, its"):
+        with pytest.raises(NonFiniteScoresError, match="row 1: the model's scores are not finite"):
             decode(
                 Broken(2, 5, good),
                 Request(end=END, required=required),

@@ -78,11 +78,11 @@ def replayed_against_eager(scorer, eager, monkeypatch):
         answers = [one.step(tokens, s) for one, s in zip((scorer, eager), states, strict=True)]
         torch.testing.assert_close(answers[0][0], answers[1][0], atol=1e-4, rtol=1e-4)
         parents = torch.randint(3, (len(tokens), 3), device="cuda")
-        states = [state.branched(parents) for _, state in answers]
+        states = [state.reorder(parents) for _, state in answers]
         tokens = torch.randint(V, tokens.shape, device="cuda")
         if step == 4:
             kept = torch.tensor([2, 0], device="cuda")
-            states, tokens = [state.kept(kept) for state in states], tokens[kept]
+            states, tokens = [state.select_rows(kept) for state in states], tokens[kept]
     assert len(captured) == 2  # one for three rows, one for two
 
 

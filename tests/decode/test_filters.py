@@ -7,9 +7,9 @@ import torch
 
 from glassformer.config.decoding import SampleConfig
 from glassformer.decode import filters
-from glassformer.decode.best import BLOCK, top
-from glassformer.decode.filters import sifted
+from glassformer.decode.filters import filter_scores
 from glassformer.decode.rules import NoRepeat, Repetition
+from glassformer.decode.topk import BLOCK, topk
 
 B, W, V = 2, 3, 29
 
@@ -107,7 +107,7 @@ def test_the_filters_together_leave_what_hugging_face_leaves(settings):
     theirs = scores.flatten(0, 1).clone()
     for name, value in settings.items():
         theirs = classes[name](value)(torch.zeros(len(theirs), 1, dtype=torch.long), theirs)
-    values, tokens = sifted(scores, SampleConfig(**settings))
+    values, tokens = filter_scores(scores, SampleConfig(**settings))
     ours = torch.full_like(scores, -torch.inf).scatter(-1, tokens.expand(values.shape), values)
     torch.testing.assert_close(ours.flatten(0, 1), theirs)
 
@@ -161,7 +161,7 @@ def test_the_best_by_blocks_are_the_best(size, k):
     scores[1, -1], scores[2, 0] = 9.0, 9.0
     scores[3] = -torch.inf
     scores[3, 5] = -2.0
-    values, places = top(scores, k)
+    values, places = topk(scores, k)
     expected = scores.topk(min(k, size)).values
     torch.testing.assert_close(values, expected)
     torch.testing.assert_close(scores.gather(-1, places), expected)

@@ -97,5 +97,5 @@ def test_continuations_are_those_of_hugging_face(make, method):
     scorer = continuing(ours, prompts.tolist())
     end = telling_end(scorer)
     expected = generated(theirs, config, more, prompts, end)
-    found = decode(scorer, Request(end=end, before=prompts.tolist()), config)
+    found = decode(scorer, Request(end=end, prompts=prompts.tolist()), config)
     assert [[h.tokens for h in row] for row in found] == expected

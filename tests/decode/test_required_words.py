@@ -11,8 +11,8 @@ from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Request, Words, decode
-from glassformer.decode.automaton import NEVER, automaton_of
+from glassformer.decode import Request, RequiredWords, decode
+from glassformer.decode.automaton import NEVER, build_automaton
 from glassformer.decode.required import MOST_WORDS, ranks
 from glassformer.decode.stopping import Stops
 from glassformer.errors import GlassformerError
@@ -65,7 +65,7 @@ def random_words(draw, tokens):
     )
     openings = tuple(draw.choice([(), word[1:]]) for word in words)
     some = [tuple(token for token in tokens if draw.random() < 0.4) for _ in range(2)]
-    return Words(words, openings, *draw.choice([((), ()), (some[0], ()), some]))
+    return RequiredWords(words, openings, *draw.choice([((), ()), (some[0], ()), some]))
 
 
 def exhaustive(limit):
@@ -116,7 +116,7 @@ def test_the_best_answer_with_all_words_is_found(seed):
 def test_complete_and_missing_are_as_defined(seed):
     draw = random.Random(seed)
     words = random_words(draw, (1, 2, 3))
-    automaton = automaton_of(words, 4, END)
+    automaton = build_automaton(words, 4, END)
 
     def has_all(tokens):
         pairs = zip(words.words, words.openings, strict=True)
@@ -128,9 +128,9 @@ def test_complete_and_missing_are_as_defined(seed):
     for tokens in product((1, 2, 3), repeat=3):
         state = 0
         for token in tokens:
-            state = automaton.following[state, automaton.class_of[token]]
+            state = automaton.transitions[state, automaton.class_of[token]]
         least = next((n for n in range(5) if any(map(has_all, longer(tokens, n)))), 5)
-        assert min(automaton.missing[state], 5) == least
+        assert min(automaton.remaining[state], 5) == least
         at = words.complete_at(tokens)
         assert (at is not None) == has_all(tokens)
         assert at is None or has_all(tokens[:at])
@@ -141,10 +141,10 @@ def test_a_word_that_has_no_room_is_refused_before_anything_is_written():
     config = DecodeConfig(method="beam", max_length=3)
     with pytest.raises(
         GlassformerError,
-        match=r"^row 2: its prefix and required words have 4 tokens, but it may have 3; raise",
+        match=r"^row 2: its prefix and required words need 4 tokens, but the limit is 3; raise",
     ):
         decode(HashScorer(2, V), request, config)
-    with pytest.raises(GlassformerError, match=r"^row 2: its prefix and .* have 5 tokens"):
+    with pytest.raises(GlassformerError, match=r"^row 2: its prefix and .* need 5 tokens"):
         decode(HashScorer(2, V), replace(request, prefix=[(1,), (5, 6, 6)]), config)
 
 
@@ -160,9 +160,9 @@ def test_more_words_than_can_be_searched_for_are_refused():
 
 def test_most_words_are_searched_for_within_moments():
     words = tuple((1, token, token) for token in range(2, 2 + MOST_WORDS))
-    automaton = automaton_of(Words(words), 31, END)
-    assert automaton.missing[0] == 3 * MOST_WORDS
-    assert (automaton.missing[-1], set(automaton.following[-1])) == (NEVER, {-1})
+    automaton = build_automaton(RequiredWords(words), 31, END)
+    assert automaton.remaining[0] == 3 * MOST_WORDS
+    assert (automaton.remaining[-1], set(automaton.transitions[-1])) == (NEVER, {-1})
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -200,7 +200,7 @@ def test_a_row_may_begin_with_another_spelling_of_its_word():
             [word], [opening] = words[row], openings[row]
             begins = found.tokens[:2] == opening
             assert begins or contains(found.tokens, word)
-            assert Words((word,), (opening,)).complete_at(found.tokens) is not None
+            assert RequiredWords((word,), (opening,)).complete_at(found.tokens) is not None
             opened += begins and not contains(found.tokens, word)
     assert opened > 5  # of 30: few of these tokens are likely by themselves
 
@@ -224,9 +224,9 @@ def test_required_words_are_written_though_a_run_comes_twice_but_never_a_forbidd
     draw, forbidden = random.Random(seed), [(4, 4), (5,)]
     words = [[tuple(draw.sample((1, 2, 3, 6), k=3))] for _ in range(ROWS)]
     config = DecodeConfig(method="beam", best=2, max_length=LENGTH, no_repeat=2)
-    before = [(*row[0][:2], draw.randrange(1, V)) for row in words]
+    prompts = [(*row[0][:2], draw.randrange(1, V)) for row in words]
     request = Request(
-        end=END, required=words, before=before, forbidden=forbidden, continuing=(1, 2)
+        end=END, required=words, prompts=prompts, forbidden=forbidden, continuing=(1, 2)
     )
     for row, found in zip(words, answers(config, request, end=-2.0), strict=True):
         for h in found:
@@ -280,28 +280,30 @@ def test_writing_stops_at_a_text_only_behind_all_required_words(config, seed):
         [[draw.randrange(1, V) for _ in range(2)] for _ in range(draw.randrange(3))]
         for _ in range(ROWS)
     ]
-    request = Request(end=END, required=words, text=text_of)
+    request = Request(end=END, required=words, detokenize=text_of)
     found = answers(replace(config, stop=STOPS), request, end=-5.0)
     assert "stop" in {h.reason for row in found for h in row}
     for row, needed in zip(found, words, strict=True):
         for h in row:
-            rest = text_of(h.tokens[Words(tuple(map(tuple, needed))).complete_at(h.tokens) :])
+            rest = text_of(
+                h.tokens[RequiredWords(tuple(map(tuple, needed))).complete_at(h.tokens) :]
+            )
             assert (h.reason == "stop") == rest.endswith(STOPS)
             assert not any(stop in rest[:-1] for stop in STOPS)
 
 
 def test_a_required_word_stands_before_the_stop_and_not_in_it():
-    stops, opened = Stops(["bc"], text_of), Words(((5,),), ((6,),))
-    assert stops.found([1, 2])
-    assert not stops.found([1, 2], Words(((1,),)))
-    assert not stops.found([1, 2], Words(((2,),)))
-    assert not stops.found([1, 2, 1, 3], Words(((1,),)))
-    assert stops.found([1, 2, 1, 2], Words(((1,),)))
-    assert not stops.found([1, 2], Words(((5,),)))
-    assert stops.found([6, 1, 2], opened)
-    assert not stops.found([1, 2, 6], opened)
+    stops, opened = Stops(["bc"], text_of), RequiredWords(((5,),), ((6,),))
+    assert stops.reached([1, 2])
+    assert not stops.reached([1, 2], RequiredWords(((1,),)))
+    assert not stops.reached([1, 2], RequiredWords(((2,),)))
+    assert not stops.reached([1, 2, 1, 3], RequiredWords(((1,),)))
+    assert stops.reached([1, 2, 1, 2], RequiredWords(((1,),)))
+    assert not stops.reached([1, 2], RequiredWords(((5,),)))
+    assert stops.reached([6, 1, 2], opened)
+    assert not stops.reached([1, 2, 6], opened)
     spaced = Stops([" b"], lambda tokens: " ".join(text_of(tokens)))
-    assert spaced.found([0, 1], Words(((0,),)))
+    assert spaced.reached([0, 1], RequiredWords(((0,),)))
 
 
 @pytest.mark.parametrize("kind", ["characters", "bytes", "bpe"])

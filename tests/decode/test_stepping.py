@@ -24,7 +24,7 @@ from glassformer.config import AttentionConfig
 from glassformer.core.caches.branching import Ancestry, BranchingCache
 from glassformer.core.layout import Layout, pack
 from glassformer.core.positions import POSITIONS
-from glassformer.decode import Scorer, State
+from glassformer.decode import Scorer, ScorerState
 from glassformer.decode.scorer import log_probabilities
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS
@@ -40,7 +40,7 @@ def walked(scorer, expected, branches=W):
     """
     assert isinstance(scorer, Scorer)
     state, rows = scorer.begin(branches, STEPS), list(range(len(scorer.first)))
-    assert isinstance(state, State)
+    assert isinstance(state, ScorerState)
     tokens = scorer.first[:, None].expand(-1, branches)
     said = [[[] for _ in range(branches)] for _ in rows]
     for step in range(STEPS):
@@ -55,11 +55,11 @@ def walked(scorer, expected, branches=W):
         )
         if step == 2:
             kept = torch.tensor([2, 0])
-            state, rows = state.kept(kept), [rows[place] for place in kept]
+            state, rows = state.select_rows(kept), [rows[place] for place in kept]
             said = [said[place] for place in kept]
         parents = torch.randint(branches, (len(rows), branches))
         tokens = torch.randint(V, (len(rows), branches))
-        state = state.branched(parents)
+        state = state.reorder(parents)
         said = [
             [[*row[parent], token] for parent, token in zip(*lines, strict=True)]
             for row, *lines in zip(said, parents.tolist(), tokens.tolist(), strict=True)
@@ -150,9 +150,9 @@ def test_a_fixed_state_stays_where_it_is_until_a_row_leaves():
     _, state = scorer.step(scorer.first[:, None].expand(-1, W), scorer.begin(W, STEPS))
     address = state.caches[0].state.data_ptr()
     tokens = torch.randint(V, (len(scorer.first), W))
-    _, state = scorer.step(tokens, state.branched(torch.zeros_like(tokens)))
+    _, state = scorer.step(tokens, state.reorder(torch.zeros_like(tokens)))
     assert state.caches[0].state.data_ptr() == address
-    assert state.kept(torch.tensor([1])).caches[0].state.data_ptr() != address
+    assert state.select_rows(torch.tensor([1])).caches[0].state.data_ptr() != address
 
 
 @pytest.mark.parametrize("kind", ["linear", "softmax"])
@@ -179,7 +179,7 @@ def test_branches_share_their_source_and_prompt():
     _, state = scorer.step(scorer.first[:, None].expand(-1, 7), state)
     assert [memory.k.shape[0] for memory in state.memory] == [len(LENGTHS)] * 2
     before = [(cache.k, cache.k.clone()) for cache in state.caches]
-    state = state.branched(torch.randint(7, (len(LENGTHS), 7)))
+    state = state.reorder(torch.randint(7, (len(LENGTHS), 7)))
     for cache, (room, held) in zip(state.caches, before, strict=True):
         assert cache.k is room
         used = state.ancestry.used

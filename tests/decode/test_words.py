@@ -8,7 +8,7 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
-from glassformer.decode import Request, before_stop, decode
+from glassformer.decode import Request, cut_at_stop, decode
 from glassformer.errors import GlassformerError
 
 ROWS, V, LENGTH = 5, 7, 12
@@ -69,7 +69,7 @@ def text_of(tokens):
 def test_writing_stops_at_a_text_whichever_tokens_it_falls_into(config):
     free = answers(config, Request(end=END), end=-5.0)
     stops = tuple({text_of(row[0].tokens[2:5]) for row in free})
-    stopped = answers(replace(config, stop=stops), Request(end=END, text=text_of), end=-5.0)
+    stopped = answers(replace(config, stop=stops), Request(end=END, detokenize=text_of), end=-5.0)
     reasons = {h.reason for row in stopped for h in row}
     assert "stop" in reasons
     for row in stopped:
@@ -81,10 +81,10 @@ def test_writing_stops_at_a_text_whichever_tokens_it_falls_into(config):
 
 
 def test_a_text_is_cut_at_the_first_stop():
-    assert before_stop("a b\n\nc", ["\n\n", "c"]) == "a b"
-    assert before_stop("a b", ["x"]) == "a b"
-    assert before_stop("a b a c", ["b", "a"], 1) == "a "
-    assert before_stop("a b a c", ["b", "a"], 3) == "a b "
+    assert cut_at_stop("a b\n\nc", ["\n\n", "c"]) == "a b"
+    assert cut_at_stop("a b", ["x"]) == "a b"
+    assert cut_at_stop("a b a c", ["b", "a"], 1) == "a "
+    assert cut_at_stop("a b a c", ["b", "a"], 3) == "a b "
 
 
 @each_method
@@ -95,13 +95,13 @@ def test_nothing_ends_before_its_least_length(config):
 
 @each_method
 def test_no_run_of_tokens_comes_twice_not_even_from_the_prompt(config):
-    before = [(1, 2, 3), (), (4,), (5, 5), (6, 1, 6, 2)]
+    prompts = [(1, 2, 3), (), (4,), (5, 5), (6, 1, 6, 2)]
     config = replace(config, no_repeat=2)
-    for row, found in enumerate(answers(config, Request(end=END, before=before), end=-5.0)):
+    for row, found in enumerate(answers(config, Request(end=END, prompts=prompts), end=-5.0)):
         for h in found:
-            said = (*before[row], *h.tokens)
+            said = (*prompts[row], *h.tokens)
             runs = list(pairwise(said))
-            new = runs[max(0, len(before[row]) - 1) :]
+            new = runs[max(0, len(prompts[row]) - 1) :]
             assert all(runs.index(run) == at for at, run in enumerate(runs) if run in new)
 
 
@@ -112,7 +112,7 @@ def test_what_is_asked_of_a_row_stays_with_it_when_others_leave(config):
     asked = {
         "limits": [1, 11, 3, LENGTH, 9],
         "prefix": [(4,), (1, 2, 3, 4, 5), (), (2, 4, 6, 1, 3, 5), (6, 6)],
-        "before": [(1, 2), (3,), (), (5, 1, 5, 2), (2, 6)],
+        "prompts": [(1, 2), (3,), (), (5, 1, 5, 2), (2, 6)],
         "seeds": [8, 6, 7, 5, 3],
     }
     if config.method == "beam":
@@ -131,12 +131,12 @@ def test_what_is_asked_of_a_row_stays_with_it_when_others_leave(config):
         (
             Request(end=END, prefix=[(1, 2, 3)] * 2, limits=[3, 2]),
             DecodeConfig(max_length=7),
-            r"row 2: its prefix and required words have 3 tokens, but it may have 2; ask for fewer",
+            r"row 2: its prefix .* words need 3 tokens, but the limit is 2; require fewer words",
         ),
         (
             Request(end=END, required=[[(1,)], []]),
             DecodeConfig(),
-            r"required words need a search, but decode.method is greedy; set decode.method=beam",
+            r"required words need beam search, but decode.method is greedy; set decode.method=beam",
         ),
         (Request(end=END, forbidden=[()]), DecodeConfig(), r"word has no tokens; leave it out"),
     ],
@@ -149,5 +149,5 @@ def test_what_cannot_be_asked_is_refused(request_, config, complaint):
 def test_a_request_is_for_every_row_or_none():
     with pytest.raises(ValueError, match="`prefix` is given for 3 rows of 2; give it for all"):
         decode(HashScorer(2, V), Request(end=END, prefix=[(1,)] * 3))
-    with pytest.raises(ValueError, match="need `text`, from tokens to text"):
+    with pytest.raises(ValueError, match="need `detokenize`, from tokens to text"):
         decode(HashScorer(2, V), Request(end=END), DecodeConfig(stop=("x",)))

@@ -55,11 +55,11 @@ def test_weights_that_are_no_numbers_are_told(job, method):
     with torch.no_grad():
         next(model.parameters()).fill_(torch.nan)
     decode = {"method": method}
-    with pytest.raises(GlassformerError, match="row 1: the model's scores are not numbers"):
+    with pytest.raises(GlassformerError, match="row 1: the model's scores are not finite"):
         said(job, model, ["a car"], decode=decode)
     with_options = copy(job)
     with_options.writer = job.writer.with_options(GenerationOptions(decode=decode))
-    with pytest.raises(GlassformerError, match="row 1: the model's scores are not numbers"):
+    with pytest.raises(GlassformerError, match="row 1: the model's scores are not finite"):
         with_options.answers(model, [everything(job)])
 
 

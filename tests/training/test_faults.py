@@ -10,7 +10,7 @@ import torch
 from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
 
 from glassformer.config import OptimiserConfig
-from glassformer.decode import NoNumbersError
+from glassformer.decode import NonFiniteScoresError
 from glassformer.errors import GlassformerError
 from glassformer.models.stacks import recompute_activations
 from glassformer.training import loop
@@ -79,7 +79,7 @@ def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
     task, tmp_path, monkeypatch
 ):
     plan = plan_for(task, tmp_path, steps=4, log_every=2, validate_every=2, save_every=2)
-    told = iter([{"accuracy": 0.5}, KeyboardInterrupt(), NoNumbersError(), {"accuracy": 0.6}])
+    told = iter([{"accuracy": 0.5}, KeyboardInterrupt(), NonFiniteScoresError(), {"accuracy": 0.6}])
 
     def score(model, batches):
         found = next(told)

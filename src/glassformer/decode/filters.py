@@ -1,13 +1,14 @@
-"""Filters: which tokens chance may choose from. Each takes scores and gives scores.
+"""Filters: which tokens sampling may choose from. Each takes scores and returns scores.
 
     temperature   scores / t
-    top_p         the likeliest that together reach a share p             Holtzman et al., 2019
-    min_p         those at least min_p times as likely as the likeliest   Nguyen et al., 2024
-    typical       those whose surprise is nearest to its average          Meister et al., 2022
+    top_p         the likeliest tokens that together reach probability p       Holtzman et al., 2019
+    min_p         tokens at least min_p times as likely as the likeliest       Nguyen et al., 2024
+    typical       tokens whose nll is closest to the entropy                   Meister et al., 2022
 
-What is sifted out scores minus infinity; at least one token always stays. A share is taken of what
-the filters before have left, and adding a number to all scores of a line changes nothing. `sifted`
-applies them in order, after top_k: the k likeliest are all that the others need to look at.
+A token that is filtered out scores minus infinity; at least one token always remains. Probabilities
+are those among the tokens that earlier filters left, and adding a constant to all scores of a line
+changes nothing. `filter_scores` applies them in order, after top_k: the other filters only look at
+the k likeliest tokens.
 """
 
 import torch
@@ -15,46 +16,46 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.config.decoding import SampleConfig
-from glassformer.decode.best import top
+from glassformer.decode.topk import topk
 
 Lines = Float[Tensor, "*rows n"]
 
 
 def temperature(scores: Lines, t: float) -> Lines:
-    """Differences stretched (t below 1) or flattened (above 1)."""
+    """Sharper (t below 1) or flatter (above 1)."""
     return scores / t
 
 
 def top_p(scores: Lines, p: float) -> Lines:
     """The smallest set of likeliest tokens whose probabilities sum to at least p."""
-    shares, order = scores.softmax(-1).sort(dim=-1, descending=True)
-    before = shares.cumsum(-1) - shares
-    return _without(scores, order, before >= p)
+    probs, order = scores.softmax(-1).sort(dim=-1, descending=True)
+    before = probs.cumsum(-1) - probs
+    return _drop(scores, order, before >= p)
 
 
 def min_p(scores: Lines, share: float) -> Lines:
     """Tokens at least `share` times as likely as the likeliest."""
-    likely = scores.softmax(-1)
-    return scores.masked_fill(likely < share * likely.amax(-1, keepdim=True), -torch.inf)
+    probs = scores.softmax(-1)
+    return scores.masked_fill(probs < share * probs.amax(-1, keepdim=True), -torch.inf)
 
 
 def typical(scores: Lines, share: float) -> Lines:
-    """The smallest set of tokens nearest to the entropy in surprise that reaches `share`."""
-    surprise = -scores.log_softmax(-1)
-    likely = (-surprise).exp()
-    entropy = (likely * surprise).nan_to_num(0.0).sum(-1, keepdim=True)  # 0 times infinity is 0
-    order = (surprise - entropy).abs().argsort(dim=-1, stable=True)
-    shares = likely.gather(-1, order)
-    before = shares.cumsum(-1) - shares
-    return _without(scores, order, before >= share)
+    """The smallest set of tokens with nll closest to the entropy that reaches `share`."""
+    nll = -scores.log_softmax(-1)
+    probs = (-nll).exp()
+    entropy = (probs * nll).nan_to_num(0.0).sum(-1, keepdim=True)  # 0 times infinity is 0
+    order = (nll - entropy).abs().argsort(dim=-1, stable=True)
+    sorted_probs = probs.gather(-1, order)
+    before = sorted_probs.cumsum(-1) - sorted_probs
+    return _drop(scores, order, before >= share)
 
 
-def sifted(
+def filter_scores(
     scores: Float[Tensor, "B W V"], config: SampleConfig
 ) -> tuple[Float[Tensor, "B W n"], Int[Tensor, "*#places n"]]:
-    """Scores of the tokens that may be chosen, all filters applied, and which tokens they are."""
+    """Scores of the tokens that may be chosen after all filters, and these tokens."""
     if config.top_k:
-        scores, tokens = top(scores, config.top_k)
+        scores, tokens = topk(scores, config.top_k)
     else:
         tokens = torch.arange(scores.shape[-1], device=scores.device)
     if config.temperature != 1:
@@ -68,7 +69,7 @@ def sifted(
     return scores, tokens
 
 
-def _without(scores: Lines, order: Int[Tensor, "*rows n"], out: Bool[Tensor, "*rows n"]) -> Lines:
-    """Scores without those marked, given in another order; the first of that order stays."""
-    out[..., 0] = False
-    return scores.masked_fill(torch.zeros_like(out).scatter(-1, order, out), -torch.inf)
+def _drop(scores: Lines, order: Int[Tensor, "*rows n"], dropped: Bool[Tensor, "*rows n"]) -> Lines:
+    """Scores without those marked, where marks are in another order; its first always stays."""
+    dropped[..., 0] = False
+    return scores.masked_fill(torch.zeros_like(dropped).scatter(-1, order, dropped), -torch.inf)

@@ -1,4 +1,4 @@
-"""Paths: what was written so far along every branch, and the answers they become."""
+"""Paths: the tokens written along every branch, and the answers they become."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.decode.best import top
+from glassformer.decode.topk import topk
 
 Reason = Literal["end", "length", "stop"]
 REASONS: tuple[Reason, ...] = ("end", "length", "stop")
 END, LENGTH, STOP = range(len(REASONS))
-GOES_ON, STUCK = -1, -2  # no answers yet, and none where no token is left to choose
+UNFINISHED, STUCK = -1, -2  # not an answer yet; never one, as no token was left to choose
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,13 +22,13 @@ class Hypothesis:
     """One answer.
 
     Attributes:
-        tokens: What was written, without the end.
-        score: What it was ranked by: the average of log-probabilities; for a beam, their sum over
-            its penalty.
-        log_probability: The model's own, of all tokens and the end if there is one.
+        tokens: The output, without the end.
+        score: What it is ranked by: the mean log-probability; for beam search, the sum of
+            log-probabilities over the length penalty.
+        log_probability: The model's, of all tokens, the end included if there is one.
         token_scores: The model's log-probability of each of them.
-        alternatives: In the place of each, the likeliest tokens and their log-probabilities.
-        reason: Whether it ended by itself, by its length, or at a text to stop at.
+        alternatives: The likeliest tokens at each place, with their log-probabilities.
+        reason: Why it ended: the end token, the length limit, or a stop text.
     """
 
     tokens: tuple[int, ...]
@@ -41,19 +41,19 @@ class Hypothesis:
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class Paths:
-    """Branches of all rows, with room for as many tokens as they may become.
+    """Branches of all rows, with room for the maximum number of tokens.
 
     Attributes:
-        tokens, scores: What was written, and the model's log-probability of it.
-        others, other_scores: The A likeliest tokens at each step.
-        total: What a branch is compared by; minus infinity where there is none.
-        lengths, reasons: How many tokens, the end among them, and why no more: see `REASONS`.
+        tokens, scores: The tokens written, and the model's log-probability of each.
+        alternatives, alternative_scores: The A likeliest tokens at each step.
+        total: The score of a branch; minus infinity for no branch.
+        lengths, reasons: The number of tokens, the end included, and why it ended: see `REASONS`.
     """
 
     tokens: Int[Tensor, "B W L"]
     scores: Float[Tensor, "B W L"]
-    others: Int[Tensor, "B W L A"]
-    other_scores: Float[Tensor, "B W L A"]
+    alternatives: Int[Tensor, "B W L A"]
+    alternative_scores: Float[Tensor, "B W L A"]
     total: Float[Tensor, "B W"]
     lengths: Int[Tensor, "B W"]
     reasons: Int[Tensor, "B W"]
@@ -62,58 +62,60 @@ class Paths:
     def empty(
         rows: int, branches: int, length: int, alternatives: int, device: torch.device
     ) -> "Paths":
-        """No path yet: totals of minus infinity."""
+        """No branches yet: totals of minus infinity."""
         shape = (rows, branches, length)
         return Paths(
             tokens=torch.full(shape, -1, device=device),
             scores=torch.zeros(shape, device=device),
-            others=torch.full((*shape, alternatives), -1, device=device),
-            other_scores=torch.zeros(*shape, alternatives, device=device),
+            alternatives=torch.full((*shape, alternatives), -1, device=device),
+            alternative_scores=torch.zeros(*shape, alternatives, device=device),
             total=torch.full(shape[:2], -torch.inf, device=device),
             lengths=torch.zeros(shape[:2], dtype=torch.long, device=device),
             reasons=torch.zeros(shape[:2], dtype=torch.long, device=device),
         )
 
-    def picked(self, branches: Int[Tensor, "B n"]) -> "Paths":
+    def select(self, branches: Int[Tensor, "B n"]) -> "Paths":
         """These branches of each row."""
         row = torch.arange(len(branches), device=branches.device)[:, None]
-        return _made(x[row, branches] for x in self)
+        return _from_tensors(x[row, branches] for x in self)
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "Paths":
-        """These rows alone."""
-        return _made(x[rows] for x in self)
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> "Paths":
+        """These rows only."""
+        return _from_tensors(x[rows] for x in self)
 
-    def beside(self, other: "Paths") -> "Paths":
+    def concat(self, other: "Paths") -> "Paths":
         """The branches of both."""
-        return _made(torch.cat([mine, theirs], 1) for mine, theirs in zip(self, other, strict=True))
+        return _from_tensors(
+            torch.cat([mine, theirs], 1) for mine, theirs in zip(self, other, strict=True)
+        )
 
     def best(self, count: int) -> "Paths":
-        """The best branches of each row, from the best down."""
-        return self.picked(self.total.topk(count).indices)
+        """The best branches of each row, best first."""
+        return self.select(self.total.topk(count).indices)
 
     def write(
         self,
         step: int,
         tokens: Int[Tensor, "B n"],
-        own: Float[Tensor, "B W V"],
+        log_probs: Float[Tensor, "B W V"],
         parents: Int[Tensor, "#B n"],
     ) -> None:
-        """Write a token along every branch, in place, with what the model said of it.
+        """Write a token to every branch, in place.
 
         Args:
-            own: The model's log-probabilities.
-            parents: Which of its branches each path comes from.
+            log_probs: The model's log-probabilities of this step.
+            parents: The branch of this step that each path continues.
         """
         row = torch.arange(len(tokens), device=tokens.device)[:, None]
         self.tokens[:, :, step] = tokens
-        self.scores[:, :, step] = own[row, parents, tokens.clamp(min=0)]
-        if self.others.shape[-1]:
-            scores, others = top(own, self.others.shape[-1])
-            self.others[:, :, step, : others.shape[-1]] = others[row, parents]
-            self.other_scores[:, :, step, : others.shape[-1]] = scores[row, parents]
+        self.scores[:, :, step] = log_probs[row, parents, tokens.clamp(min=0)]
+        if self.alternatives.shape[-1]:
+            scores, alternatives = topk(log_probs, self.alternatives.shape[-1])
+            self.alternatives[:, :, step, : alternatives.shape[-1]] = alternatives[row, parents]
+            self.alternative_scores[:, :, step, : alternatives.shape[-1]] = scores[row, parents]
 
     def answers(self) -> list[list[Hypothesis]]:
-        """The answers of each row, in order; branches with no total are none."""
+        """The answers of each row, in order."""
         lists = (x.tolist() for x in self)
         return [
             [_hypothesis(*branch) for branch in zip(*row, strict=True) if branch[4] > -torch.inf]
@@ -124,22 +126,22 @@ class Paths:
         return (getattr(self, field.name) for field in fields(self))
 
 
-def _made(tensors: Iterable[Tensor]) -> Paths:
-    """Paths of these tensors, in the order of the fields."""
+def _from_tensors(tensors: Iterable[Tensor]) -> Paths:
+    """Paths of tensors in the order of the fields."""
     return Paths(**{field.name: x for field, x in zip(fields(Paths), tensors, strict=True)})
 
 
 def _hypothesis(
     tokens: list[int],
     scores: list[float],
-    others: list[list[int]],
-    other_scores: list[list[float]],
+    alternatives: list[list[int]],
+    alternative_scores: list[list[float]],
     total: float,
     length: int,
     reason: int,
 ) -> Hypothesis:
-    """A path, cut to its length."""
-    pairs = (zip(*both, strict=True) for both in zip(others, other_scores, strict=True))
+    """A path without what lies behind its end."""
+    pairs = (zip(*both, strict=True) for both in zip(alternatives, alternative_scores, strict=True))
     return Hypothesis(
         tokens=tuple(tokens[: length - (REASONS[reason] == "end")]),
         score=total,

@@ -4,8 +4,8 @@
     average   sum / length^strength
     gnmt      sum / ((5 + length) / 6)^strength        Wu et al., 2016
 
-To add one, write a function (length, strength) -> divisor that only grows or only falls with the
-length, and list it in PENALTIES and in `config.decoding.PENALTY_NAMES`.
+To add one, write a function (length, strength) -> divisor that is monotonic in the length, and list
+it in PENALTIES and in `config.decoding.PENALTY_NAMES`.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def average(lengths: Lengths, strength: float) -> Float[Tensor, "*rows"]:
 
 
 def gnmt(lengths: Lengths, strength: float) -> Float[Tensor, "*rows"]:
-    """Gentler on short ones."""
+    """Gentler on short hypotheses."""
     return ((5 + lengths) / 6) ** strength
 
 
@@ -45,10 +45,10 @@ class Ranking:
     """Scores by which hypotheses of different lengths are compared.
 
     Divisors are computed once for all lengths, so that equal sums of equal lengths score the same
-    wherever they stand in a batch: the power of a number may differ by a bit from place to place.
+    anywhere in a batch: the last bit of a power may depend on its place in a tensor.
 
     Args:
-        longest: The most tokens of any row.
+        longest: The maximum number of tokens of any row.
     """
 
     def __init__(self, config: BeamConfig, longest: int, device: torch.device) -> None:
@@ -59,16 +59,16 @@ class Ranking:
     def scores(
         self, total: Float[Tensor, "B W"], length: int | Int[Tensor, "B 1"]
     ) -> Float[Tensor, "B W"]:
-        """Of sums that end after so many tokens."""
+        """The scores of sums of log-probabilities over `length` tokens."""
         return total / self.divisors[length - 1]
 
     def reachable(
         self, total: Float[Tensor, "B W"], length: int, limits: Int[Tensor, "B 1"]
     ) -> Float[Tensor, "B W"]:
-        """The best score that a path of this length can still end with.
+        """An upper bound on the final score of an unfinished branch of this length.
 
-        No token adds to a sum of log-probabilities, so the best that can happen is that it stays as
-        it is, and that the path ends where the penalty is kindest: as late as it may, or at once.
+        Tokens never increase a sum of log-probabilities, so in the best case the sum stays as it is
+        and the branch ends where the penalty is most favourable: at its limit, or at once.
         """
         if self.soon:
             return self.scores(total, length)

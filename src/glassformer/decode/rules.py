@@ -1,13 +1,13 @@
-"""Rules: what may be said next, given what was said. Each takes and gives log-probabilities.
+"""Rules: constraints on the next token, given the tokens so far. Log-probabilities in and out.
 
-    Repetition   a token that stands there already becomes less likely         Keskar et al., 2019
-    NoRepeat     no run of so many tokens comes twice                          Paulus et al., 2017
+    Repetition   a token that occurred already becomes less likely             Keskar et al., 2019
+    NoRepeat     no n-gram of a given size occurs twice                        Paulus et al., 2017
     Forbidden    words that are never completed
-    Length       no end before so many tokens
-    Prefix       the tokens that a row begins with; it overrules the others
+    Length       no end before a minimum length
+    Prefix       the tokens that a row begins with; overrides all other rules
 
-What a rule excludes gets minus infinity. What remains is not made to sum to one again, so that a
-score stays the model's own. To add a rule, write a class like these and make it in `rules_of`.
+A token that is ruled out gets minus infinity. The rest is not normalised again, so that a score
+stays the model's own. To add a rule, write a class like these and create it in `build_rules`.
 """
 
 from abc import ABC, abstractmethod
@@ -19,62 +19,63 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
-from glassformer.decode.request import Request, table
+from glassformer.decode.request import Request, pad_tokens
 
 Scores = Float[Tensor, "B W V"]
-Said = Int[Tensor, "B W t"]
+BranchTokens = Int[Tensor, "B W t"]
 
 
 class Rule(ABC):
-    """Changes what is likely next."""
+    """Changes the log-probabilities of the next token."""
 
     @abstractmethod
-    def __call__(self, scores: Scores, said: Said) -> Scores:
+    def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
         """Log-probabilities of the next token under this rule."""
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "Rule":
-        """The rule for these rows alone."""
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> "Rule":
+        """The rule for these rows only."""
         return self
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Repetition(Rule):
-    """The log-probability of what was said times `factor`."""
+    """Multiplies the log-probability of tokens that occurred already by `factor`."""
 
     factor: float
-    before: Int[Tensor, "B P"]
+    prompts: Int[Tensor, "B P"]
 
-    def __call__(self, scores: Scores, said: Said) -> Scores:
-        again = marked(history(self.before, said), scores)
-        return torch.where(again, scores * self.factor, scores)
+    def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
+        repeated = token_mask(with_prompts(self.prompts, tokens), scores)
+        return torch.where(repeated, scores * self.factor, scores)
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "Repetition":
-        return replace(self, before=self.before[rows])
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> "Repetition":
+        return replace(self, prompts=self.prompts[rows])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NoRepeat(Rule):
-    """A token is out where it would complete a run of `size` tokens that was said."""
+    """Rules out a token that would complete an n-gram of `size` tokens a second time."""
 
     size: int
-    before: Int[Tensor, "B P"]
+    prompts: Int[Tensor, "B P"]
 
-    def __call__(self, scores: Scores, said: Said) -> Scores:
-        past = history(self.before, said)
+    def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
+        past = with_prompts(self.prompts, tokens)
         if past.shape[-1] < self.size:
             return scores
-        runs = past.unfold(-1, self.size, 1)  # (B, W, runs, size)
+        ngrams = past.unfold(-1, self.size, 1)  # (B, W, n-grams, size)
         tail = past[..., past.shape[-1] - self.size + 1 :]  # (B, W, size - 1)
-        same = ((runs[..., :-1] == tail[:, :, None]) & (tail >= 0)[:, :, None]).all(-1)
-        return scores.masked_fill(marked(runs[..., -1].masked_fill(~same, -1), scores), -torch.inf)
+        same = ((ngrams[..., :-1] == tail[:, :, None]) & (tail >= 0)[:, :, None]).all(-1)
+        repeated = token_mask(ngrams[..., -1].masked_fill(~same, -1), scores)
+        return scores.masked_fill(repeated, -torch.inf)
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "NoRepeat":
-        return replace(self, before=self.before[rows])
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> "NoRepeat":
+        return replace(self, prompts=self.prompts[rows])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Forbidden(Rule):
-    """The last token of a word is out where the tokens before it were just said.
+    """Rules out the last token of a word directly after the other tokens of the word.
 
     Attributes:
         words: (n, L), words of one length.
@@ -82,44 +83,44 @@ class Forbidden(Rule):
 
     words: Int[Tensor, "n L"]
 
-    def __call__(self, scores: Scores, said: Said) -> Scores:
+    def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
         beginning = self.words[:, :-1]  # (n, L - 1)
         length = beginning.shape[-1]
-        if said.shape[-1] < length:
+        if tokens.shape[-1] < length:
             return scores
-        tail = said[..., said.shape[-1] - length :]  # (B, W, L - 1)
-        near = (tail[:, :, None] == beginning).all(-1)  # (B, W, n)
-        out = self.words[:, -1].expand(near.shape).masked_fill(~near, -1)
-        return scores.masked_fill(marked(out, scores), -torch.inf)
+        tail = tokens[..., tokens.shape[-1] - length :]  # (B, W, L - 1)
+        begun = (tail[:, :, None] == beginning).all(-1)  # (B, W, n)
+        last = self.words[:, -1].expand(begun.shape).masked_fill(~begun, -1)
+        return scores.masked_fill(token_mask(last, scores), -torch.inf)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Length(Rule):
-    """No end before `shortest` tokens."""
+    """Rules out the end before `shortest` tokens."""
 
     shortest: int
     end: int
 
-    def __call__(self, scores: Scores, said: Said) -> Scores:
-        if said.shape[-1] >= self.shortest:
+    def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
+        if tokens.shape[-1] >= self.shortest:
             return scores
         return scores.index_fill(-1, torch.tensor(self.end, device=scores.device), -torch.inf)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefix:
-    """What each row begins with, -1 where it is free."""
+    """The tokens that each row begins with, -1 behind the prefix."""
 
     tokens: Int[Tensor, "B P"]
 
-    def __call__(self, scores: Scores, own: Scores, said: Said) -> Scores:
-        """Scores under the other rules; for a row still in its prefix, the model's own of it."""
-        step = said.shape[-1]
+    def __call__(self, scores: Scores, log_probs: Scores, tokens: BranchTokens) -> Scores:
+        """Scores under the other rules; inside the prefix, the model's own of the one token."""
+        step = tokens.shape[-1]
         if step >= self.tokens.shape[-1]:
             return scores
-        now = self.tokens[:, step, None, None]  # (B, 1, 1)
+        forced = self.tokens[:, step, None, None]  # (B, 1, 1)
         every = torch.arange(scores.shape[-1], device=scores.device)
-        return torch.where(now < 0, scores, own.masked_fill(every != now, -torch.inf))
+        return torch.where(forced < 0, scores, log_probs.masked_fill(every != forced, -torch.inf))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -129,50 +130,49 @@ class Rules:
     rules: tuple[Rule, ...]
     prefix: Prefix
 
-    def __call__(self, scores: Scores, said: Said) -> Scores:
-        ruled = scores
+    def __call__(self, log_probs: Scores, tokens: BranchTokens) -> Scores:
+        scores = log_probs
         for rule in self.rules:
-            ruled = rule(ruled, said)
-        return self.prefix(ruled, scores, said)
+            scores = rule(scores, tokens)
+        return self.prefix(scores, log_probs, tokens)
 
-    def forbidding(self) -> "Rules":
-        """Those that no required word overrules: forbidden words, and the prefix."""
-        return replace(
-            self, rules=tuple(rule for rule in self.rules if isinstance(rule, Forbidden))
-        )
+    def forbidden_only(self) -> "Rules":
+        """The rules that required words do not override: forbidden words and the prefix."""
+        rules = tuple(rule for rule in self.rules if isinstance(rule, Forbidden))
+        return replace(self, rules=rules)
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "Rules":
-        """The rules for these rows alone."""
-        rules = tuple(rule.kept(rows) for rule in self.rules)
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> "Rules":
+        """The rules for these rows only."""
+        rules = tuple(rule.select_rows(rows) for rule in self.rules)
         return Rules(rules, Prefix(self.prefix.tokens[rows]))
 
 
-def rules_of(request: Request, config: DecodeConfig, rows: int, device: torch.device) -> Rules:
-    """Those rules that the request and the settings ask for."""
-    before = table(request.before or [()] * rows, device, left=True)
+def build_rules(request: Request, config: DecodeConfig, rows: int, device: torch.device) -> Rules:
+    """The rules that the request and the settings call for."""
+    prompts = pad_tokens(request.prompts or [()] * rows, device, left=True)
     rules: list[Rule] = []
     if config.repetition != 1:
-        rules.append(Repetition(config.repetition, before))
+        rules.append(Repetition(config.repetition, prompts))
     if config.no_repeat:
-        rules.append(NoRepeat(config.no_repeat, before))
-    rules += [Forbidden(table(words, device)) for words in _by_length(request.forbidden)]
+        rules.append(NoRepeat(config.no_repeat, prompts))
+    rules += [Forbidden(pad_tokens(words, device)) for words in _by_length(request.forbidden)]
     if config.min_length and request.end >= 0:
         rules.append(Length(config.min_length, request.end))
-    return Rules(tuple(rules), Prefix(table(request.prefix or [()] * rows, device)))
+    return Rules(tuple(rules), Prefix(pad_tokens(request.prefix or [()] * rows, device)))
 
 
-def history(before: Int[Tensor, "B P"], said: Said) -> Int[Tensor, "B W past"]:
-    """What counts as said: the prompt, filled up with -1 on the left, and what was written."""
-    if not before.shape[-1]:
-        return said
-    return torch.cat([before[:, None].expand(-1, said.shape[1], -1), said], -1)
+def with_prompts(prompts: Int[Tensor, "B P"], tokens: BranchTokens) -> Int[Tensor, "B W past"]:
+    """The prompt, padded with -1 on the left, and the tokens behind it."""
+    if not prompts.shape[-1]:
+        return tokens
+    return torch.cat([prompts[:, None].expand(-1, tokens.shape[1], -1), tokens], -1)
 
 
-def marked(tokens: Int[Tensor, "B W n"], scores: Scores) -> Bool[Tensor, "B W V"]:
-    """True at these tokens; -1 marks none."""
+def token_mask(tokens: Int[Tensor, "B W n"], scores: Scores) -> Bool[Tensor, "B W V"]:
+    """True at these tokens; -1 stands for none."""
     size = scores.shape[-1]
-    marks = torch.zeros(*scores.shape[:2], size + 1, dtype=torch.bool, device=scores.device)
-    return marks.scatter(-1, tokens.where(tokens >= 0, size), True)[..., :size]
+    mask = torch.zeros(*scores.shape[:2], size + 1, dtype=torch.bool, device=scores.device)
+    return mask.scatter(-1, tokens.where(tokens >= 0, size), True)[..., :size]
 
 
 def _by_length(words: Sequence[Sequence[int]]) -> list[list[Sequence[int]]]:

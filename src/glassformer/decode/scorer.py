@@ -1,15 +1,16 @@
-"""What decoding is given: something that scores the next token, and what it remembers.
+"""What decoding needs of a model: scores of the next token, and a state.
 
-Decoding asks for a few sequences at once (rows, B) and follows several ways of going on in each
-(branches, W). All it knows of a model is this:
+Decoding handles several sequences at once (rows, B) and follows several branches in each (W). All
+it knows of a model is this:
 
     state = scorer.begin(branches, length)         room for `length` tokens in every branch
     scores, state = scorer.step(tokens, state)     tokens (B, W) -> scores (B, W, V)
-    state = state.branched(parents)                branch w of a row goes on from branch parents[w]
-    state = state.kept(rows)                       only these rows go on
+    state = state.reorder(parents)                 branch w of a row continues branch parents[w]
+    state = state.select_rows(rows)                only these rows continue
 
-A branch never leaves its row, so what belongs to a row (its source, its prompt) exists once however
-many branches look at it. A state that is passed to `step`, `branched` or `kept` is used up.
+A branch never leaves its row, so what belongs to a row (its source, its prompt) is stored once for
+all of its branches. A state that was passed to `step`, `reorder` or `select_rows` must not be used
+again.
 """
 
 from collections.abc import Sequence
@@ -21,15 +22,15 @@ from torch import Tensor
 
 
 @runtime_checkable
-class State(Protocol):
-    """What is remembered of every branch of every row."""
+class ScorerState(Protocol):
+    """What a scorer remembers of every branch of every row."""
 
-    def branched(self, parents: Int[Tensor, "B W"]) -> Any:
-        """The state in which each branch goes on from another one of its row, or from itself."""
+    def reorder(self, parents: Int[Tensor, "B W"]) -> Any:
+        """The state in which each branch continues branch `parents` of its row."""
         ...
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> Any:
-        """The state of these rows alone, in this order."""
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> Any:
+        """The state of these rows only, in this order."""
         ...
 
 
@@ -38,9 +39,9 @@ class Scorer(Protocol):
     """Scores the next token of every branch.
 
     Attributes:
-        first: (B,) the token that each row goes on from; it is not written again.
-        room: How many tokens can be written in each row at most; None for any number.
-        compact_below: Rows that have ended leave the batch once fewer than this share remain.
+        first: (B,) the token that each row continues; it is not written again.
+        room: The maximum number of tokens of each row; None for no limit.
+        compact_below: Finished rows leave the batch once fewer than this share is unfinished.
     """
 
     first: Int[Tensor, " B"]
@@ -52,7 +53,7 @@ class Scorer(Protocol):
         ...
 
     def step(self, tokens: Int[Tensor, "B W"], state: Any) -> tuple[Float[Tensor, "B W V"], Any]:
-        """Scores (of any size: they are normalised here) after these tokens, and the state."""
+        """Scores after these tokens, not necessarily normalised, and the next state."""
         ...
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from glassformer import processes
-from glassformer.decode import NoNumbersError
+from glassformer.decode import NonFiniteScoresError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.checkpoints import discard
 from glassformer.training.feeding import part_batches
@@ -48,7 +48,7 @@ def validate_saved(
             scores = validate(model, task, plan, pieces=progress.pieces, stop=stop)
     except StoppedError:
         return
-    except NoNumbersError:
+    except NonFiniteScoresError:
         if plan.checkpoints is not None:
             discard(plan.checkpoints, progress.step)
         raise DivergedError(math.nan, math.nan, progress.step, None) from None

@@ -111,11 +111,11 @@ class BranchingState:
         self.ancestry, self.caches, self.memory = ancestry, caches, memory
         self.graph = graph_on(ancestry.seen.device, fixed=ancestry.fixed)
 
-    def branched(self, parents: Int[Tensor, "B W"]) -> "BranchingState":
+    def reorder(self, parents: Int[Tensor, "B W"]) -> "BranchingState":
         self.ancestry.branch(parents)
         return self
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "BranchingState":
+    def select_rows(self, rows: Int[Tensor, " kept"]) -> "BranchingState":
         self.ancestry.keep(rows)
         for cache in self.caches:
             cache.keep(rows, self.ancestry.visible)

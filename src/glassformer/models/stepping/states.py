@@ -100,13 +100,13 @@ class States:
         newest = Layout.full(len(self.lengths), 1, self.lengths.device)
         return newest.shifted(self.lengths.clamp(max=self.reach - 1), self.reach)
 
-    def branched(self, parents: Int[Tensor, "B W"]) -> "States":
+    def reorder(self, parents: Int[Tensor, "B W"]) -> "States":
         first = torch.arange(len(parents), device=parents.device)[:, None] * self.branches
         for cache in self.caches:
             cache.choose((first + parents).flatten())
         return self
 
-    def kept(self, rows: Int[Tensor, " kept"]) -> "States":
+    def select_rows(self, rows: Int[Tensor, " kept"]) -> "States":
         each = torch.arange(self.branches, device=rows.device)
         self.choose((rows[:, None] * self.branches + each).flatten())
         return self

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from glassformer.decode import NoNumbersError
+from glassformer.decode import NonFiniteScoresError
 from glassformer.metrics.calibration import probabilities_of
 from glassformer.metrics.classification import (
     THRESHOLD,
@@ -51,9 +51,9 @@ class ClassAnswers:
         logits, labels, row_ids = zip(*_some(pieces), strict=True)
         gathered, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(row_ids).cpu().numpy()
         if not np.abs(gathered).max() <= LARGEST:  # so written, it refuses NaN, too
-            raise NoNumbersError(
-                "the model's scores are not numbers, its training diverged or its weights are "
-                "damaged; train at a lower rate, or copy the run again"
+            raise NonFiniteScoresError(
+                "the model's scores are not finite: its training diverged or its weights are "
+                "damaged; train with a lower learning rate, or copy the run again"
             )
         label_ids = torch.cat(labels).cpu().numpy().astype(np.int64)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)

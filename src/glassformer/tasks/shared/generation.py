@@ -14,7 +14,7 @@ from glassformer.config.decoding import MOST_ANSWERS, DecodeConfig
 from glassformer.config.values import fitting, laid_over, plain
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.data.text.words import ALONE, BLANK, DIGIT, INSIDE, LETTER, edges, kind_of
-from glassformer.decode import Words
+from glassformer.decode import RequiredWords
 from glassformer.errors import GlassformerError
 
 Tokens = Sequence[int]
@@ -41,8 +41,8 @@ class GenerationOptions:
         decode: Settings of decoding, nested: `{"beam": {"width": 8}}`.
         alternatives: So many other answers beside the best.
         prefix: What every answer begins with; it ends with a whole word.
-        required: Words that every answer has, or one word; they need beam search.
-        forbidden: Words that no answer has, as the tokenizer spells them, or one word.
+        required: RequiredWords that every answer has, or one word; they need beam search.
+        forbidden: RequiredWords that no answer has, as the tokenizer spells them, or one word.
     """
 
     decode: Mapping[str, Any] = field(default_factory=dict)
@@ -108,10 +108,10 @@ class Spelt:
     separating: Tokens = ()
 
     @property
-    def words(self) -> Words:
+    def words(self) -> RequiredWords:
         """The required words, with what makes them words of their own."""
         words, openings = (tuple(map(tuple, some)) for some in (self.required, self.openings))
-        return Words(words, openings, tuple(self.continuing), tuple(self.separating))
+        return RequiredWords(words, openings, tuple(self.continuing), tuple(self.separating))
 
     @property
     def needed(self) -> int:

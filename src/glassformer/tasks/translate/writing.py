@@ -15,7 +15,7 @@ from glassformer.core.layout import Layout
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Hypothesis, Request, before_stop, decode
+from glassformer.decode import Hypothesis, Request, cut_at_stop, decode
 from glassformer.errors import GlassformerError
 from glassformer.models.stepping import translating
 from glassformer.tasks.predictor import Prediction
@@ -129,7 +129,7 @@ class Writer:
             continuing=words.continuing,
             separating=words.separating,
             seeds=self._seeds(source, reads) if self.decode.method == "sample" else (),
-            text=self.pair.target.decode,
+            detokenize=self.pair.target.decode,
         )
 
     def _seeds(self, source: Tensor, reads: Layout) -> list[int]:
@@ -155,7 +155,7 @@ class Writer:
             return text.strip()
         complete = self.words.words.complete_at(tokens) or 0
         required = self.pair.target.decode(list(tokens[:complete]))
-        return before_stop(text, self.decode.stop, len(required)).strip()
+        return cut_at_stop(text, self.decode.stop, len(required)).strip()
 
     def _token(self, number: int, score: float) -> Token:
         """A token as it is shown; in a joint vocabulary it may be a tag."""

@@ -12,11 +12,13 @@ from glassformer.data.sources import files
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _here(tmp_path, tmp_path_factory, monkeypatch):
     """Temporary folders are made here as well, so that none can hide."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr("tempfile.tempdir", None)
+    elsewhere = tmp_path_factory.getbasetemp() / "inductor"  # what PyTorch keeps is its own affair
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(elsewhere))
     monkeypatch.chdir(tmp_path)
     with quickly():
         yield

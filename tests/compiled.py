@@ -64,7 +64,10 @@ def steps(position):
 
 def stacks(backend, position):
     """An encoder, a decoder that looks at its memory, and its cached step."""
-    attention, scheme = AttentionConfig(heads=H, groups=G, window=(4, 0)), PositionConfig(position)
+    attention, scheme = (
+        AttentionConfig(heads=H, kv_heads=G, window=(4, 0)),
+        PositionConfig(position),
+    )
     config = StackConfig(dim=D, depth=2, dropout=0.0, position=scheme, attention=attention)
     encoder, decoder = Encoder(config).eval(), Decoder(config, memory_dim=D).eval()
     source = Layout.padded([7, 2, 3])

@@ -23,7 +23,7 @@ SETTINGS = (
     *("model.decoder.dim=32", "model.decoder.depth=1", "model.decoder.attention.heads=2"),
     *("model.encoder.dropout=0", "model.decoder.dropout=0", "task.joint=false"),
     *("data.tokenizer.kind=words", "task.target.kind=words", "data.batch_tokens=512"),
-    *("train.validate_every=1000", "train.optimiser.rate=1e-2", "train.average=1"),
+    *("train.validate_every=1000", "train.optimiser.lr=1e-2", "train.average=1"),
 )
 KEPT: dict[str, Path] = {}
 

@@ -19,7 +19,7 @@ from glassformer.config import (
 from glassformer.config.data import FORM_NAMES, TOKENIZER_NAMES
 from glassformer.config.run import FORMAT, Config, config_of, read_config_values
 from glassformer.config.training import OPTIMISER_NAMES, SCHEDULE_NAMES, TrainConfig
-from glassformer.config.values import MOST, laid_over, parse_setting, plain, to_toml
+from glassformer.config.values import MOST, laid_over, parse_setting, plain, read_values, to_toml
 from glassformer.data.text.tokenizer import TOKENIZERS
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier
@@ -125,7 +125,7 @@ def test_what_toml_has_no_word_for_is_refused():
     ("text", "nested"),
     [
         ("seed=3", {"seed": 3}),
-        ("train.optimiser.rate = 3e-4", {"train": {"optimiser": {"rate": 3e-4}}}),
+        ("train.optimiser.lr = 3e-4", {"train": {"optimiser": {"lr": 3e-4}}}),
         ("data.tokenizer.kind=bpe", {"data": {"tokenizer": {"kind": "bpe"}}}),
         ("data.group=a film", {"data": {"group": "a film"}}),
         ('data.group="2"', {"data": {"group": "2"}}),
@@ -162,7 +162,7 @@ def test_later_settings_win_and_tables_are_merged():
 
 def test_none_unsets_what_is_not_text():
     assert build(TrainConfig, {"patience": "none"}).patience is None
-    assert build(StackConfig, {"attention": {"groups": "none"}}).attention.groups is None
+    assert build(StackConfig, {"attention": {"kv_heads": "none"}}).attention.kv_heads is None
     assert build(DataConfig, {"group": "none"}).group == "none"
     with pytest.raises(GlassformerError, match=r"train.keep must be int, got 'none'"):
         build(TrainConfig, {"keep": "none"}, "train.")
@@ -273,3 +273,16 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
 
 def test_one_word_is_a_list_of_one():
     assert build(TrainConfig, {"freeze": "encoder"}).freeze == ("encoder",)
+
+
+def test_names_of_earlier_versions_are_read_with_a_warning(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("[train.optimiser]\nrate = 0.5\n[model.encoder.attention]\ngroups = 2\n")
+    with pytest.warns(DeprecationWarning, match=r"optimiser\.lr is called optimiser\.lr"):
+        values = read_values(path)
+    assert values["train"] == {"optimiser": {"lr": 0.5}}
+    assert values["model"] == {"encoder": {"attention": {"kv_heads": 2}}}
+    with pytest.warns(
+        DeprecationWarning, match=r"attention\.kv_heads is called attention\.kv_heads"
+    ):
+        assert parse_setting("model.encoder.attention.kv_heads=3")["model"]

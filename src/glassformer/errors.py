@@ -20,6 +20,10 @@ class GlassformerError(Exception):
     """Says what was wrong, what was found, and what to do."""
 
 
+class NonFiniteScoresError(GlassformerError):
+    """A model's scores are NaN or infinite."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether the device, or the machine, could not hold something.
 

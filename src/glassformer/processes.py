@@ -13,24 +13,24 @@ LOST = ("gloo", "nccl", "connection", "broken pipe")  # as PyTorch's backends sa
 PATIENCE = timedelta(hours=1)  # for the first process, while it reads data or scores
 
 
-def count() -> int:
+def world_size() -> int:
     """How many there are."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def place() -> int:
+def rank() -> int:
     """Which one this is, from 0."""
     return int(os.environ.get("RANK", "0"))
 
 
-def place_here() -> int:
+def local_rank() -> int:
     """Which one this is among those of this machine: the number of its GPU."""
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def is_first() -> bool:
     """Whether this one writes and speaks."""
-    return place() == 0
+    return rank() == 0
 
 
 def is_launched() -> bool:
@@ -49,7 +49,7 @@ def joined() -> Iterator[None]:
 
     backend = "gloo"
     if torch.cuda.is_available():
-        torch.cuda.set_device(place_here())
+        torch.cuda.set_device(local_rank())
         backend = "cpu:gloo,cuda:nccl"
     dist.init_process_group(backend, timeout=PATIENCE)
     try:
@@ -60,29 +60,31 @@ def joined() -> Iterator[None]:
 
 def wait() -> None:
     """Until all are here."""
-    told("")
+    broadcast("")
 
 
-def told(text: str) -> str:
+def broadcast(text: str) -> str:
     """What the first process says; the others' text is not heard."""
-    if count() == 1 or not is_joined():
+    if world_size() == 1 or not is_joined():
         return text
     import torch
     import torch.distributed as dist
 
-    said = text.encode("utf-8", "surrogateescape")
-    length = torch.tensor([len(said)])
+    encoded = text.encode("utf-8", "surrogateescape")
+    length = torch.tensor([len(encoded)])
     dist.broadcast(length, 0)
     letters = torch.zeros(int(length), dtype=torch.uint8)
     if is_first():
-        letters.copy_(torch.frombuffer(bytearray(said), dtype=torch.uint8) if said else letters)
+        letters.copy_(
+            torch.frombuffer(bytearray(encoded), dtype=torch.uint8) if encoded else letters
+        )
     dist.broadcast(letters, 0)
     return bytes(letters.tolist()).decode("utf-8", "surrogateescape")
 
 
 def any_of(holds: bool) -> bool:
     """Whether it holds for one of them at least."""
-    if count() == 1 or not is_joined():
+    if world_size() == 1 or not is_joined():
         return holds
     import torch
     import torch.distributed as dist
@@ -101,6 +103,6 @@ def is_joined() -> bool:
 
 def lost_another(error: BaseException) -> bool:
     """Whether an error says that another process is gone."""
-    if count() == 1 or not isinstance(error, RuntimeError):
+    if world_size() == 1 or not isinstance(error, RuntimeError):
         return False
     return any(word in str(error).lower() for word in LOST)

@@ -16,7 +16,7 @@ OTHER = ("the", "film", "was", "a", "story", "with", "some", "people", "dog", "t
 TINY = (
     *("--set", "model.encoder.dim=16", "--set", "model.encoder.depth=1"),
     *("--set", "model.encoder.attention.heads=2", "--set", "model.encoder.dropout=0.0"),
-    *("--set", "train.validate_every=100", "--set", "train.optimiser.rate=1e-2"),
+    *("--set", "train.validate_every=100", "--set", "train.optimiser.lr=1e-2"),
 )
 SHORT = (*TINY, "--steps", "3", "--no-pretrain", "--quiet", "--json")
 

@@ -208,7 +208,7 @@ def test_a_device_that_is_not_there_is_refused(device, home, tmp_path, refused, 
 
 def test_a_training_that_diverges_at_once_leaves_nothing_behind(tmp_path, refused):
     write_csv(tmp_path / "fine.csv", reviews())
-    wild = ("--set", "train.optimiser.rate=1e30", "--set", "train.clip=0")
+    wild = ("--set", "train.optimiser.lr=1e30", "--set", "train.clip=0")
     told = refused("train", "classify", "fine.csv", *SHORT, *wild)
     assert told.startswith("training diverged at step 2 in batch 1 of epoch 2 (fine.csv row ")
 

@@ -201,7 +201,7 @@ def test_a_file_of_settings_lies_under_the_options(data, tmp_path):
     train_config = config_of(tmp_path / "run")["train"]
     assert train_config["clip"] == 0.25
     assert train_config["optimiser"]["kind"] == "muon"
-    assert train_config["optimiser"]["rate"] == 0.01  # --set lies over the file
+    assert train_config["optimiser"]["lr"] == 0.01  # --set lies over the file
     assert (train_config["steps"], "epochs" in train_config) == (2, False)
 
 
@@ -273,7 +273,7 @@ def test_wrong_usage_ends_with_2_and_trains_nothing(words, told, data, tmp_path,
 
 def test_a_run_begins_with_what_another_learned(data, home, tmp_path):
     old = weights(home / "run")
-    assert train(data, "all", "--from", home / "run", "--set", "train.optimiser.rate=1e-9") == 0
+    assert train(data, "all", "--from", home / "run", "--set", "train.optimiser.lr=1e-9") == 0
     config = config_of(tmp_path / "all")
     assert config["origin"] == str(home / "run")
     assert all(t.allclose(old[name], atol=1e-6) for name, t in weights(tmp_path / "all").items())
@@ -283,7 +283,7 @@ def test_a_run_begins_with_what_another_learned(data, home, tmp_path):
 
 def test_a_part_of_it_alone_may_be_taken(data, home, tmp_path):
     old = weights(home / "run")
-    options = ("--module", "encoder", "--set", "train.optimiser.rate=1e-9")
+    options = ("--module", "encoder", "--set", "train.optimiser.lr=1e-9")
     assert train(data, "part", "--from", home / "run", *options) == 0
     for name, tensor in weights(tmp_path / "part").items():
         if tensor.std() > 1e-3:  # norms and biases begin alike
@@ -313,7 +313,7 @@ def test_a_classifier_begins_with_a_run_of_the_job_pretrain(data, tmp_path, caps
     found = json.loads(capsys.readouterr().out)
     assert {"loss", "perplexity", "accuracy"} == found["scores"].keys()
     assert found["baseline"] is None
-    assert train(data, "run", "--from", "texts", "--set", "train.optimiser.rate=1e-9") == 0
+    assert train(data, "run", "--from", "texts", "--set", "train.optimiser.lr=1e-9") == 0
     old = weights(tmp_path / "texts")
     new = weights(tmp_path / "run")
     shared = [name for name in old if name in new]

@@ -117,13 +117,13 @@ def test_packed_queries_look_at_packed_or_padded_memory_alike():
 # Heads
 
 
-@pytest.mark.parametrize("groups", [1, 2, 6])
-def test_shared_heads_are_repeated_heads(groups):
-    few, many = MultiHeadAttention(24, Heads(6, groups)), MultiHeadAttention(24, 6)
+@pytest.mark.parametrize("kv_heads", [1, 2, 6])
+def test_shared_heads_are_repeated_heads(kv_heads):
+    few, many = MultiHeadAttention(24, Heads(6, kv_heads)), MultiHeadAttention(24, 6)
     repeated = {
         f"{name}.weight": getattr(few, name)
-        .weight.unflatten(0, (groups, 4))
-        .repeat_interleave(6 // groups, 0)
+        .weight.unflatten(0, (kv_heads, 4))
+        .repeat_interleave(6 // kv_heads, 0)
         .flatten(0, 1)
         for name in ("to_k", "to_v")
     }
@@ -199,9 +199,9 @@ REFUSALS = {
         lambda: MultiHeadAttention(10, 3),
         "dim must be a multiple of heads: 10 is not one of 3; change either, or give",
     ),
-    "groups": (
+    "kv_heads": (
         lambda: MultiHeadAttention(12, Heads(6, 4)),
-        "heads must be a multiple of groups: 6 is not one of 4; change either",
+        "heads must be a multiple of kv_heads: 6 is not one of 4; change either",
     ),
     "packed without layout": (
         lambda: layer_with()(torch.randn(8, D)),

@@ -173,6 +173,6 @@ def test_a_tensor_is_no_mask():
 @pytest.mark.parametrize("heads", [0, Heads(3, 0), Heads(3, key_width=-1)], ids=str)
 def test_sizes_under_one_are_refused(heads):
     with pytest.raises(
-        ValueError, match=r"^dim, heads, groups and widths must be at least 1, got 12"
+        ValueError, match=r"^dim, heads, kv_heads and widths must be at least 1, got 12"
     ):
         MultiHeadAttention(D, heads)

@@ -21,8 +21,8 @@ ROUGH = {"atol": 2e-2, "rtol": 2e-2}
 EXACT = {"atol": 1e-4, "rtol": 1e-4}
 
 
-def vectors(tokens, groups=H, dtype=torch.float32, width=K):
-    shapes = [(tokens, H, width), (tokens, groups, width), (tokens, groups, width)]
+def vectors(tokens, kv_heads=H, dtype=torch.float32, width=K):
+    shapes = [(tokens, H, width), (tokens, kv_heads, width), (tokens, kv_heads, width)]
     return [torch.randn(s, device="cuda", dtype=dtype, requires_grad=True) for s in shapes]
 
 
@@ -36,11 +36,11 @@ def in_fp32(*tensors):
     return [x.detach().float().requires_grad_() for x in tensors]
 
 
-@pytest.mark.parametrize("groups", [H, 2, 1])
+@pytest.mark.parametrize("kv_heads", [H, 2, 1])
 @pytest.mark.parametrize("mask", [everything, causal, window(5), causal & window(5)], ids=str)
-def test_variable_length_flash_equals_plain_with_gradients(mask, groups):
+def test_variable_length_flash_equals_plain_with_gradients(mask, kv_heads):
     layout = Layout.packed(LENGTHS, device="cuda")
-    q, k, v = vectors(sum(LENGTHS), groups, torch.bfloat16)
+    q, k, v = vectors(sum(LENGTHS), kv_heads, torch.bfloat16)
     call = describe(q, k, mask=mask, queries=layout)
     fast = answer_and_push(q, k, v, call, "packed")
     slow = answer_and_push(*in_fp32(q, k, v), call, "plain")

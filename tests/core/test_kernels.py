@@ -39,7 +39,7 @@ CHOICES = {
         valid_lengths([[1, 2, 0, 1, 4], [3, 2, 0, 1, 1], [1, 1, 1, 1, 1]]),
     ],
     "position": list(POSITIONS),
-    "groups": [H, 2, 1],
+    "kv_heads": [H, 2, 1],
     "cache": [None, "growing", "fixed", "paged"],
     "form": ["full", "padded", "packed"],
 }
@@ -68,7 +68,7 @@ def answers(layer, case, x):
     if case["cache"] == "growing":
         cache = GrowingCache()
     elif case["cache"]:
-        shape = {"heads": layer.groups, "key_width": K, "value_width": W, "device": DEVICE}
+        shape = {"heads": layer.kv_heads, "key_width": K, "value_width": W, "device": DEVICE}
         cache = FixedCache(ROWS, T + 2, **shape) if case["cache"] == "fixed" else None
         pool = PagePool(pages=11, page_size=2, layers=1, **shape)
         sequences = [pool.open() for _ in range(ROWS)]
@@ -95,7 +95,7 @@ def answers(layer, case, x):
 
 
 def layer_for(case):
-    shape = Heads(H, case["groups"], key_width=K, value_width=W)
+    shape = Heads(H, case["kv_heads"], key_width=K, value_width=W)
     layer = MultiHeadAttention(DIM, shape, bias=True)
     position = make_position(case["position"], DIM, H, 16, width=K)
     for weight in position.parameters():
@@ -166,10 +166,10 @@ def test_half_precision_stays_within_three_digits(kernel, mask):
 
 
 @pytest.mark.parametrize("kernel", FAST)
-@pytest.mark.parametrize("groups", CHOICES["groups"])
-def test_every_kernel_looks_across_at_a_ragged_memory(kernel, groups):
+@pytest.mark.parametrize("kv_heads", CHOICES["kv_heads"])
+def test_every_kernel_looks_across_at_a_ragged_memory(kernel, kv_heads):
     q = torch.randn(ROWS, H, T, 16, device=DEVICE)
-    k, v = torch.randn(2, ROWS, groups, 7, 16, device=DEVICE)
+    k, v = torch.randn(2, ROWS, kv_heads, 7, 16, device=DEVICE)
     queries, keys = Layout.full(ROWS, T, DEVICE), Layout.padded((7, 2, 0), device=DEVICE)
     call = describe(q, k, queries=queries, keys=keys)
     if DEVICE == "cuda" and kernel == "packed":

@@ -250,13 +250,13 @@ def test_a_memory_packed_padded_or_kept_is_the_same_and_an_empty_one_answers_zer
 
 
 @each_kind
-@pytest.mark.parametrize("groups", [1, 2, 6])
-def test_shared_heads_are_repeated_heads(kind, groups):
-    few, many = layer_of(kind, 24, Heads(H, groups)), layer_of(kind, 24, H)
+@pytest.mark.parametrize("kv_heads", [1, 2, 6])
+def test_shared_heads_are_repeated_heads(kind, kv_heads):
+    few, many = layer_of(kind, 24, Heads(H, kv_heads)), layer_of(kind, 24, H)
     x, weights = torch.randn(B, T, 24), few.state_dict()
     for name in ("to_k.weight", "to_v.weight"):
-        shared = weights[name].unflatten(0, (groups, 4))
-        weights[name] = shared.repeat_interleave(H // groups, 0).flatten(0, 1)
+        shared = weights[name].unflatten(0, (kv_heads, 4))
+        weights[name] = shared.repeat_interleave(H // kv_heads, 0).flatten(0, 1)
     many.load_state_dict(weights)
     torch.testing.assert_close(few(x), many(x))
 

@@ -198,7 +198,7 @@ def test_grouped_heads_with_rotary_positions_are_those_of_llama(kind, scaling, o
     llama, config = huggingface("llama"), llama_config(kind, **options)
     theirs = randomised(llama.LlamaAttention(config, layer_idx=0))
     parts = theirs.q_proj, theirs.k_proj, theirs.v_proj, theirs.o_proj
-    heads = Heads(6, groups=H, key_width=PAIRS)
+    heads = Heads(6, kv_heads=H, key_width=PAIRS)
     ours = attention_with([linear(part) for part in parts], 6 * K, heads)
     position = Rotary(6 * K, 6, LONG, width=PAIRS, scaling=scaling)
     angles = llama.LlamaRotaryEmbedding(config)(torch.zeros(1), torch.arange(LONG)[None])

@@ -12,7 +12,7 @@ LENGTHS = (5, 2, 7)  # of the sources, or of the prompts
 
 
 def stack(**settings):
-    attention = settings.pop("attention", AttentionConfig(heads=H, groups=2))
+    attention = settings.pop("attention", AttentionConfig(heads=H, kv_heads=2))
     sizes = {"dim": D, "depth": 2, "dropout": 0.0, "max_length": 32}
     return build(StackConfig, {**sizes, "attention": attention, **settings})
 

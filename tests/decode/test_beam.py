@@ -8,10 +8,10 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
-from glassformer.decode import NonFiniteScoresError, Request, decode
+from glassformer.decode import Request, decode
 from glassformer.decode.beam import Search
 from glassformer.decode.penalties import PENALTIES
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, NonFiniteScoresError
 
 ASK = Request(end=END)
 PENALISED = [("none", 1.0), ("average", 1.0), ("average", 0.6), ("average", -0.7), ("gnmt", 0.9)]

@@ -22,7 +22,7 @@ from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.positions import POSITIONS
 from glassformer.decode import Request, decode, noise
 from glassformer.models.baselines import BASELINE_DECODERS
-from glassformer.models.stepping import (
+from glassformer.models.incremental import (
     BranchingScorer,
     StateScorer,
     capturing,

@@ -27,7 +27,7 @@ from glassformer.core.layout import Layout
 from glassformer.decode import METHODS, Request, decode
 from glassformer.decode.penalties import PENALTIES
 from glassformer.errors import GlassformerError
-from glassformer.models.stepping import continuing, translating
+from glassformer.models.incremental import continuing, translating
 
 LENGTHS, LIMITS, SEEDS = (5, 2, 7, 3), [4, 8, 6, 8], [3, 1, 4, 1]
 EVERY = [

@@ -14,7 +14,7 @@ from test_hugging_face_text import gpt2, llama
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
-from glassformer.models.stepping import continuing, translating
+from glassformer.models.incremental import continuing, translating
 
 FIRST, V, STEPS = 0, 53, 17
 LENGTHS = (19, 5, 11, 2, 7)

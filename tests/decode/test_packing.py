@@ -9,8 +9,8 @@ from glassformer.config import AttentionConfig, DecodeConfig, ModelConfig, Stack
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
 from glassformer.models.build import build_language_model
+from glassformer.models.incremental import continuing, translating
 from glassformer.models.packing import WIDE, PackedLinear, can_pack, for_inference, packed_twin
-from glassformer.models.stepping import continuing, translating
 
 needs_kernels = pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
 

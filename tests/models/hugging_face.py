@@ -108,7 +108,7 @@ def like_llama(name, theirs=None, ours=None, attention=None):
         **(theirs or {}),
     )
     model = randomised(getattr(models, f"{family}ForCausalLM")(config))
-    heads = {"heads": 6, "groups": H, "key_width": width, **(attention or {})}
+    heads = {"heads": 6, "kv_heads": H, "key_width": width, **(attention or {})}
     decoder = stack("swiglu", bias=False, dim=dim, heads=heads, norm="rms", **(ours or {}))
     whole = ModelConfig(decoder=decoder, scale=False, tie=False)
     outside = {

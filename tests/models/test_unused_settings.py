@@ -48,7 +48,7 @@ OTHER = {  # another value for every setting of a stack
     "depth_dropout": 0.5,
     "attention.kind": "linear",
     "attention.heads": 6,
-    "attention.groups": 1,
+    "attention.kv_heads": 1,
     "attention.key_width": 8,
     "attention.value_width": 5,
     "attention.bias": ["q"],

@@ -13,7 +13,7 @@ WORDS = {
 OTHER = ("the", "film", "was", "a", "story", "with", "some", "people", "dog", "town", "who", "said")
 SETTINGS = (
     *("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2"),
-    *("train.validate_every=100", "train.optimiser.rate=1e-2"),
+    *("train.validate_every=100", "train.optimiser.lr=1e-2"),
 )
 
 

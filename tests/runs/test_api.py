@@ -86,7 +86,7 @@ def test_what_happened_is_written_line_by_line_and_for_tensorboard(run):
     lines = [json.loads(line) for line in run.folder.metrics.read_text().splitlines()]
     validated = [line["step"] for line in lines if "scores" in line]
     assert validated == [10, 20, 30]
-    assert {"loss", "rate", "norm", "tokens_per_second"} <= lines[0].keys()
+    assert {"loss", "lr", "norm", "tokens_per_second"} <= lines[0].keys()
     assert list((run.folder.path / "board").glob("events.*"))
     assert "validation accuracy" in run.report["curves"]
 

@@ -10,7 +10,7 @@ import pytest
 from glassformer.runs import display
 from glassformer.runs.display import Display, clock
 from glassformer.terminal import Terminal
-from glassformer.training.plan import Step, Validation
+from glassformer.training.setup import Step, Validation
 
 EVENTS = [
     *(Step(step, 1 / step, 1e-3, 0.5, 1234.5) for step in range(1, 6)),

@@ -127,7 +127,7 @@ def test_a_run_that_may_not_be_written_is_refused_in_one_line(data, tmp_path, mo
 
 
 def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_path, monkeypatch):
-    keep, said = fitting.train_through, []
+    keep, said = fitting.train_with_recovery, []
 
     def damaging(*words):
         yield from keep(*words)
@@ -136,7 +136,7 @@ def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_pa
         path = tmp_path / "run" / "checkpoints" / f"step-{best}" / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-1] + b"x")
 
-    monkeypatch.setattr(fitting, "train_through", damaging)
+    monkeypatch.setattr(fitting, "train_with_recovery", damaging)
     monkeypatch.setattr(Display, "say", lambda self, sentence: said.append(sentence))
     learn(data, tmp_path / "run", "train.keep=2", "train.validate_every=1", steps=3)
     assert [line for line in said if "is damaged; the next best checkpoint is used" in line]
@@ -147,7 +147,7 @@ def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_pa
 def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
     step, data, tmp_path, monkeypatch
 ):
-    keep, run = fitting.train_through, tmp_path / "run"
+    keep, run = fitting.train_with_recovery, tmp_path / "run"
 
     def removing(*words):
         for number, event in enumerate(keep(*words)):
@@ -155,7 +155,7 @@ def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
                 shutil.rmtree(run)
             yield event
 
-    monkeypatch.setattr(fitting, "train_through", removing)
+    monkeypatch.setattr(fitting, "train_with_recovery", removing)
     with pytest.raises(GlassformerError) as refused:
         learn(data, run, "train.log_every=1", "train.save_every=1")
     assert str(refused.value) == (

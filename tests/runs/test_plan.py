@@ -26,7 +26,7 @@ from glassformer.training import memory
 from glassformer.training.cost import state_bytes
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
-from glassformer.training.plan import Plan, Step, Validation
+from glassformer.training.setup import Step, TrainSetup, Validation
 from glassformer.training.state import State
 from glassformer.training.weights import weights_of
 
@@ -90,7 +90,7 @@ def test_batches_that_accumulate_are_one_step(data):
 
 
 def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
-    monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 1.0)
+    monkeypatch.setattr(timing, "step_seconds", lambda job, setup, longest: 1.0)
     monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self: 10.0)
     assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
 
@@ -244,13 +244,13 @@ def test_validations_and_checkpoints_are_counted_as_the_loop_makes_them(
     steps, validate_every, save_every
 ):
     config = TrainConfig(steps=steps, validate_every=validate_every, save_every=save_every)
-    plan = Plan(config, DataConfig(), Machine(*cpu()), 0)
+    setup = TrainSetup(config, DataConfig(), Machine(*cpu()), 0)
     for until in {1, steps // 2, steps}:
         taken = range(1, until + 1)
-        assert validations(plan, until) == sum(map(plan.validates, taken))
-        assert checkpoints(plan, until) == sum(map(plan.saves, taken))
+        assert validations(setup, until) == sum(map(setup.validates, taken))
+        assert checkpoints(setup, until) == sum(map(setup.saves, taken))
     pace = Pace(1.0, 10.0, 100.0)
-    assert pace.validating(plan, 0, steps) == 10 * sum(map(plan.validates, range(1, steps + 1)))
+    assert pace.validating(setup, 0, steps) == 10 * sum(map(setup.validates, range(1, steps + 1)))
 
 
 def cpu():
@@ -263,10 +263,10 @@ def cpu():
 class Paced:
     """Events of a training whose steps take two seconds each, by its own clock."""
 
-    def __init__(self, monkeypatch, job, plan, state):
-        self.now, self.plan, self.state = 0.0, plan, state
+    def __init__(self, monkeypatch, job, setup, state):
+        self.now, self.setup, self.state = 0.0, setup, state
         monkeypatch.setattr(forecast.time, "perf_counter", lambda: self.now)
-        self.watch = Watch(state, job, plan)
+        self.watch = Watch(state, job, setup)
 
     def events(self, until):
         for step in range(1, until + 1):
@@ -274,9 +274,9 @@ class Paced:
             self.now += 2.0 + slow
             self.state.progress.step = step
             self.state.progress.seconds += 2.0 + slow
-            if self.plan.reports(step):
+            if self.setup.reports(step):
                 yield Step(step, 1.0, 1e-3, 1.0, 100.0)
-            if self.plan.validates(step):
+            if self.setup.validates(step):
                 self.now += 12.0
                 yield Validation(step, {"accuracy": 0.5}, True)
 
@@ -288,8 +288,8 @@ def paced(tmp_path, monkeypatch):
     config = folder.config()
     job = folder.open_task(config, folder.data)
     train = replace(config.train, steps=100, log_every=5)
-    plan = Plan(train, config.data, Machine(*cpu()), 0)
-    return Paced(monkeypatch, job, plan, State(job.model(), train))
+    setup = TrainSetup(train, config.data, Machine(*cpu()), 0)
+    return Paced(monkeypatch, job, setup, State(job.model(), train))
 
 
 def test_the_first_steps_foretell_the_rest(paced):
@@ -330,11 +330,11 @@ def test_a_training_that_is_watched_learns_the_same(tmp_path):
     folder = RunFolder(tmp_path / "run")
     config = folder.config()
     job = folder.open_task(config, folder.data)
-    plan = Plan(replace(config.train, steps=30), config.data, Machine(*cpu()), 0)
+    setup = TrainSetup(replace(config.train, steps=30), config.data, Machine(*cpu()), 0)
     learned = []
     for is_watched in (False, True):
-        state = State(fresh_model(job, 0), plan.train)
-        watch, events = Watch(state, job, plan), train(state, job, plan)
+        state = State(fresh_model(job, 0), setup.train)
+        watch, events = Watch(state, job, setup), train(state, job, setup)
         list(watch.follow(events) if is_watched else events)
         learned.append(weights_of(state.model))
         assert (watch.compare() is not None) == is_watched

@@ -48,14 +48,14 @@ POST = ("model.encoder.order=post", "model.decoder.order=post")
         (POST, 1e-3, 0.3),  # narrow as it is, it takes the usual rate
         ((*POST, "model.encoder.dim=512", "model.decoder.dim=512"), 0.15 / 512, 0.3),
         ((POST[1], "model.decoder.dim=256", "model.encoder.dim=256"), 0.15 / 256, 0.3),
-        ((*POST, "train.optimiser.rate=0.002", "train.optimiser.warmup=0"), 0.002, 0.0),
+        ((*POST, "train.optimiser.lr=0.002", "train.optimiser.warmup=0"), 0.002, 0.0),
         (("model.encoder.order=sandwich",), 1e-3, 0.1),
     ],
 )
 def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate, warmup):
     asked = settled(job="translate", data=("x.tsv",), settings=settings, device="cpu")
     found = asked.train.optimiser
-    assert (found.rate, found.warmup) == (pytest.approx(rate), warmup)
+    assert (found.lr, found.warmup) == (pytest.approx(rate), warmup)
 
 
 @pytest.mark.parametrize(

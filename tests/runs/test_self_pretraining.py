@@ -89,7 +89,7 @@ def test_only_a_gain_beyond_chance_helps(without, pretrained, p_value, helps):
 def test_both_ways_of_the_trial_do_the_same_work(data, tmp_path, monkeypatch):
     done = []
     monkeypatch.setattr(
-        pretraining, "run_through", lambda task, model, plan: done.append((task.name, plan.steps))
+        pretraining, "run_through", lambda task, model, setup: done.append((task.name, setup.steps))
     )
     decided(monkeypatch, False)
     with stopped_before(api, "fit", 1), pytest.raises(KeyboardInterrupt):
@@ -155,7 +155,7 @@ def test_asked_for_it_begins_with_what_was_learned_without_a_trial(data, tmp_pat
         raise AssertionError("it was tried")
 
     monkeypatch.setattr(pretraining, "try_both", never)
-    settings = ("pretrain=yes", "train.optimiser.rate=1e-12", "train.save_every=5")
+    settings = ("pretrain=yes", "train.optimiser.lr=1e-12", "train.save_every=5")
     learn(data, tmp_path / "run", *settings, steps=8, pretrain=True)
     inside = tmp_path / "run" / "pretrain"
     learned, initial = weights(inside), read_tensors(tmp_path / "run" / "initial.safetensors")

@@ -23,7 +23,7 @@ from glassformer.runs.timing import (
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.job import JobTask
 from glassformer.training.machine import choose_machine
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def settled(tmp_path_factory):
 @pytest.fixture
 def paced(monkeypatch):
     """A step takes a tenth of a second and a validation one second; no time passes otherwise."""
-    monkeypatch.setattr(timing, "step_seconds", lambda job, plan, longest: 0.1)
+    monkeypatch.setattr(timing, "step_seconds", lambda job, setup, longest: 0.1)
     monkeypatch.setattr(timing, "validation_seconds", lambda job, plan: 1.0)
     monkeypatch.setattr(timing, "report_seconds", lambda job, plan: 1.0)
     monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
@@ -87,9 +87,9 @@ def test_steps_and_validations_are_measured(settled):
     config, job, machine = settled
     assert isinstance(config, Config)
     assert isinstance(job, JobTask)
-    plan = Plan(config.train, config.data, machine, config.seed)
-    assert 0 < step_seconds(job, plan) < 1
-    assert 0 < validation_seconds(job, plan) < 1
+    setup = TrainSetup(config.train, config.data, machine, config.seed)
+    assert 0 < step_seconds(job, setup) < 1
+    assert 0 < validation_seconds(job, setup) < 1
 
 
 class Timed:
@@ -129,7 +129,7 @@ class Timed:
 
 @pytest.fixture
 def rough():
-    return Plan(TrainConfig(), DataConfig(batch_tokens=4), choose_machine(MachineConfig()), 0)
+    return TrainSetup(TrainConfig(), DataConfig(batch_tokens=4), choose_machine(MachineConfig()), 0)
 
 
 @pytest.mark.usefixtures("without_shape_hook")
@@ -161,6 +161,6 @@ def test_measuring_stops_when_it_takes_long(settled, monkeypatch):
     done = []
     monkeypatch.setattr(timing, "learn", lambda *_: done.append(1))
     monkeypatch.setattr(timing.time, "perf_counter", lambda: 3.0 * len(done))
-    plan = Plan(config.train, config.data, machine, config.seed)
-    assert step_seconds(job, plan) == 3.0
+    setup = TrainSetup(config.train, config.data, machine, config.seed)
+    assert step_seconds(job, setup) == 3.0
     assert len(done) == 2

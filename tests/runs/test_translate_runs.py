@@ -46,7 +46,7 @@ def run_of_words(tmp_path_factory):
     folder = tmp_path_factory.mktemp("words")
     pairs = small_translator.write_pairs(folder / "pairs.tsv", 97)
     with quickly():
-        translate(pairs, folder / "run", "train.optimiser.rate=1e-2", steps=60)
+        translate(pairs, folder / "run", "train.optimiser.lr=1e-2", steps=60)
     return pairs, folder / "run"
 
 

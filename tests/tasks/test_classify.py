@@ -46,7 +46,7 @@ def run(tmp_path_factory):
         quiet=True,
         settings=(
             *(f"model.encoder.{setting}" for setting in small),
-            "train.optimiser.rate=0.02",
+            "train.optimiser.lr=0.02",
             "train.validate_every=60",
             "data.tokenizer.kind=words",
             "data.batch_tokens=512",

@@ -286,7 +286,7 @@ def test_classify_begins_with_what_pretraining_learned(pretrained):
         origin=folder,
         steps=1,
         quiet=True,
-        settings=("train.optimiser.rate=0.1",),
+        settings=("train.optimiser.lr=0.1",),
     )
     job = run.folder.open_task(run.config, run.folder.data)
     first = weights_of(initial_model(job, run.config, run.folder))

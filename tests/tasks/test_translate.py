@@ -19,7 +19,7 @@ from glassformer.tasks.translate.batch import pair_batch
 from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
-from glassformer.training.schedules import rate_at
+from glassformer.training.schedules import lr_at
 
 PAIRS = [("ab", "ba"), ("abcde", "edcba"), ("c", "c"), ("dea", "aed"), ("bb", "bb")]
 STEPS = 20
@@ -81,12 +81,12 @@ def test_six_and_six_layers_train_stably_in_either_order(order, tmp_path):
     torch.manual_seed(0)
     model = job.model().train()
     optimiser = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98))
-    schedule = OptimiserConfig(rate=3e-3, schedule="inverse-root", warmup=0.3)
+    schedule = OptimiserConfig(lr=3e-3, schedule="inverse-root", warmup=0.3)
     losses = []
     for step in range(STEPS):
         batch = job.batch("train", np.arange(step % 6, 216, 6), step)
         for group in optimiser.param_groups:
-            group["lr"] = rate_at(step + 1, STEPS, schedule)
+            group["lr"] = lr_at(step + 1, STEPS, schedule)
         found = job.loss(job.forward(model, batch), batch)
         loss = found.total / found.count
         loss.backward()

@@ -30,7 +30,7 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import Loss, Task
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 from glassformer.training.state import State
 
 CPU = Machine(torch.device("cpu"), torch.float32, False)
@@ -301,18 +301,18 @@ def make(name: str, folder: Path, **asked) -> Task:
 NAMES = ("copy", "ctc", "first")
 
 
-def plan_for(task: Task, checkpoints: Path | None = None, *, seed: int = 0, **asked) -> Plan:
-    """A plan of so many steps."""
-    return Plan(TrainConfig(**asked), task.config.data, CPU, seed, checkpoints)
+def setup_for(task: Task, checkpoints: Path | None = None, *, seed: int = 0, **asked) -> TrainSetup:
+    """A setup of so many steps."""
+    return TrainSetup(TrainConfig(**asked), task.config.data, CPU, seed, checkpoints)
 
 
-def fresh(task: Task, plan: Plan) -> State:
+def fresh(task: Task, setup: TrainSetup) -> State:
     """A model before its first step."""
-    torch.manual_seed(plan.seed)
-    return State(task.model(), plan.train)
+    torch.manual_seed(setup.seed)
+    return State(task.model(), setup.train)
 
 
-def train_on(task: Task, plan: Plan, state: State | None = None):
+def train_on(task: Task, setup: TrainSetup, state: State | None = None):
     """Train to the end; the state and all that was told."""
-    state = state or fresh(task, plan)
-    return state, list(train(state, task, plan))
+    state = state or fresh(task, setup)
+    return state, list(train(state, task, setup))

@@ -4,13 +4,13 @@ import math
 
 import pytest
 import torch
-from jobs import First, fresh, plan_for, settings, some_rows, train_on
+from jobs import First, fresh, settings, setup_for, some_rows, train_on
 from torch import nn
 
 from glassformer.training.averages import MovingAverage, mean
 from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.loop import train
-from glassformer.training.plan import Validation
+from glassformer.training.setup import Validation
 from glassformer.training.validation import enter
 from glassformer.training.weights import weights_of
 
@@ -54,10 +54,10 @@ def test_counters_in_a_moving_average_are_the_last_ones():
 
 
 def test_the_average_follows_the_weights_of_every_step(task):
-    plan = plan_for(task, steps=4, log_every=1, ema=0.5)
-    state = fresh(task, plan)
+    setup = setup_for(task, steps=4, log_every=1, ema=0.5)
+    state = fresh(task, setup)
     by_hand = {name: tensor.clone() for name, tensor in weights_of(state.model).items()}
-    for event in train(state, task, plan):
+    for event in train(state, task, setup):
         if isinstance(event, Validation):
             continue
         decay = min(0.5, (1 + event.step) / (10 + event.step))
@@ -74,7 +74,7 @@ def test_validation_tries_the_averaged_weights(task, monkeypatch):
         return score(model, batches)
 
     monkeypatch.setattr(task, "score", noted)
-    state, _ = train_on(task, plan_for(task, steps=2, validate_every=2, ema=0.5))
+    state, _ = train_on(task, setup_for(task, steps=2, validate_every=2, ema=0.5))
     [tried] = seen
     assert all(tried[name].equal(state.useful[name]) for name in tried)
     assert not all(tried[name].equal(own) for name, own in weights_of(state.model).items())
@@ -89,10 +89,10 @@ def test_the_mean_of_checkpoints_is_their_mean_and_counters_are_the_firsts():
 
 
 def test_a_checkpoint_is_used_with_its_average_where_it_has_one(task, tmp_path):
-    state, _ = train_on(task, plan_for(task, tmp_path / "a", steps=3, ema=0.5))
+    state, _ = train_on(task, setup_for(task, tmp_path / "a", steps=3, ema=0.5))
     found = checkpoint_weights(tmp_path / "a", 3)
     assert all(found[name].equal(tensor) for name, tensor in state.useful.items())
-    state, _ = train_on(task, plan_for(task, tmp_path / "b", steps=3))
+    state, _ = train_on(task, setup_for(task, tmp_path / "b", steps=3))
     found = checkpoint_weights(tmp_path / "b", 3)
     assert all(found[name].equal(tensor) for name, tensor in weights_of(state.model).items())
 
@@ -108,22 +108,22 @@ def test_a_checkpoint_is_used_with_its_average_where_it_has_one(task, tmp_path):
 )
 def test_training_stops_when_patience_runs_out(scores, higher, ended, best):
     task = Scored(scores, higher=higher)
-    plan = plan_for(task, steps=len(scores), validate_every=1, patience=2)
-    state, events = train_on(task, plan)
+    setup = setup_for(task, steps=len(scores), validate_every=1, patience=2)
+    state, events = train_on(task, setup)
     tried = [event for event in events if isinstance(event, Validation)]
     assert state.progress.step == tried[-1].step == ended
     [(score, kept)] = state.progress.best
     assert max(event.step for event in tried if event.best) == kept
     assert score == scores[best - 1]
     assert kept == max(n for n, tried in enumerate(scores[:ended], 1) if tried == score)
-    assert list(train_on(task, plan, state)[1]) == []  # stopped stays stopped
+    assert list(train_on(task, setup, state)[1]) == []  # stopped stays stopped
 
 
 def test_the_best_checkpoints_and_the_two_newest_stay_and_others_go(tmp_path):
     scores, folder = [0.5, 0.9, 0.1, 0.7, 0.2, 0.3], tmp_path / "checkpoints"
     task = Scored(scores)
-    plan = plan_for(task, folder, steps=6, validate_every=1, keep=2)
-    state, _ = train_on(task, plan)
+    setup = setup_for(task, folder, steps=6, validate_every=1, keep=2)
+    state, _ = train_on(task, setup)
     assert state.progress.best == [(0.9, 2), (0.7, 4)]
     assert sorted(path.name for path in folder.iterdir()) == [
         "latest",
@@ -137,7 +137,7 @@ def test_the_best_checkpoints_and_the_two_newest_stay_and_others_go(tmp_path):
 
 def test_as_many_checkpoints_are_kept_as_are_to_be_averaged(tmp_path):
     task, folder = Scored([0.1, 0.4, 0.3, 0.2]), tmp_path / "checkpoints"
-    state, _ = train_on(task, plan_for(task, folder, steps=4, validate_every=1, average=3))
+    state, _ = train_on(task, setup_for(task, folder, steps=4, validate_every=1, average=3))
     assert [step for _, step in state.progress.best] == [2, 3, 4]
     assert all((folder / f"step-{step}").is_dir() for step in (2, 3, 4))
     assert not (folder / "step-1").exists()
@@ -145,18 +145,18 @@ def test_as_many_checkpoints_are_kept_as_are_to_be_averaged(tmp_path):
 
 def test_every_validation_says_whether_it_is_the_best():
     task = Scored([0.2, 0.1, 0.3, 0.3])
-    _, events = train_on(task, plan_for(task, steps=4, validate_every=1))
+    _, events = train_on(task, setup_for(task, steps=4, validate_every=1))
     assert [e.best for e in events if isinstance(e, Validation)] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("higher", [True, False])
 def test_a_score_that_is_no_number_is_worse_than_any(higher):
     task = Scored([], higher=higher)
-    plan = plan_for(task, steps=9, keep=3, validate_every=1)
-    state = fresh(task, plan)
+    setup = setup_for(task, steps=9, keep=3, validate_every=1)
+    state = fresh(task, setup)
     said = []
     for step, score in enumerate([math.nan, 0.2, math.nan, 0.1 if not higher else 0.3], start=1):
         state.progress.step = step
-        said.append(enter(state, task, plan, score))
+        said.append(enter(state, task, setup, score))
     assert said == [True, True, False, True]
     assert [step for _, step in state.progress.best] == [4, 2, 3]

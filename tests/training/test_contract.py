@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from jobs import NAMES, Ctc, fresh, make, plan_for, train_on
+from jobs import NAMES, Ctc, fresh, make, setup_for, train_on
 from torch import nn
 
 from glassformer.config import OptimiserConfig, RegulariserConfig, VirtualAdversaryConfig
@@ -46,10 +46,10 @@ def dropping(name, folder, share=0.5):
 
 @every_job
 def test_every_job_is_learned_by_heart_through_the_one_loop(task):
-    plan = plan_for(
-        task, steps=120, validate_every=60, optimiser=OptimiserConfig(rate=1e-2), ema=0.8
+    setup = setup_for(
+        task, steps=120, validate_every=60, optimiser=OptimiserConfig(lr=1e-2), ema=0.8
     )
-    state, events = train_on(task, plan)
+    state, events = train_on(task, setup)
     perfect = 1.0 if task.higher_is_better else 0.0
     assert events[-1].scores == {task.goal: perfect}
     assert events[-2].loss < 0.1 * events[0].loss
@@ -59,7 +59,7 @@ def test_every_job_is_learned_by_heart_through_the_one_loop(task):
 @every_job
 def test_a_batch_costs_what_its_rows_cost_one_by_one(task):
     """So padding changes nothing, neither in the sum nor in the count."""
-    model = fresh(task, plan_for(task, steps=1)).model
+    model = fresh(task, setup_for(task, steps=1)).model
     together = one_batch(task)
     assert together.reads.lengths.unique().numel() > 1  # there is padding
     whole = task.loss(task.forward(model, together), together)
@@ -71,7 +71,7 @@ def test_a_batch_costs_what_its_rows_cost_one_by_one(task):
 
 @every_job
 def test_what_lies_in_the_padding_changes_nothing(task):
-    model, batch = fresh(task, plan_for(task, steps=1)).model, one_batch(task)
+    model, batch = fresh(task, setup_for(task, steps=1)).model, one_batch(task)
     junk = torch.ones_like(batch.source)
     real = batch.reads.real.reshape(*batch.reads.real.shape, *[1] * (junk.ndim - 2))
     other = replace(batch, source=torch.where(real, batch.source, junk))
@@ -96,7 +96,7 @@ def test_what_is_random_follows_from_the_seed_the_epoch_and_the_row(name, tmp_pa
 
 @every_job
 def test_divergence_is_the_sum_of_kullback_and_leibler_over_real_places(task):
-    model, batch = fresh(task, plan_for(task, steps=1)).model, one_batch(task)
+    model, batch = fresh(task, setup_for(task, steps=1)).model, one_batch(task)
     a = task.forward(model, batch).detach()
     b = a + torch.randn_like(a)
     layout = {"copy": batch.writes, "ctc": batch.reads, "first": None}[task.name]
@@ -170,7 +170,7 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
 
 @every_job
 def test_the_adversary_finds_a_worse_change_than_chance(task):
-    model, batch = fresh(task, plan_for(task, steps=1)).model.eval(), one_batch(task)
+    model, batch = fresh(task, setup_for(task, steps=1)).model.eval(), one_batch(task)
     output = task.forward(model, batch)
     found = adversary(model, task, batch, output, VAT, seed=7).item()
     torch.manual_seed(1)
@@ -187,7 +187,7 @@ def test_the_adversary_finds_a_worse_change_than_chance(task):
 
 @every_job
 def test_vat_teaches_the_changed_answer_and_not_the_clean_one(task):
-    model, batch = fresh(task, plan_for(task, steps=1)).model, one_batch(task)
+    model, batch = fresh(task, setup_for(task, steps=1)).model, one_batch(task)
     output = task.forward(model, batch)
     apart = adversary(model, task, batch, output, VAT, seed=7)
     assert all(p.grad is None for p in model.parameters())  # the search leaves nothing behind

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from formula_cost import Batch, forward_flops
-from jobs import CPU, First, fresh, make, plan_for, settings, train_on
+from jobs import CPU, First, fresh, make, settings, setup_for, train_on
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 
@@ -39,12 +39,12 @@ def cost_of(rows, kind=First, kernel="auto", stack_kind="attention"):
     config = settings()
     encoder = replace(config.model.encoder, kind=stack_kind)
     task = kind({"train": rows}, replace(config, model=replace(config.model, encoder=encoder)))
-    plan = plan_for(task, steps=1)
-    model = fresh(task, plan).model
+    setup = setup_for(task, steps=1)
+    model = fresh(task, setup).model
     for layer in model.modules():
         if isinstance(layer, MultiHeadAttention):
             layer.kernel = kernel
-    return batch_cost(model, task, task.batch("train", np.arange(len(rows)), 0), plan), model
+    return batch_cost(model, task, task.batch("train", np.arange(len(rows)), 0), setup), model
 
 
 def by_hand(tokens, pairs, rows, attention):
@@ -97,10 +97,10 @@ def test_attention_over_packed_rows_on_a_gpu_counts_each_row_by_itself():
 
 def test_counting_leaves_a_model_as_it_was(tmp_path):
     task = make("first", tmp_path)
-    plan = plan_for(task, steps=1)
-    model = fresh(task, plan).model
+    setup = setup_for(task, steps=1)
+    model = fresh(task, setup).model
     before = {name: tensor.clone() for name, tensor in weights_of(model).items()}
-    batch_cost(model, task, task.batch("train", np.arange(3), 0), plan)
+    batch_cost(model, task, task.batch("train", np.arange(3), 0), setup)
     assert all(tensor.equal(before[name]) for name, tensor in weights_of(model).items())
     assert all(weight.grad is None for weight in model.parameters())
 
@@ -125,9 +125,9 @@ def test_more_rows_keep_more():
 def test_the_memory_of_a_state_is_known_from_shapes(kind, frozen, ema, tmp_path):
     task = make("first", tmp_path)
     optimiser = OptimiserConfig(kind=kind)
-    plan = plan_for(task, steps=1, optimiser=optimiser, freeze=frozen, ema=ema)
-    state, _ = train_on(task, plan)
-    foreseen = state_bytes(state.model, plan.train)
+    setup = setup_for(task, steps=1, optimiser=optimiser, freeze=frozen, ema=ema)
+    state, _ = train_on(task, setup)
+    foreseen = state_bytes(state.model, setup.train)
     assert foreseen.optimiser == sum(x.nbytes for x in state.optimisers.tensors().values())
     assert foreseen.weights == sum(
         x.nbytes for x in (*state.model.parameters(), *state.model.buffers())
@@ -141,7 +141,7 @@ def test_the_memory_of_a_state_is_known_from_shapes(kind, frozen, ema, tmp_path)
 
 def test_parameters_are_told_by_part_and_whether_they_learn(tmp_path):
     task = make("first", tmp_path)
-    model = fresh(task, plan_for(task, steps=1, freeze=("frontend",))).model
+    model = fresh(task, setup_for(task, steps=1, freeze=("frontend",))).model
     found = parts_of(model)
     assert found["frontend"] == Part(0, (C + 1) * D)
     assert found["to_class"] == Part(D * C + C, 0)

@@ -4,7 +4,7 @@ import json
 
 import jaxtyping
 import pytest
-from jobs import First, fresh, plan_for, settings, some_rows, train_on
+from jobs import First, fresh, settings, setup_for, some_rows, train_on
 
 from glassformer.errors import GlassformerError
 from glassformer.training.weights import weights_of
@@ -17,10 +17,10 @@ def task():
 
 
 @pytest.fixture
-def plan(task, tmp_path):
-    plan = plan_for(task, tmp_path / "c", steps=6, save_every=1, validate_every=3, ema=0.5)
-    train_on(task, plan)
-    return plan
+def setup(task, tmp_path):
+    setup = setup_for(task, tmp_path / "c", steps=6, save_every=1, validate_every=3, ema=0.5)
+    train_on(task, setup)
+    return setup
 
 
 def same(first, second):
@@ -57,7 +57,7 @@ IMPOSSIBLE = [
     ({"step": -6}, "step cannot be -6"),
     ({"step": 6.0}, "step cannot be 6.0"),
     ({"epoch": None}, "epoch cannot be None"),
-    ({"pieces": 0}, "pieces cannot be 0"),
+    ({"micro_batches": 0}, "micro_batches cannot be 0"),
     ({"halvings": True}, "halvings cannot be True"),
     ({"best": [[0.5, -3]]}, "best cannot have [0.5, -3]"),
     ({"best": [["good", 3]]}, "best cannot have ['good', 3]"),
@@ -76,20 +76,20 @@ def types_unchecked():
 
 @pytest.mark.usefixtures("types_unchecked")
 @pytest.mark.parametrize(("values", "said"), IMPOSSIBLE, ids=str)
-def test_a_checkpoint_whose_numbers_cannot_be_is_passed_over(values, said, task, plan):
-    path = plan.checkpoints / "step-6" / "state.json"
+def test_a_checkpoint_whose_numbers_cannot_be_is_passed_over(values, said, task, setup):
+    path = setup.checkpoints / "step-6" / "state.json"
     write_values(path, **values)
-    state = fresh(task, plan)
-    assert state.load(plan.checkpoints)
+    state = fresh(task, setup)
+    assert state.load(setup.checkpoints)
     assert state.progress.step == 5
     assert state.damaged == [f"{path}: not the state of a checkpoint ({said})"]
 
 
-def test_a_checkpoint_that_tells_of_another_step_is_passed_over(task, plan):
-    path = plan.checkpoints / "step-6" / "state.json"
+def test_a_checkpoint_that_tells_of_another_step_is_passed_over(task, setup):
+    path = setup.checkpoints / "step-6" / "state.json"
     write_values(path, step=4, best=[])
-    state = fresh(task, plan)
-    assert state.load(plan.checkpoints)
+    state = fresh(task, setup)
+    assert state.load(setup.checkpoints)
     assert state.damaged == [f"{path}: tells of step 4"]
 
 
@@ -110,67 +110,67 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(kind, task, plan):
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(kind, task, setup):
     name, damage, said = DAMAGE[kind]
-    peace = fresh(task, plan)
-    peace.load(plan.checkpoints)
-    path = plan.checkpoints / "step-6" / name
+    peace = fresh(task, setup)
+    peace.load(setup.checkpoints)
+    path = setup.checkpoints / "step-6" / name
     damage(path)
-    state = fresh(task, plan)
-    assert state.load(plan.checkpoints)
+    state = fresh(task, setup)
+    assert state.load(setup.checkpoints)
     assert state.progress.step == 5
     (told,) = state.damaged
     assert told.startswith(f"{path}: {said}")
     assert "\n" not in told
-    assert not (plan.checkpoints / "step-6").exists()
-    train_on(task, plan, state)
+    assert not (setup.checkpoints / "step-6").exists()
+    train_on(task, setup, state)
     assert same(weights_of(state.model), weights_of(peace.model))
     assert same(state.useful, peace.useful)
     assert state.progress.best == peace.progress.best
 
 
-def test_when_no_checkpoint_is_whole_it_says_so_and_removes_nothing(task, plan):
-    for home in plan.checkpoints.glob("step-*"):
+def test_when_no_checkpoint_is_whole_it_says_so_and_removes_nothing(task, setup):
+    for home in setup.checkpoints.glob("step-*"):
         cut_off(home / "model.safetensors")
-    before = sorted(plan.checkpoints.iterdir())
+    before = sorted(setup.checkpoints.iterdir())
     with pytest.raises(GlassformerError) as refused:
-        fresh(task, plan).load(plan.checkpoints)
+        fresh(task, setup).load(setup.checkpoints)
     message = str(refused.value)
-    assert message.startswith(f"{plan.checkpoints}: no checkpoint is whole (")
+    assert message.startswith(f"{setup.checkpoints}: no checkpoint is whole (")
     assert message.endswith("is damaged); remove the folder to train from the start")
-    assert sorted(plan.checkpoints.iterdir()) == before
+    assert sorted(setup.checkpoints.iterdir()) == before
 
 
 def test_a_best_checkpoint_that_is_gone_is_found_again(task, tmp_path, monkeypatch):
     """Gone back to a time when another was the best: that one was removed since."""
     scores = iter([0.5, 0.4, 0.9, 0.3, 0.9, 0.3])
     monkeypatch.setattr(task, "score", lambda model, batches: {"accuracy": next(scores)})
-    plan = plan_for(task, tmp_path / "c", steps=4, save_every=1, validate_every=1)
-    train_on(task, plan)
-    assert {path.name for path in plan.checkpoints.glob("step-*")} == {"step-3", "step-4"}
-    home = plan.checkpoints / "step-2"
-    (plan.checkpoints / "step-4").rename(home)
+    setup = setup_for(task, tmp_path / "c", steps=4, save_every=1, validate_every=1)
+    train_on(task, setup)
+    assert {path.name for path in setup.checkpoints.glob("step-*")} == {"step-3", "step-4"}
+    home = setup.checkpoints / "step-2"
+    (setup.checkpoints / "step-4").rename(home)
     state = json.loads((home / "state.json").read_text())
     state |= {"step": 2, "best": [[0.5, 1]]}
     (home / "state.json").write_text(json.dumps(state))
-    cut_off(plan.checkpoints / "step-3" / "model.safetensors")
-    again = fresh(task, plan)
-    assert again.load(plan.checkpoints)
+    cut_off(setup.checkpoints / "step-3" / "model.safetensors")
+    again = fresh(task, setup)
+    assert again.load(setup.checkpoints)
     assert again.progress.best == []
-    train_on(task, plan, again)
+    train_on(task, setup, again)
     assert again.progress.best == [(0.9, 3)]
 
 
 def test_a_damaged_best_checkpoint_is_named_and_the_next_best_is_used(task, tmp_path, monkeypatch):
     scores = iter([0.9, 0.5, 0.6, 0.4])
     monkeypatch.setattr(task, "score", lambda model, batches: {"accuracy": next(scores)})
-    plan = plan_for(task, tmp_path / "c", steps=4, validate_every=1, keep=2)
-    state, _ = train_on(task, plan)
+    setup = setup_for(task, tmp_path / "c", steps=4, validate_every=1, keep=2)
+    state, _ = train_on(task, setup)
     assert state.progress.best == [(0.9, 1), (0.6, 3)]
-    path = plan.checkpoints / "step-1" / "model.safetensors"
+    path = setup.checkpoints / "step-1" / "model.safetensors"
     turn_a_bit(path)
-    again = fresh(task, plan)
-    assert again.load(plan.checkpoints)
+    again = fresh(task, setup)
+    assert again.load(setup.checkpoints)
     assert again.progress.step == 4
     assert again.progress.best == [(0.6, 3)]
     assert again.damaged == [f"{path}: is damaged"]

@@ -7,20 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
+from jobs import First, fresh, make, settings, setup_for, some_rows, train_on
 
 from glassformer.config import OptimiserConfig
-from glassformer.decode import NonFiniteScoresError
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, NonFiniteScoresError
 from glassformer.models.stacks import recompute_activations
 from glassformer.training import loop
 from glassformer.training.checkpoints import discard
-from glassformer.training.feeding import cut
-from glassformer.training.persistence import train_through
-from glassformer.training.plan import Step, Trouble
+from glassformer.training.loader import cut
+from glassformer.training.recovery import train_with_recovery
+from glassformer.training.setup import Step, Trouble
 from glassformer.training.weights import weights_of
 
-RATE = OptimiserConfig(rate=1e-2, schedule="constant", warmup=0.0)
+RATE = OptimiserConfig(lr=1e-2, schedule="constant", warmup=0.0)
 ROUNDING = {"rtol": 1e-3, "atol": 1e-5}  # sums in another order, in fp32
 
 
@@ -46,10 +45,10 @@ def breaking(task, monkeypatch, bad):
     monkeypatch.setattr(task, "loss", broken)
 
 
-def through(task, plan, state=None, stop=lambda: False):
-    state = state or fresh(task, plan)
-    beginning = {n: t.clone() for n, t in weights_of(fresh(task, plan).model).items()}
-    return state, list(train_through(state, task, plan, lambda: beginning, stop))
+def through(task, setup, state=None, stop=lambda: False):
+    state = state or fresh(task, setup)
+    beginning = {n: t.clone() for n, t in weights_of(fresh(task, setup).model).items()}
+    return state, list(train_with_recovery(state, task, setup, lambda: beginning, stop))
 
 
 def troubles(events):
@@ -59,17 +58,17 @@ def troubles(events):
 def test_a_loss_that_is_no_number_leads_back_to_the_checkpoint_and_half_the_rate(
     task, tmp_path, monkeypatch
 ):
-    plan = plan_for(
+    setup = setup_for(
         task, tmp_path, steps=20, log_every=5, validate_every=20, save_every=10, optimiser=RATE
     )
     breaking(task, monkeypatch, lambda call: call == 13)
-    state, events = through(task, plan)
+    state, events = through(task, setup)
     (trouble,) = troubles(events)
     assert trouble.step == 10
     assert trouble.what.startswith("training diverged at step 13 in batch ")
     assert "row " in trouble.what
     assert trouble.what.endswith("went back to step 10 and goes on at 0.5 of the rate")
-    rates = {event.step: event.rate for event in events if isinstance(event, Step)}
+    rates = {event.step: event.lr for event in events if isinstance(event, Step)}
     assert rates == {5: 1e-2, 10: 1e-2, 15: 5e-3, 20: 5e-3}
     assert state.progress.halvings == 1
     assert all(tensor.isfinite().all() for tensor in weights_of(state.model).values())
@@ -78,7 +77,7 @@ def test_a_loss_that_is_no_number_leads_back_to_the_checkpoint_and_half_the_rate
 def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
     task, tmp_path, monkeypatch
 ):
-    plan = plan_for(task, tmp_path, steps=4, log_every=2, validate_every=2, save_every=2)
+    setup = setup_for(task, tmp_path, steps=4, log_every=2, validate_every=2, save_every=2)
     told = iter([{"accuracy": 0.5}, KeyboardInterrupt(), NonFiniteScoresError(), {"accuracy": 0.6}])
 
     def score(model, batches):
@@ -89,11 +88,11 @@ def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
 
     monkeypatch.setattr(task, "score", score)
     with pytest.raises(KeyboardInterrupt):  # killed before it is known
-        through(task, plan)
-    state = fresh(task, plan)
+        through(task, setup)
+    state = fresh(task, setup)
     assert state.load(tmp_path)
     assert (state.progress.step, state.progress.unvalidated) == (4, True)
-    state, events = through(task, plan, state)
+    state, events = through(task, setup, state)
     (trouble,) = troubles(events)
     assert trouble.what.startswith("training diverged at step 4: loss nan")
     assert trouble.what.endswith("went back to step 2 and goes on at 0.5 of the rate")
@@ -101,28 +100,28 @@ def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
 
 
 def test_a_checkpoint_that_is_no_use_leaves_the_one_before_as_the_newest(task, tmp_path):
-    state, _ = train_on(task, plan_for(task, tmp_path, steps=3, save_every=1, validate_every=3))
+    state, _ = train_on(task, setup_for(task, tmp_path, steps=3, save_every=1, validate_every=3))
     for left in ("step-2\n", None):
         discard(tmp_path, state.progress.step)
         latest = tmp_path / "latest"
         assert (latest.read_text() if latest.exists() else None) == left
-        assert fresh(task, plan_for(task, steps=3)).load(tmp_path) == (left is not None)
+        assert fresh(task, setup_for(task, steps=3)).load(tmp_path) == (left is not None)
         state.progress.step = 2
 
 
 def test_before_the_first_checkpoint_it_begins_again(task, tmp_path, monkeypatch):
-    plan = plan_for(task, tmp_path, steps=10, log_every=5, validate_every=10, ema=0.5)
+    setup = setup_for(task, tmp_path, steps=10, log_every=5, validate_every=10, ema=0.5)
     breaking(task, monkeypatch, lambda call: call == 3)
-    _, events = through(task, plan)
+    _, events = through(task, setup)
     (trouble,) = troubles(events)
     assert trouble.step == 0
     assert "went back to step 0" in trouble.what
     monkeypatch.undo()
-    slower = replace(plan, checkpoints=tmp_path / "again")
+    slower = replace(setup, checkpoints=tmp_path / "again")
     state = fresh(task, slower)
     state.progress.halvings = 1
     expected, _ = through(task, slower, state)
-    reached = fresh(task, plan)
+    reached = fresh(task, setup)
     reached.load(tmp_path)
     assert same(weights_of(reached.model), weights_of(expected.model))
     assert same(reached.useful, expected.useful)
@@ -130,16 +129,16 @@ def test_before_the_first_checkpoint_it_begins_again(task, tmp_path, monkeypatch
 
 def test_a_resumed_run_repeats_the_decision(task, tmp_path, monkeypatch):
     """Killed after stepping back: the lower rate is in the checkpoint it stepped back to."""
-    plan = plan_for(task, tmp_path, steps=20, log_every=5, validate_every=20, save_every=10)
+    setup = setup_for(task, tmp_path, steps=20, log_every=5, validate_every=20, save_every=10)
     breaking(task, monkeypatch, lambda call: call == 13)
-    state, _ = fresh(task, plan), None
-    beginning = dict(weights_of(fresh(task, plan).model))
-    events = train_through(state, task, plan, lambda: beginning)
+    state, _ = fresh(task, setup), None
+    beginning = dict(weights_of(fresh(task, setup).model))
+    events = train_with_recovery(state, task, setup, lambda: beginning)
     while not isinstance(next(events), Trouble):
         pass
     events.close()
     monkeypatch.undo()
-    resumed = fresh(task, plan)
+    resumed = fresh(task, setup)
     assert resumed.load(tmp_path)
     assert (resumed.progress.step, resumed.progress.halvings) == (10, 1)
     assert not resumed.damaged
@@ -149,28 +148,30 @@ def test_a_resumed_run_repeats_the_decision(task, tmp_path, monkeypatch):
 def test_after_repeated_failure_it_gives_up_in_one_line_that_names_rows(
     task, tmp_path, monkeypatch
 ):
-    plan = plan_for(
+    setup = setup_for(
         task, tmp_path, steps=20, log_every=5, validate_every=20, save_every=10, optimiser=RATE
     )
     breaking(task, monkeypatch, lambda call: call > 12)
     seen = []
-    state = fresh(task, plan)
+    state = fresh(task, setup)
     with pytest.raises(GlassformerError) as ended:
-        seen.extend(train_through(state, task, plan, lambda: dict(weights_of(state.model))))
+        seen.extend(train_with_recovery(state, task, setup, lambda: dict(weights_of(state.model))))
     message = str(ended.value)
     assert message.startswith("training diverged at step 11 in batch ")
     assert "row " in message
     assert message.endswith(
-        ", after 3 tries at lower rates; look at these rows, or lower the rate: "
-        "--set train.optimiser.rate=0.0004"
+        ", after 3 tries at lower rates; look at these rows, or lower the learning rate: "
+        "--set train.optimiser.lr=0.0004"
     )
     assert "\n" not in message
 
 
 def test_a_loss_that_cannot_be_brought_back_without_checkpoints_ends(task, monkeypatch):
     breaking(task, monkeypatch, lambda call: call == 3)
-    with pytest.raises(GlassformerError, match=r"^training diverged at step 3 .* lower the rate: "):
-        through(task, plan_for(task, steps=10, log_every=5))
+    with pytest.raises(
+        GlassformerError, match=r"^training diverged at step 3 .* lower the learning rate: "
+    ):
+        through(task, setup_for(task, steps=10, log_every=5))
 
 
 OUT_OF_MEMORY = [
@@ -197,11 +198,11 @@ def holding(task, monkeypatch, most, error):
 def test_what_does_not_fit_is_cut_into_pieces_and_learns_the_same(
     task, accumulate, error, monkeypatch, tmp_path
 ):
-    plan = plan_for(task, steps=6, log_every=2, accumulate=accumulate)
-    peace, calm = train_on(task, plan)
+    setup = setup_for(task, steps=6, log_every=2, accumulate=accumulate)
+    peace, calm = train_on(task, setup)
     holding(task, monkeypatch, 2, error)
-    state, events = train_on(task, replace(plan, checkpoints=tmp_path))
-    assert state.progress.pieces in (2, 4, 8)
+    state, events = train_on(task, replace(setup, checkpoints=tmp_path))
+    assert state.progress.micro_batches in (2, 4, 8)
     assert troubles(events)
     assert all("cut into" in trouble.what for trouble in troubles(events))
     for name, tensor in weights_of(peace.model).items():
@@ -214,15 +215,15 @@ def test_what_does_not_fit_is_cut_into_pieces_and_learns_the_same(
     expected = [event for event in calm if isinstance(event, Step)]
     for one, other in zip(told, expected, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=1e-4)
-    resumed = fresh(task, plan)
+    resumed = fresh(task, setup)
     resumed.load(tmp_path)
-    assert resumed.progress.pieces == state.progress.pieces
+    assert resumed.progress.micro_batches == state.progress.micro_batches
 
 
 def test_a_row_that_does_not_fit_alone_ends_in_one_line(task, monkeypatch):
     holding(task, monkeypatch, 0, OUT_OF_MEMORY[0])
     with pytest.raises(GlassformerError) as ended:
-        train_on(task, plan_for(task, steps=2))
+        train_on(task, setup_for(task, steps=2))
     assert str(ended.value).startswith(
         "step 1 does not fit the memory of the device even with one row at a time: CUDA out of "
         "memory. Tried to allocate 2 GiB; use a smaller --size"
@@ -232,7 +233,7 @@ def test_a_row_that_does_not_fit_alone_ends_in_one_line(task, monkeypatch):
 def test_other_faults_of_a_step_are_not_taken_for_a_full_memory(task, monkeypatch):
     holding(task, monkeypatch, 0, RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        train_on(task, plan_for(task, steps=2))
+        train_on(task, setup_for(task, steps=2))
 
 
 @pytest.mark.parametrize(("count", "pieces"), [(1, 1), (1, 4), (2, 1), (3, 2), (2, 8)])
@@ -249,7 +250,7 @@ def test_pieces_of_all_processes_are_the_rows_of_the_batch(count, pieces):
 @pytest.mark.parametrize("way", ["plain", "ema"])
 def test_stopped_after_any_step_it_goes_on_to_the_same_bits_and_the_same_log(after, way, tmp_path):
     task = make("first", tmp_path / "task", dropout=0.3)
-    plan = plan_for(
+    setup = setup_for(
         task,
         tmp_path / "stopped",
         steps=12,
@@ -257,13 +258,13 @@ def test_stopped_after_any_step_it_goes_on_to_the_same_bits_and_the_same_log(aft
         validate_every=12,
         ema=0.9 if way == "ema" else 0.0,
     )
-    peace, calm = train_on(task, replace(plan, checkpoints=tmp_path / "peace"))
-    state = fresh(task, plan)
-    first = list(loop.train(state, task, plan, lambda: state.progress.step == after))
+    peace, calm = train_on(task, replace(setup, checkpoints=tmp_path / "peace"))
+    state = fresh(task, setup)
+    first = list(loop.train(state, task, setup, lambda: state.progress.step == after))
     assert state.progress.step == after
-    resumed = fresh(task, plan)
-    assert resumed.load(plan.checkpoints)
-    _, rest = train_on(task, plan, resumed)
+    resumed = fresh(task, setup)
+    assert resumed.load(setup.checkpoints)
+    _, rest = train_on(task, setup, resumed)
     assert same(weights_of(resumed.model), weights_of(peace.model))
     speed = {"tokens_per_second": 1.0}
     told = [replace(e, **speed) if isinstance(e, Step) else e for e in [*first, *rest]]
@@ -271,20 +272,20 @@ def test_stopped_after_any_step_it_goes_on_to_the_same_bits_and_the_same_log(aft
 
 
 def test_a_broken_state_is_not_kept_when_it_is_stopped(task, tmp_path, monkeypatch):
-    plan = plan_for(task, tmp_path, steps=20, log_every=10, validate_every=20)
+    setup = setup_for(task, tmp_path, steps=20, log_every=10, validate_every=20)
     breaking(task, monkeypatch, lambda call: call == 3)
-    state = fresh(task, plan)
+    state = fresh(task, setup)
     with pytest.raises(GlassformerError, match="diverged at step 3"):
-        list(loop.train(state, task, plan, lambda: state.progress.step == 4))
-    assert not fresh(task, plan).load(tmp_path)
+        list(loop.train(state, task, setup, lambda: state.progress.step == 4))
+    assert not fresh(task, setup).load(tmp_path)
 
 
 def test_what_is_computed_again_is_the_same_and_takes_less_memory(tmp_path):
     """Dropout falls as it did the first time; inside blocks nothing is kept for the way back."""
     task = make("copy", tmp_path / "task", dropout=0.3)
-    plan, learned, kept = plan_for(task, steps=3), [], []
+    setup, learned, kept = setup_for(task, steps=3), [], []
     for again in (False, True):
-        state, sizes = fresh(task, plan), []
+        state, sizes = fresh(task, setup), []
         if again:
             recompute_activations(state.model)
 
@@ -293,7 +294,7 @@ def test_what_is_computed_again_is_the_same_and_takes_less_memory(tmp_path):
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            train_on(task, plan, state)
+            train_on(task, setup, state)
         learned.append(weights_of(state.model))
         kept.append(sum(sizes))
     assert same(*learned)

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pytest
 import torch
-from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
+from jobs import First, fresh, make, settings, setup_for, some_rows, train_on
 
 from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Loss
 from glassformer.training.checkpoints import checkpoint_weights
-from glassformer.training.feeding import Place, part_batches, training_batches
-from glassformer.training.loop import dice_seed, learn, train
-from glassformer.training.plan import VALIDATIONS, Step, Validation
-from glassformer.training.tally import Tally
+from glassformer.training.loader import Place, split_batches, training_batches
+from glassformer.training.loop import learn, step_seed, train
+from glassformer.training.meters import Meters
+from glassformer.training.setup import VALIDATIONS, Step, Validation
 from glassformer.training.validation import validate
 from glassformer.training.weights import using, weights_of
 
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}  # sums in another order, in fp32
-PLAIN_RATE = OptimiserConfig(rate=1e-2, schedule="constant", warmup=0.0, weight_decay=0.0)
+PLAIN_RATE = OptimiserConfig(lr=1e-2, schedule="constant", warmup=0.0, weight_decay=0.0)
 
 
 @pytest.fixture
@@ -43,17 +43,17 @@ def same(first, second):
     return all(first[name].equal(second[name]) for name in first)
 
 
-def gradient_of(task, plan, batches, monkeypatch):
+def gradient_of(task, setup, batches, monkeypatch):
     """The gradients that a step hands to the optimisers."""
-    state, seen = fresh(task, plan), {}
+    state, seen = fresh(task, setup), {}
 
     def noted(rate):
         seen.update((n, p.grad.clone()) for n, p in state.model.named_parameters())
 
     monkeypatch.setattr(state.optimisers, "step", noted)
-    tally = Tally(plan.machine.device)
-    learn(state, state.model, task, plan, batches, tally)
-    return seen, tally
+    meters = Meters(setup.machine.device)
+    learn(state, state.model, task, setup, batches, meters)
+    return seen, meters
 
 
 def as_batches(task, *groups):
@@ -67,10 +67,10 @@ def as_batches(task, *groups):
 def test_one_batch_of_eight_teaches_what_eight_of_one_do(name, tmp_path, monkeypatch):
     """Also when the parts hold different numbers of rows and of tokens: all is divided once."""
     task = make(name, tmp_path)
-    plan = plan_for(task, steps=1, clip=0.0)
+    setup = setup_for(task, steps=1, clip=0.0)
     splits = [[range(8)], [[row] for row in range(8)], [[0], [1, 2, 3, 4, 5], [6, 7]]]
     whole, *others = (
-        gradient_of(task, plan, as_batches(task, *map(list, split)), monkeypatch)[0]
+        gradient_of(task, setup, as_batches(task, *map(list, split)), monkeypatch)[0]
         for split in splits
     )
     for other in others:
@@ -83,47 +83,47 @@ def test_accumulating_gives_the_weights_of_larger_batches(task):
     rows = [[symbol % 7, 1, 2] for symbol in range(8)]
     large = First({"train": rows}, settings(batch_tokens=24))
     small = First({"train": rows}, settings(batch_tokens=3))
-    one, _ = train_on(large, plan_for(large, steps=5))
-    eight, _ = train_on(small, plan_for(small, steps=5, accumulate=8))
+    one, _ = train_on(large, setup_for(large, steps=5))
+    eight, _ = train_on(small, setup_for(small, steps=5, accumulate=8))
     for name, tensor in weights_of(one.model).items():
         torch.testing.assert_close(weights_of(eight.model)[name], tensor, rtol=1e-3, atol=1e-5)
     assert (one.progress.epoch, eight.progress.epoch) == (5, 5)
 
 
 def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypatch):
-    plan = plan_for(task, steps=1, clip=0.0)
+    setup = setup_for(task, steps=1, clip=0.0)
     batches = as_batches(task, [0, 1, 2], [3, 4, 5, 6, 7])
-    found, tally = gradient_of(task, plan, batches, monkeypatch)
-    model = fresh(task, plan).model.train()
+    found, meters = gradient_of(task, setup, batches, monkeypatch)
+    model = fresh(task, setup).model.train()
     losses = [task.loss(task.forward(model, batch), batch) for _, batch in batches]
     mean = (losses[0].total + losses[1].total) / 8
     mean.backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(found[name], parameter.grad, **ROUNDING)
-    told = tally.read(1, plan)
+    told = meters.read(1, setup)
     assert told.loss == pytest.approx(mean.item(), rel=1e-5)
     length = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
     assert told.norm == pytest.approx(length.item(), rel=1e-4)
-    assert tally.tokens == sum(batch.tokens for _, batch in batches)
+    assert meters.tokens == sum(batch.tokens for _, batch in batches)
 
 
 def test_gradients_longer_than_the_clip_are_cut_to_it_and_others_left(task, monkeypatch):
     batches = as_batches(task, [0, 1, 2])
-    free, tally = gradient_of(task, plan_for(task, steps=1, clip=0.0), batches, monkeypatch)
-    length = tally.norm.item()
+    free, meters = gradient_of(task, setup_for(task, steps=1, clip=0.0), batches, monkeypatch)
+    length = meters.norm.item()
     for clip, expected in [(length / 2, 0.5), (length * 2, 1.0)]:
-        plan = plan_for(task, steps=1, clip=clip)
-        found, clipped = gradient_of(task, plan, batches, monkeypatch)
+        setup = setup_for(task, steps=1, clip=clip)
+        found, clipped = gradient_of(task, setup, batches, monkeypatch)
         assert clipped.norm.item() == length  # told as it was
         for name in free:
             torch.testing.assert_close(found[name], expected * free[name], rtol=1e-4, atol=1e-8)
 
 
 def test_what_is_frozen_stays_and_the_rest_moves(copy):
-    plan = plan_for(copy, steps=2, freeze=("encoder", "decoder.blocks.0.attention.to_q"))
-    state = fresh(copy, plan)
+    setup = setup_for(copy, steps=2, freeze=("encoder", "decoder.blocks.0.attention.to_q"))
+    state = fresh(copy, setup)
     before = copies(state)
-    train_on(copy, plan, state)
+    train_on(copy, setup, state)
     after = weights_of(state.model)
     stays = {name for name in before if after[name].equal(before[name])}
     frozen = ("encoder.", "decoder.blocks.0.attention.to_q.")
@@ -133,8 +133,8 @@ def test_what_is_frozen_stays_and_the_rest_moves(copy):
 
 def test_a_frozen_part_may_go_by_any_name_of_what_it_shares(tmp_path):
     task = make("copy", tmp_path, share=True)
-    plan = plan_for(task, steps=1, freeze=("target",))
-    state = fresh(task, plan)
+    setup = setup_for(task, steps=1, freeze=("target",))
+    state = fresh(task, setup)
     assert state.model.frontend is state.model.target
     assert not state.model.frontend.table.weight.requires_grad
 
@@ -142,7 +142,7 @@ def test_a_frozen_part_may_go_by_any_name_of_what_it_shares(tmp_path):
 @pytest.mark.parametrize("start", ["encode", "encoder.", "to_klass"])
 def test_a_part_to_freeze_that_is_not_there_is_refused_with_the_parts_there_are(task, start):
     with pytest.raises(GlassformerError) as refused:
-        fresh(task, plan_for(task, steps=1, freeze=(start,)))
+        fresh(task, setup_for(task, steps=1, freeze=(start,)))
     assert str(refused.value) == (
         f"train.freeze: no parameter begins with {start!r}; the parts are encoder, frontend, "
         f"to_class"
@@ -151,12 +151,12 @@ def test_a_part_to_freeze_that_is_not_there_is_refused_with_the_parts_there_are(
 
 def test_freezing_everything_is_refused(task):
     with pytest.raises(GlassformerError, match=r"^train\.freeze leaves nothing to learn; freeze"):
-        fresh(task, plan_for(task, steps=1, freeze=("encoder", "frontend", "to_class")))
+        fresh(task, setup_for(task, steps=1, freeze=("encoder", "frontend", "to_class")))
 
 
 @pytest.mark.parametrize(("loss", "at"), [(math.nan, 12), (math.nan, 15), (math.inf, 15)])
 def test_a_loss_that_is_no_number_ends_in_one_clear_line(task, loss, at, monkeypatch, tmp_path):
-    plan = plan_for(task, tmp_path / "checkpoints", steps=20, log_every=5, validate_every=10)
+    setup = setup_for(task, tmp_path / "checkpoints", steps=20, log_every=5, validate_every=10)
     true_loss, calls = task.loss, []
 
     def broken(output, batch):
@@ -166,11 +166,11 @@ def test_a_loss_that_is_no_number_ends_in_one_clear_line(task, loss, at, monkeyp
 
     monkeypatch.setattr(task, "loss", broken)
     with pytest.raises(GlassformerError) as ended:
-        train_on(task, plan)
+        train_on(task, setup)
     message = str(ended.value)
     assert re.fullmatch(
         rf"training diverged at step {at} in batch \d of epoch \d+: loss {loss}, length of the "
-        r"gradient (nan|inf); lower the rate, --set train\.optimiser\.rate=\.\.\.",
+        r"gradient (nan|inf); lower the learning rate, --set train\.optimiser\.lr=\.\.\.",
         message,
     )
     weights = checkpoint_weights(tmp_path / "checkpoints", 10)  # the last good state is there
@@ -191,28 +191,28 @@ def test_a_gradient_too_long_to_measure_is_seen_even_if_the_next_ones_are_fine(t
     with pytest.raises(
         GlassformerError, match=r"at step 2 in batch .*, length of the gradient inf;"
     ):
-        train_on(task, plan_for(task, steps=10, log_every=5, validate_every=10))
+        train_on(task, setup_for(task, steps=10, log_every=5, validate_every=10))
 
 
 def test_validating_leaves_the_mode_and_the_weights_as_they_were(task):
-    plan = plan_for(task, steps=3, ema=0.5)
-    state, _ = train_on(task, plan)
+    setup = setup_for(task, steps=3, ema=0.5)
+    state, _ = train_on(task, setup)
     before = copies(state)
     assert not same(before, state.useful)
     state.model.train()
     with using(state.model, state.useful):
-        averaged = validate(state.model, task, plan)
+        averaged = validate(state.model, task, setup)
         assert same(weights_of(state.model), state.useful)
     assert state.model.training
     assert same(weights_of(state.model), before)
     state.model.eval()
-    assert validate(state.model, task, plan).keys() == averaged.keys()
+    assert validate(state.model, task, setup).keys() == averaged.keys()
     assert not state.model.training
 
 
 def test_a_score_that_fails_leaves_the_mode_and_the_weights_too(task, monkeypatch):
-    plan = plan_for(task, steps=3, ema=0.5)
-    state, _ = train_on(task, plan)
+    setup = setup_for(task, steps=3, ema=0.5)
+    state, _ = train_on(task, setup)
     before = copies(state)
     state.model.train()
 
@@ -222,7 +222,7 @@ def test_a_score_that_fails_leaves_the_mode_and_the_weights_too(task, monkeypatc
 
     monkeypatch.setattr(task, "score", broken)
     with pytest.raises(ZeroDivisionError), using(state.model, state.useful):
-        validate(state.model, task, plan)
+        validate(state.model, task, setup)
     assert state.model.training
     assert same(weights_of(state.model), before)
     assert not [t for t in threading.enumerate() if t.name.startswith("batches")]
@@ -231,17 +231,17 @@ def test_a_score_that_fails_leaves_the_mode_and_the_weights_too(task, monkeypatc
 def test_the_model_learns_in_training_mode_whatever_the_caller_does_between(tmp_path):
     """A caller may look at the model between steps; dropout is on again in the next one."""
     task = make("first", tmp_path, dropout=0.5)
-    plan = plan_for(task, steps=6, log_every=1)
-    state = fresh(task, plan)
-    for _ in train(state, task, plan):
+    setup = setup_for(task, steps=6, log_every=1)
+    state = fresh(task, setup)
+    for _ in train(state, task, setup):
         state.model.eval()
-    undisturbed, _ = train_on(task, plan)
+    undisturbed, _ = train_on(task, setup)
     assert same(weights_of(state.model), weights_of(undisturbed.model))
 
 
 def test_the_same_seed_gives_the_same_run_and_another_another(tmp_path):
     task = make("first", tmp_path, dropout=0.3, token_dropout=0.2)
-    runs = [train_on(task, plan_for(task, steps=5, log_every=1, seed=s)) for s in (3, 3, 4)]
+    runs = [train_on(task, setup_for(task, steps=5, log_every=1, seed=s)) for s in (3, 3, 4)]
     (one, first), (two, second), (three, third) = runs
     assert same(weights_of(one.model), weights_of(two.model))
     assert without_speed(first) == without_speed(second)
@@ -251,10 +251,10 @@ def test_the_same_seed_gives_the_same_run_and_another_another(tmp_path):
 
 def test_every_batch_of_every_step_has_dice_of_its_own():
     places = [(seed, step, n) for seed in (0, 1, 2**32 - 1) for step in range(50) for n in range(7)]
-    seeds = [dice_seed(*place) for place in places]
+    seeds = [step_seed(*place) for place in places]
     assert len({seed % 2**32 for seed in seeds}) == len(places)  # as the generator of a CPU cuts
     assert all(0 <= seed < 2**63 for seed in seeds)
-    assert dice_seed(1, 2, 3) == seeds[places.index((1, 2, 3))]
+    assert step_seed(1, 2, 3) == seeds[places.index((1, 2, 3))]
 
 
 def without_speed(events):
@@ -262,7 +262,7 @@ def without_speed(events):
 
 
 def test_steps_and_validations_are_told_when_they_are_due(task):
-    _, events = train_on(task, plan_for(task, steps=11, log_every=4, validate_every=5))
+    _, events = train_on(task, setup_for(task, steps=11, log_every=4, validate_every=5))
     steps = [event.step for event in events if isinstance(event, Step)]
     tried = [event.step for event in events if isinstance(event, Validation)]
     assert steps == [4, 5, 8, 10, 11]
@@ -271,10 +271,10 @@ def test_steps_and_validations_are_told_when_they_are_due(task):
 
 
 def test_a_step_tells_the_mean_loss_since_the_last_report(task):
-    each = train_on(task, plan_for(task, steps=6, log_every=1, validate_every=6))[1]
-    some = train_on(task, plan_for(task, steps=6, log_every=3, validate_every=6))[1]
-    plan, place, counts = plan_for(task, steps=6), (0, 0), []
-    batches = training_batches(task, plan, *place)
+    each = train_on(task, setup_for(task, steps=6, log_every=1, validate_every=6))[1]
+    some = train_on(task, setup_for(task, steps=6, log_every=3, validate_every=6))[1]
+    setup, place, counts = setup_for(task, steps=6), (0, 0), []
+    batches = training_batches(task, setup, *place)
     for _ in range(6):
         counts.append(len(next(batches)[1].source))
     batches.close()
@@ -288,32 +288,32 @@ def test_a_step_tells_the_mean_loss_since_the_last_report(task):
 
 @pytest.mark.parametrize(("steps", "times"), [(100, 10), (7, 7), (95, 10), (1, 1)])
 def test_a_run_is_tried_about_ten_times_unless_told_otherwise(task, steps, times):
-    plan = plan_for(task, steps=steps)
-    tried = [step for step in range(1, steps + 1) if plan.validates(step)]
+    setup = setup_for(task, steps=steps)
+    tried = [step for step in range(1, steps + 1) if setup.validates(step)]
     assert len(tried) == times <= VALIDATIONS
     assert tried[-1] == steps
-    assert all(plan.saves(step) and plan.reports(step) for step in tried)
+    assert all(setup.saves(step) and setup.reports(step) for step in tried)
 
 
 def test_a_plan_without_a_number_of_steps_is_refused(task):
     with pytest.raises(ValueError, match="no number of steps; settle it before training"):
-        train_on(task, plan_for(task, epochs=1.0))
+        train_on(task, setup_for(task, epochs=1.0))
 
 
 def test_a_training_part_without_rows_is_refused():
     task = First({"valid": some_rows(3, First.symbols)}, settings())
-    with pytest.raises(GlassformerError, match=r"^the training part has no rows"):
-        train_on(task, plan_for(task, steps=2))
+    with pytest.raises(GlassformerError, match=r"^the training split has no rows"):
+        train_on(task, setup_for(task, steps=2))
 
 
 def test_a_part_without_rows_is_asked_about_in_vain(task):
-    with pytest.raises(GlassformerError, match=r"^the test part has no rows; give it some$"):
-        part_batches(task, plan_for(task), "test")
+    with pytest.raises(GlassformerError, match=r"^the test split has no rows; give it some$"):
+        split_batches(task, setup_for(task), "test")
 
 
 def test_a_job_without_a_validation_part_is_trained_and_saved_all_the_same(tmp_path):
     task = First({"train": some_rows(7, First.symbols)}, settings())
-    state, events = train_on(task, plan_for(task, tmp_path / "checkpoints", steps=4))
+    state, events = train_on(task, setup_for(task, tmp_path / "checkpoints", steps=4))
     assert {type(event) for event in events} == {Step}
     assert state.progress.best == []
     assert (tmp_path / "checkpoints" / "step-4").is_dir()
@@ -323,15 +323,15 @@ def test_a_batch_that_counts_nothing_moves_nothing(task, monkeypatch):
     monkeypatch.setattr(
         task, "loss", lambda output, batch: Loss(output.sum() * 0, torch.tensor(0.0))
     )
-    plan = plan_for(task, steps=1, optimiser=PLAIN_RATE)
-    state = fresh(task, plan)
+    setup = setup_for(task, steps=1, optimiser=PLAIN_RATE)
+    state = fresh(task, setup)
     before = copies(state)
-    train_on(task, plan, state)
+    train_on(task, setup, state)
     assert same(weights_of(state.model), before)
 
 
 def test_regularisers_reach_the_loop(tmp_path):
     task = make("first", tmp_path, dropout=0.3)
-    plain, _ = train_on(task, plan_for(task, steps=3))
-    other, _ = train_on(task, plan_for(task, steps=3, regularise=RegulariserConfig(r_drop=1.0)))
+    plain, _ = train_on(task, setup_for(task, steps=3))
+    other, _ = train_on(task, setup_for(task, steps=3, regularise=RegulariserConfig(r_drop=1.0)))
     assert not same(weights_of(plain.model), weights_of(other.model))

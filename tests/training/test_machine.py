@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from jobs import make, plan_for, train_on
+from jobs import make, setup_for, train_on
 
 from glassformer.config import MachineConfig
 from glassformer.errors import GlassformerError
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine, choose_machine
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 from glassformer.training.state import State
 
 
@@ -65,9 +65,9 @@ def test_bf16_is_for_products_and_weights_stay_in_fp32(tmp_path):
     assert machine.described.startswith("cpu, bf16")
     with machine.autocast():
         assert torch.nn.Linear(2, 3)(torch.ones(1, 2)).dtype == torch.bfloat16
-    plan = plan_for(task, steps=3, log_every=1)
-    exact = train_on(task, plan)[1]
-    half = Plan(plan.train, plan.data, machine, plan.seed)
+    setup = setup_for(task, steps=3, log_every=1)
+    exact = train_on(task, setup)[1]
+    half = TrainSetup(setup.train, setup.data, machine, setup.seed)
     torch.manual_seed(0)
     state = State(task.model(), half.train)
     rough = list(train(state, task, half))

@@ -14,7 +14,7 @@ from glassformer.training.weights import read_tensors
 
 SETTINGS = (
     *("model.encoder.dim=32", "model.decoder.dim=32", "data.batch_tokens=60"),
-    *("train.optimiser.rate=1e-2", "train.validate_every=40", "train.save_every=25"),
+    *("train.optimiser.lr=1e-2", "train.validate_every=40", "train.save_every=25"),
 )
 
 

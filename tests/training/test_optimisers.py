@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
+from jobs import First, fresh, make, settings, setup_for, some_rows, train_on
 from torch import nn
 
 from glassformer.config import OptimiserConfig
@@ -15,15 +15,15 @@ from glassformer.models.frontends import Patches
 from glassformer.training.loop import train
 from glassformer.training.muon import Muon, orthogonal
 from glassformer.training.optimisers import Optimisers, sorted_out
-from glassformer.training.schedules import SHAPES, rate_at
+from glassformer.training.schedules import SHAPES, lr_at
 from glassformer.training.weights import weights_of
 
 FALLING = ("cosine", "linear")
 
 
 def rates(steps, **asked):
-    config = OptimiserConfig(**{"rate": 0.5, **asked})
-    return [rate_at(step, steps, config) for step in range(1, steps + 1)]
+    config = OptimiserConfig(**{"lr": 0.5, **asked})
+    return [lr_at(step, steps, config) for step in range(1, steps + 1)]
 
 
 @pytest.fixture
@@ -82,17 +82,17 @@ def test_constant_stays():
 
 def test_a_step_is_taken_at_the_rate_of_the_schedule(task):
     """AdamW's first step is the rate, whatever the gradient, so the way gone shows it."""
-    optimiser = OptimiserConfig(rate=0.01, schedule="linear", warmup=0.5, weight_decay=0.0)
-    plan = plan_for(task, steps=10, log_every=1, clip=0.0, optimiser=optimiser)
-    state = fresh(task, plan)
+    optimiser = OptimiserConfig(lr=0.01, schedule="linear", warmup=0.5, weight_decay=0.0)
+    setup = setup_for(task, steps=10, log_every=1, clip=0.0, optimiser=optimiser)
+    state = fresh(task, setup)
     before = state.model.to_class.weight.detach().clone()
-    _, events = train_on(task, plan_for(task, steps=10, log_every=1, optimiser=optimiser))
-    first = next(train(state, task, plan))
-    assert first.rate == pytest.approx(0.01 / 5)
+    _, events = train_on(task, setup_for(task, steps=10, log_every=1, optimiser=optimiser))
+    first = next(train(state, task, setup))
+    assert first.lr == pytest.approx(0.01 / 5)
     moved = (state.model.to_class.weight - before).abs()
     assert moved.median().item() == pytest.approx(0.01 / 5, rel=1e-3)
-    told = [event.rate for event in events if hasattr(event, "rate")]
-    assert told == [rate_at(step, 10, optimiser) for step in range(1, 11)]
+    told = [event.lr for event in events if hasattr(event, "lr")]
+    assert told == [lr_at(step, 10, optimiser) for step in range(1, 11)]
 
 
 def named(model, parameters):
@@ -205,8 +205,8 @@ def test_muon_on_a_cpu_steps_by_orthogonal_matrices_in_fp32(shape):
 
 @pytest.mark.parametrize("kind", OPTIMISER_NAMES)
 def test_every_optimiser_learns_the_task(task, kind):
-    optimiser = OptimiserConfig(kind=kind, rate=1e-2)
-    _, events = train_on(task, plan_for(task, steps=40, log_every=5, optimiser=optimiser))
+    optimiser = OptimiserConfig(kind=kind, lr=1e-2)
+    _, events = train_on(task, setup_for(task, steps=40, log_every=5, optimiser=optimiser))
     assert events[-1].loss < 0.2 * events[0].loss
 
 
@@ -217,13 +217,13 @@ def test_muon_without_blocks_is_adamw():
 
 @pytest.mark.parametrize("kind", OPTIMISER_NAMES)
 def test_what_optimisers_remember_comes_back_and_is_their_own(task, kind):
-    plan = plan_for(task, steps=3, optimiser=OptimiserConfig(kind=kind))
-    state, _ = train_on(task, plan)
+    setup = setup_for(task, steps=3, optimiser=OptimiserConfig(kind=kind))
+    state, _ = train_on(task, setup)
     memory = state.optimisers.tensors()
     kinds = {name.partition("/")[2] for name in memory}
     assert {"exp_avg", "exp_avg_sq", "step"} <= kinds
     assert ("momentum_buffer" in kinds) == (kind == "muon")
-    other = fresh(task, plan).optimisers
+    other = fresh(task, setup).optimisers
     other.put(memory)
     again = other.tensors()
     assert again.keys() == memory.keys()

@@ -36,8 +36,8 @@ def together(tmp_path_factory):
 @pytest.fixture
 def single(tmp_path, request):
     """The same way in one process."""
-    task, plan = job(request.param, tmp_path / "task", None)
-    return request.param, *train_on(task, plan, begun(task, plan))
+    task, setup = job(request.param, tmp_path / "task", None)
+    return request.param, *train_on(task, setup, begun(task, setup))
 
 
 @pytest.mark.parametrize("single", [way for way in WAYS if way != "ddp-vat"], indirect=True)
@@ -72,15 +72,15 @@ SHARDED = [way for way in WAYS if way.startswith("shard")]
 
 @pytest.mark.parametrize("way", SHARDED)
 def test_checkpoints_of_two_processes_are_read_by_one(way, together, tmp_path):
-    task, plan = job(way, tmp_path / "task", together / way / "checkpoints")
-    state = begun(task, plan)
-    assert state.load(plan.checkpoints)
+    task, setup = job(way, tmp_path / "task", together / way / "checkpoints")
+    state = begun(task, setup)
+    assert state.load(setup.checkpoints)
     assert state.progress.step == STEPS
     for name, tensor in read_tensors(together / way / "weights.safetensors").items():
         assert weights_of(state.model)[name].equal(tensor)
     _, alone = job(way, tmp_path / "other", tmp_path / "alone")
-    train_on(task, alone, begun(task, plan))
-    own = State(task.model(), plan.train)
+    train_on(task, alone, begun(task, setup))
+    own = State(task.model(), setup.train)
     own.load(tmp_path / "alone")
     for name, tensor in own.optimisers.tensors().items():
         if "to_k.bias" in name:

@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from jobs import fresh, make, plan_for, train_on
+from jobs import fresh, make, setup_for, train_on
 
 from glassformer.config import OptimiserConfig, RegulariserConfig, VirtualAdversaryConfig
 from glassformer.training.loop import train
-from glassformer.training.plan import Step, Validation
+from glassformer.training.setup import Step, Validation
 from glassformer.training.weights import read_tensors, weights_of
 
 STEPS = 5
@@ -42,13 +42,13 @@ def asked(way):
     return {"steps": STEPS, "save_every": 1, "validate_every": 2, "log_every": 1} | WAYS[way]
 
 
-def with_snapshots(task, plan, folder, monkeypatch):
+def with_snapshots(task, setup, folder, monkeypatch):
     """A run in peace, and what lay on disk whenever something was told or validated."""
-    state, events, score = fresh(task, plan), [], task.score
+    state, events, score = fresh(task, setup), [], task.score
 
     def snapshot(kind):
-        if plan.checkpoints.exists():
-            shutil.copytree(plan.checkpoints, folder / kind / str(len(events)))
+        if setup.checkpoints.exists():
+            shutil.copytree(setup.checkpoints, folder / kind / str(len(events)))
 
     def validated(model, batches):
         snapshot("inside a validation")
@@ -56,7 +56,7 @@ def with_snapshots(task, plan, folder, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(task, "score", validated)
-        for event in train(state, task, plan):
+        for event in train(state, task, setup):
             snapshot("between")
             events.append(event)
     return state, events
@@ -83,8 +83,8 @@ def test_going_on_from_any_checkpoint_gives_the_same_bits_and_the_same_log(
 ):
     """Killed before or after anything is written to the log: nothing is lost, nothing twice."""
     task = make(name, tmp_path / "task", dropout=0.3, token_dropout=0.2)
-    plan = plan_for(task, tmp_path / "peace", **asked(way))
-    state, events = with_snapshots(task, plan, tmp_path, monkeypatch)
+    setup = setup_for(task, tmp_path / "peace", **asked(way))
+    state, events = with_snapshots(task, setup, tmp_path, monkeypatch)
     assert len(events) == STEPS + 3
     froms = {"between": set(), "inside a validation": set()}
     for kind, reached in froms.items():
@@ -92,7 +92,7 @@ def test_going_on_from_any_checkpoint_gives_the_same_bits_and_the_same_log(
             folder = tmp_path / kind / str(number)
             if kind != "between" and not folder.exists():
                 continue
-            again_plan = replace(plan, checkpoints=folder)
+            again_plan = replace(setup, checkpoints=folder)
             again = fresh(task, again_plan)
             assert again.load(folder) == folder.exists()
             begun = replace(again.progress)
@@ -104,7 +104,7 @@ def test_going_on_from_any_checkpoint_gives_the_same_bits_and_the_same_log(
             assert replace(again.progress, seconds=0.0) == replace(state.progress, seconds=0.0)
             for written in (events[:number], events[: number + 1]):
                 assert without_speed(kept(written, begun) + told) == without_speed(events)
-            assert names_in(folder) == names_in(plan.checkpoints)
+            assert names_in(folder) == names_in(setup.checkpoints)
     assert froms == {"between": set(range(STEPS + 1)), "inside a validation": {2, 4, 5}}
 
 
@@ -115,13 +115,13 @@ def names_in(folder):
 def test_training_may_be_left_and_taken_up_again_many_times(tmp_path):
     """A new state for every two steps, as after so many kills."""
     task = make("first", tmp_path / "task", dropout=0.3)
-    plan = plan_for(task, tmp_path / "often", steps=9, save_every=2, log_every=1)
-    peace, _ = train_on(task, replace(plan, checkpoints=tmp_path / "peace"))
-    state = fresh(task, plan)
+    setup = setup_for(task, tmp_path / "often", steps=9, save_every=2, log_every=1)
+    peace, _ = train_on(task, replace(setup, checkpoints=tmp_path / "peace"))
+    state = fresh(task, setup)
     for _ in range(20):
-        state = fresh(task, plan)
-        state.load(plan.checkpoints)
-        taken = train(state, task, plan)
+        state = fresh(task, setup)
+        state.load(setup.checkpoints)
+        taken = train(state, task, setup)
         list(islice(taken, 5))
         taken.close()
     assert state.progress.step == 9
@@ -131,12 +131,12 @@ def test_training_may_be_left_and_taken_up_again_many_times(tmp_path):
 def test_a_run_that_stopped_early_stays_stopped(tmp_path, monkeypatch):
     task = make("first", tmp_path / "task")
     monkeypatch.setattr(task, "score", lambda model, batches: {"accuracy": 0.5})
-    plan = plan_for(task, tmp_path / "runs", steps=30, validate_every=1, patience=2)
-    state, _ = train_on(task, plan)
+    setup = setup_for(task, tmp_path / "runs", steps=30, validate_every=1, patience=2)
+    state, _ = train_on(task, setup)
     assert state.progress.step == 3
-    again = fresh(task, plan)
-    assert again.load(plan.checkpoints)
-    assert train_on(task, plan, again)[1] == []
+    again = fresh(task, setup)
+    assert again.load(setup.checkpoints)
+    assert train_on(task, setup, again)[1] == []
 
 
 @pytest.fixture(scope="module")

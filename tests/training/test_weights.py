@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from jobs import First, fresh, make, plan_for, settings, some_rows, train_on
+from jobs import First, fresh, make, settings, setup_for, some_rows, train_on
 from torch import nn
 
 from glassformer.errors import GlassformerError
@@ -30,12 +30,12 @@ def task():
 
 @pytest.fixture
 def trained(task, tmp_path):
-    """A plan, its state after four steps, and its checkpoints."""
-    plan = plan_for(
+    """A setup, its state after four steps, and its checkpoints."""
+    setup = setup_for(
         task, tmp_path / "checkpoints", steps=4, save_every=1, validate_every=4, ema=0.5
     )
-    state, _ = train_on(task, plan)
-    return plan, state
+    state, _ = train_on(task, setup)
+    return setup, state
 
 
 def same(first, second):
@@ -190,12 +190,12 @@ def test_json_keeps_every_script_and_every_bit(tmp_path):
 
 
 def test_a_checkpoint_holds_all_that_changes(trained):
-    plan, state = trained
-    files = {path.name for path in (plan.checkpoints / "step-4").iterdir()}
+    setup, state = trained
+    files = {path.name for path in (setup.checkpoints / "step-4").iterdir()}
     assert files == {
         *("model.safetensors", "optimiser.safetensors", "average.safetensors", "state.json")
     }
-    assert (plan.checkpoints / "latest").read_text() == "step-4\n"
+    assert (setup.checkpoints / "latest").read_text() == "step-4\n"
     assert state.progress.step == 4
 
 
@@ -210,45 +210,45 @@ def left_by_a_kill(checkpoints, moment):
 
 @pytest.mark.parametrize("moment", ["writing", "removing"])
 def test_a_kill_while_saving_is_survived_and_leaves_nothing_behind(task, trained, moment):
-    plan, state = trained
-    left_by_a_kill(plan.checkpoints, moment)
-    (plan.checkpoints / ".latest.new").write_text("step-")
-    again = fresh(task, plan)
-    assert again.load(plan.checkpoints)
+    setup, state = trained
+    left_by_a_kill(setup.checkpoints, moment)
+    (setup.checkpoints / ".latest.new").write_text("step-")
+    again = fresh(task, setup)
+    assert again.load(setup.checkpoints)
     assert again.progress == state.progress
     assert same(weights_of(again.model), weights_of(state.model))
     assert same(again.useful, state.useful)
     assert same(again.optimisers.tensors(), state.optimisers.tensors())
-    kept = {path.name for path in plan.checkpoints.iterdir()} - {".latest.new"}
+    kept = {path.name for path in setup.checkpoints.iterdir()} - {".latest.new"}
     assert kept == {"latest", "step-3", "step-4"}
 
 
 def test_a_checkpoint_that_has_its_name_is_used_before_latest_names_it(task, trained):
-    plan, state = trained
-    (plan.checkpoints / "latest").write_text("step-3\n")
-    again = fresh(task, plan)
-    assert again.load(plan.checkpoints)
+    setup, state = trained
+    (setup.checkpoints / "latest").write_text("step-3\n")
+    again = fresh(task, setup)
+    assert again.load(setup.checkpoints)
     assert again.progress == state.progress
 
 
 def test_a_kill_before_the_first_checkpoint_is_whole_begins_again(task, trained):
-    plan, _ = trained
+    setup, _ = trained
     for step in (3, 4):
-        (plan.checkpoints / f"step-{step}").rename(plan.checkpoints / f".step-{step}.new")
-    again = fresh(task, plan)
+        (setup.checkpoints / f"step-{step}").rename(setup.checkpoints / f".step-{step}.new")
+    again = fresh(task, setup)
     before = {name: tensor.clone() for name, tensor in weights_of(again.model).items()}
-    assert not again.load(plan.checkpoints)
+    assert not again.load(setup.checkpoints)
     assert again.progress.step == 0
     assert same(weights_of(again.model), before)
-    assert not fresh(task, plan).load(plan.checkpoints / "nowhere")
+    assert not fresh(task, setup).load(setup.checkpoints / "nowhere")
 
 
 def test_what_is_loaded_no_longer_hangs_on_the_file(task, trained):
     """A file may be removed, or written over, while the model that came from it learns on."""
-    plan, state = trained
-    again = fresh(task, plan)
-    again.load(plan.checkpoints)
-    for path in (plan.checkpoints / "step-4").glob("*.safetensors"):
+    setup, state = trained
+    again = fresh(task, setup)
+    again.load(setup.checkpoints)
+    for path in (setup.checkpoints / "step-4").glob("*.safetensors"):
         path.write_bytes(b"\xff" * path.stat().st_size)
     assert same(weights_of(again.model), weights_of(state.model))
     assert same(again.optimisers.tensors(), state.optimisers.tensors())
@@ -256,7 +256,7 @@ def test_what_is_loaded_no_longer_hangs_on_the_file(task, trained):
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path, trained):
-    plan, _ = trained
+    setup, _ = trained
     other = make("ctc", tmp_path / "other")
     with pytest.raises(GlassformerError, match=r"step-4: .* belongs to another model$"):
-        fresh(other, plan).load(plan.checkpoints)
+        fresh(other, setup).load(setup.checkpoints)

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from jobs import CPU, fresh, make, plan_for, train_on
+from jobs import CPU, fresh, make, setup_for, train_on
 
 from glassformer import processes
 from glassformer.config import RegulariserConfig, VirtualAdversaryConfig
 from glassformer.models.stacks import recompute_activations
-from glassformer.training.shards import shard, whole
+from glassformer.training.fsdp import shard, whole
 from glassformer.training.weights import weights_of, write_tensors
 
 STEPS = 4
@@ -34,23 +34,23 @@ WAYS = {
 
 
 def job(way: str, scratch: Path, checkpoints: Path | None):
-    """The task and the plan of a way to train."""
+    """The task and the setup of a way to train."""
     name, asked = WAYS[way]
     shares = {"share": True} if name == "tied" else {}
     task = make("copy" if shares else name, scratch, **shares)
     often = {"log_every": 1, "validate_every": 2, "save_every": 2}
-    return task, plan_for(task, checkpoints, steps=STEPS, **often, **asked)
+    return task, setup_for(task, checkpoints, steps=STEPS, **often, **asked)
 
 
-def begun(task, plan):
+def begun(task, setup):
     """A state as a run begins it."""
-    state = fresh(task, plan)
+    state = fresh(task, setup)
     model = state.model
-    if plan.train.recompute:
+    if setup.train.recompute:
         recompute_activations(model)
-    if plan.train.shard and processes.is_launched():
+    if setup.train.shard and processes.is_launched():
         shard(model, CPU)
-        state = type(state)(model, plan.train)
+        state = type(state)(model, setup.train)
     return state
 
 
@@ -62,8 +62,8 @@ def main(folder: Path) -> None:
             if processes.is_first():
                 home.mkdir()
             processes.wait()
-            task, plan = job(way, home / f"task-{processes.place()}", home / "checkpoints")
-            state, events = train_on(task, plan, begun(task, plan))
+            task, setup = job(way, home / f"task-{processes.rank()}", home / "checkpoints")
+            state, events = train_on(task, setup, begun(task, setup))
             weights = {name: whole(tensor) for name, tensor in weights_of(state.model).items()}
             if processes.is_first():
                 told = [{"kind": type(e).__name__, **asdict(e)} for e in events]

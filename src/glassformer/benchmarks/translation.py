@@ -27,8 +27,8 @@ from glassformer.benchmarks.timing import Work
 from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
+from glassformer.models.incremental import translating
 from glassformer.models.packing import packed_twin
-from glassformer.models.stepping import translating
 
 ROWS, MEDIAN, EVEN = 32, 20, 32
 SIZES = (Size(vocabulary=32_000), Size(vocabulary=58_101))

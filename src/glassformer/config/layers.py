@@ -60,7 +60,7 @@ class AttentionConfig:
 
     kind: str = "softmax"
     heads: int = 8
-    groups: int | None = None
+    kv_heads: int | None = None
     key_width: int | None = None
     value_width: int | None = None
     bias: bool | tuple[str, ...] = True
@@ -71,7 +71,7 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         choose("attention.kind", self.kind, KIND_NAMES)
-        for name in ("heads", "groups", "key_width", "value_width", "summary"):
+        for name in ("heads", "kv_heads", "key_width", "value_width", "summary"):
             positive(f"attention.{name}", getattr(self, name))
         share("attention.dropout", self.dropout)
         for projection in () if isinstance(self.bias, bool) else self.bias:

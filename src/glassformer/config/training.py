@@ -17,14 +17,14 @@ class OptimiserConfig:
 
     Args:
         kind: AdamW for all weights, or Muon for the matrices inside blocks and AdamW for the rest.
-        rate: The highest learning rate, reached after the warm-up.
+        lr: The highest learning rate, reached after the warm-up.
         schedule: How the rate falls after the warm-up.
         warmup: Share of the steps in which the rate rises from zero.
         floor: Share of the highest rate at which `cosine` and `linear` end.
     """
 
     kind: str = "adamw"
-    rate: float = 1e-3
+    lr: float = 1e-3
     weight_decay: float = 0.01
     beta1: float = 0.9
     beta2: float = 0.98
@@ -35,9 +35,7 @@ class OptimiserConfig:
     def __post_init__(self) -> None:
         choose("train.optimiser.kind", self.kind, OPTIMISER_NAMES)
         choose("train.optimiser.schedule", self.schedule, SCHEDULE_NAMES)
-        require(
-            self.rate > 0, f"train.optimiser.rate must be above 0, got {self.rate}; 1e-3 is usual"
-        )
+        require(self.lr > 0, f"train.optimiser.lr must be above 0, got {self.lr}; 1e-3 is usual")
         require(
             self.weight_decay >= 0,
             f"train.optimiser.weight_decay must be 0 or more, got {self.weight_decay}",

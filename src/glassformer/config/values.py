@@ -9,6 +9,7 @@ import reprlib
 import sys
 import tomllib
 import types
+import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from glassformer.errors import GlassformerError, unknown
 Record = TypeVar("Record")
 Values = dict[str, Any]
 
+RENAMED = {("optimiser", "rate"): "lr", ("attention", "groups"): "kv_heads"}
 MOST = 2**40  # more of anything is a slip of the finger
 
 
@@ -30,13 +32,33 @@ def read(kind: type[Record], path: Path) -> Record:
 def read_values(path: Path) -> Values:
     """What a TOML file says."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return with_new_names(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise GlassformerError(
             f"{path}: cannot be read ({error.strerror}); check the path"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GlassformerError(f"{path}: not valid TOML ({error}); fix that line") from None
+
+
+def with_new_names(values: Any, table: str = "") -> Any:
+    """Values as recipes and runs of earlier versions hold them, under the names of this one.
+
+    >>> with_new_names({"train": {"optimiser": {"lr": 0.1}}})
+    {'train': {'optimiser': {'lr': 0.1}}}
+    """
+    if isinstance(values, list):
+        return [with_new_names(value, table) for value in values]
+    if not isinstance(values, dict):
+        return values
+    found = {}
+    for key, value in values.items():
+        new = RENAMED.get((table, key), key)
+        if new != key:
+            message = f"{table}.{key} is called {table}.{new}; the old name will go"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+        found[new] = with_new_names(value, key)
+    return found
 
 
 def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:
@@ -133,7 +155,8 @@ def parse_setting(text: str) -> Values:
     nested: Any = _typed(value.strip())
     for part in reversed(parts):
         nested = {part: nested}
-    return nested
+    renamed: Values = with_new_names(nested)
+    return renamed
 
 
 def _typed(text: str) -> Any:

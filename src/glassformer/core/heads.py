@@ -14,30 +14,32 @@ class Heads:
 
     Args:
         count: Number of query heads (H).
-        groups: Number of key and value heads (G), each shared by `count / groups` query heads:
+        kv_heads: Number of key and value heads (G), each shared by `count / kv_heads` query heads:
             `count` is multi-head, 1 is multi-query, anything between is grouped-query attention.
         key_width: Width of one query or key (K); `dim / count` unless told otherwise.
         value_width: Width of one value (W); the key's unless told otherwise.
     """
 
     count: int
-    groups: int | None = None
+    kv_heads: int | None = None
     key_width: int | None = None
     value_width: int | None = None
 
 
-def check_heads(dim: int, shape: Heads, groups: int) -> None:
-    """Refuse widths and groups that do not divide."""
-    if min(dim, shape.count, groups, shape.key_width or 1, shape.value_width or 1) < 1:
-        raise ValueError(f"dim, heads, groups and widths must be at least 1, got {dim} and {shape}")
+def check_heads(dim: int, shape: Heads, kv_heads: int) -> None:
+    """Refuse widths and kv_heads that do not divide."""
+    if min(dim, shape.count, kv_heads, shape.key_width or 1, shape.value_width or 1) < 1:
+        raise ValueError(
+            f"dim, heads, kv_heads and widths must be at least 1, got {dim} and {shape}"
+        )
     if shape.key_width is None and dim % shape.count:
         raise ValueError(
             f"dim must be a multiple of heads: {dim} is not one of {shape.count}; "
             f"change either, or give the heads a key_width"
         )
-    if shape.count % groups:
+    if shape.count % kv_heads:
         raise ValueError(
-            f"heads must be a multiple of groups: {shape.count} is not one of {groups}; "
+            f"heads must be a multiple of kv_heads: {shape.count} is not one of {kv_heads}; "
             f"change either"
         )
 

@@ -50,14 +50,17 @@ class AttentionLayer(nn.Module, ABC):
     ) -> None:
         super().__init__()
         shape = heads if isinstance(heads, Heads) else Heads(heads)
-        self.heads, self.groups = shape.count, shape.count if shape.groups is None else shape.groups
-        check_heads(dim, shape, self.groups)
+        self.heads, self.kv_heads = (
+            shape.count,
+            shape.count if shape.kv_heads is None else shape.kv_heads,
+        )
+        check_heads(dim, shape, self.kv_heads)
         self.key_width = shape.key_width or dim // self.heads
         self.value_width = shape.value_width or self.key_width
         source, biased = dim if memory_dim is None else memory_dim, named_biases(bias)
         self.to_q = nn.Linear(dim, self.heads * self.key_width, bias="q" in biased)
-        self.to_k = nn.Linear(source, self.groups * self.key_width, bias="k" in biased)
-        self.to_v = nn.Linear(source, self.groups * self.value_width, bias="v" in biased)
+        self.to_k = nn.Linear(source, self.kv_heads * self.key_width, bias="k" in biased)
+        self.to_v = nn.Linear(source, self.kv_heads * self.value_width, bias="v" in biased)
         self.to_out: nn.Linear | None = None
         if project:
             self.to_out = nn.Linear(self.heads * self.value_width, dim, bias="out" in biased)
@@ -121,7 +124,7 @@ class AttentionLayer(nn.Module, ABC):
 
     def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
         """What these vectors are found by and what they tell, by head."""
-        return split_heads(self.to_k(x), self.groups), split_heads(self.to_v(x), self.groups)
+        return split_heads(self.to_k(x), self.kv_heads), split_heads(self.to_v(x), self.kv_heads)
 
     def project_out(self, answer: Answers) -> Float[Tensor, "*tokens out"]:
         """The answers of all heads as vectors."""

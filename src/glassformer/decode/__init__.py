@@ -6,14 +6,13 @@
     RequiredWords  what counts as having all required words (`automaton.py`)
     Hypothesis     an answer, with the model's log-probability of every token
 
-Nothing here knows a model or a tokenizer; `glassformer.models.stepping` makes scorers of models.
+Nothing here knows a model or a tokenizer; `glassformer.models.incremental` makes scorers of models.
 Read `stepwise.py` first, then `beam.py`.
 """
 
 from collections.abc import Callable
 
 from glassformer.config.decoding import DecodeConfig
-from glassformer.decode.active_rows import NonFiniteScoresError
 from glassformer.decode.automaton import RequiredWords
 from glassformer.decode.beam import beam_search
 from glassformer.decode.paths import Hypothesis
@@ -25,7 +24,6 @@ from glassformer.decode.stopping import cut_at_stop
 __all__ = [
     "METHODS",
     "Hypothesis",
-    "NonFiniteScoresError",
     "Request",
     "RequiredWords",
     "Scorer",

@@ -5,11 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from glassformer.decode.paths import Hypothesis, Paths
-from glassformer.errors import GlassformerError
-
-
-class NonFiniteScoresError(GlassformerError):
-    """The model's scores are NaN or infinite."""
+from glassformer.errors import GlassformerError, NonFiniteScoresError
 
 
 class ActiveRows:

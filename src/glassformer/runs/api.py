@@ -61,7 +61,7 @@ def train_as(
 
 def refuse_processes(config: Config) -> None:
     """Some settings need several processes, and some need one."""
-    if config.curve and processes.count() > 1:
+    if config.curve and processes.world_size() > 1:
         raise GlassformerError("--curve trains in one process; leave it or torchrun out")
     if config.train.shard and not processes.is_launched():
         raise GlassformerError(
@@ -80,14 +80,14 @@ def prepare_together(
             run = prepare(request, config, display, command)
             place = str(run.folder.path)
     finally:
-        place = processes.told(place)
+        place = processes.broadcast(place)
     if run is not None:
         return run
     if not place:
         raise GlassformerError("the first process could not create the run; it says why")
     if not RunFolder(Path(place)).config_file.exists():
         raise GlassformerError(
-            f"{place}: not seen by process {processes.place()}; put the run with --run where all "
+            f"{place}: not seen by process {processes.rank()}; put the run with --run where all "
             f"machines see it"
         )
     return Prepared.open(RunFolder(Path(place)))

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from glassformer import processes
 from glassformer.files import send_nowhere
 from glassformer.terminal import Terminal
-from glassformer.training.plan import Event, Step, Trouble, Validation
+from glassformer.training.setup import Event, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
 BYTE_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
@@ -109,7 +109,7 @@ class TimeLeft:
         done, spent = event.step - self.first[0], time.monotonic() - self.first[1]
         left = f"  {clock(spent / done * (self.steps - event.step))} left" if done else ""
         return (
-            f"loss {event.loss:.3f}  rate {event.rate:.1e}  "
+            f"loss {event.loss:.3f}  lr {event.lr:.1e}  "
             f"{event.tokens_per_second:,.0f} tokens/s{left}"
         )
 

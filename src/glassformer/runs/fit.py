@@ -25,12 +25,12 @@ from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, whole_best
-from glassformer.training.feeding import part_batches
+from glassformer.training.fsdp import is_sharded, shard, whole
+from glassformer.training.loader import split_batches
 from glassformer.training.machine import Machine, choose_machine, training_machine
-from glassformer.training.persistence import train_through
-from glassformer.training.plan import Event, Plan
 from glassformer.training.progress import Progress
-from glassformer.training.shards import is_sharded, shard, whole
+from glassformer.training.recovery import train_with_recovery
+from glassformer.training.setup import Event, TrainSetup
 from glassformer.training.state import State
 from glassformer.training.validation import validate
 from glassformer.training.weights import (
@@ -49,7 +49,7 @@ class FitResult:
     config: Config
     task: JobTask[Any, Any, Any]
     model: nn.Module
-    plan: Plan
+    setup: TrainSetup
     seconds: float
     steps: int
     kept: str
@@ -60,48 +60,48 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     task, folder = run.task, run.folder
     machine = training_machine(run.config.machine)
     config = resolve_time(run, machine, display, deadline)
-    plan = Plan(config.train, config.data, machine, config.seed, folder.checkpoints)
+    setup = TrainSetup(config.train, config.data, machine, config.seed, folder.checkpoints)
     model = run.model.to(machine.device)
     size = sum(p.numel() for p in model.parameters())
-    state = begin_state(model, plan, display)
-    display.say(f"{config.job}: {size:,} parameters, {plan.steps:,} steps on {machine.described}")
+    state = begin_state(model, setup, display)
+    display.say(f"{config.job}: {size:,} parameters, {setup.steps:,} steps on {machine.described}")
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress) as log:
-        watch = Watch(state, task, plan)
+        watch = Watch(state, task, setup)
         beginning = partial(initial_weights, task, config, folder)
-        events = watch.follow(train_through(state, task, plan, beginning, stop))
-        for event in display.follow(events, plan.steps, config.job):
+        events = watch.follow(train_with_recovery(state, task, setup, beginning, stop))
+        for event in display.follow(events, setup.steps, config.job):
             log(event)
-    finish(state, plan, display)
+    finish(state, setup, display)
     if processes.is_first():
         drop_checksums(folder.path)
-    kept = keep_best(state, task, plan, folder)
+    kept = keep_best(state, task, setup, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     watch.tell(folder, display)
     model = whole_model(state.model, task, config, folder)
-    calibrate(task, model, plan)
+    calibrate(task, model, setup)
     progress = state.progress
-    return FitResult(config, task, model, plan, progress.seconds, progress.step, kept)
+    return FitResult(config, task, model, setup, progress.seconds, progress.step, kept)
 
 
-def finish(state: State, plan: Plan, display: Display) -> None:
+def finish(state: State, setup: TrainSetup, display: Display) -> None:
     """Say why training ended early, and pass over best checkpoints that are damaged."""
     progress = state.progress
     if progress.stopped:
         display.say(
             f"stopped at step {progress.step:,}: no better for {progress.stale} validations"
         )
-    assert plan.checkpoints is not None
-    progress.best, lost = whole_best(plan.checkpoints, progress)
+    assert setup.checkpoints is not None
+    progress.best, lost = whole_best(setup.checkpoints, progress)
     for damage in lost:
         display.say(f"{damage}; the next best checkpoint is used")
 
 
-def calibrate(task: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
+def calibrate(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup) -> None:
     """Let the reporter learn from the validation rows; of several processes, the first does."""
     reporter = reporter_of(task)
     if reporter.calibrates and len(task.lengths("valid")) and processes.is_first():
-        reporter.calibrate(answers_on(task, model, plan, "valid"))
+        reporter.calibrate(answers_on(task, model, setup, "valid"))
     processes.wait()
 
 
@@ -115,7 +115,7 @@ def resolve_time(
     given = deadline or Clock(config.train.time or 0.0)
     times = 1 + sum(SHARES) if config.curve else 1.0
     with display.waiting("timing a few steps"):
-        steps = int(processes.told(str(steps_in(config, run.task, machine, given, times))))
+        steps = int(processes.broadcast(str(steps_in(config, run.task, machine, given, times))))
     config = replace(config, train=replace(config.train, steps=steps))
     if processes.is_first():
         run.folder.write_config(config)
@@ -124,18 +124,18 @@ def resolve_time(
     return config
 
 
-def begin_state(model: nn.Module, plan: Plan, display: Display) -> State:
+def begin_state(model: nn.Module, setup: TrainSetup, display: Display) -> State:
     """The state before the first step, or where an interrupted run stopped."""
-    if plan.train.recompute:
+    if setup.train.recompute:
         recompute_activations(model)
-    if plan.train.shard and processes.is_launched():  # one process holds all of it anyway
-        shard(model, plan.machine)
-    state = State(model, plan.train)
-    assert plan.checkpoints is not None
-    if state.load(plan.checkpoints):
+    if setup.train.shard and processes.is_launched():  # one process holds all of it anyway
+        shard(model, setup.machine)
+    state = State(model, setup.train)
+    assert setup.checkpoints is not None
+    if state.load(setup.checkpoints):
         for damage in state.damaged:
             display.say(f"{damage}; the next best checkpoint is used")
-        display.say(f"goes on from step {state.progress.step:,} of {plan.steps:,}")
+        display.say(f"goes on from step {state.progress.step:,} of {setup.steps:,}")
     return state
 
 
@@ -153,11 +153,11 @@ def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], 
         log.close()
 
 
-def answers_on(task: JobTask[Any, Any, Any], model: nn.Module, plan: Plan, part: str) -> Any:
+def answers_on(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup, part: str) -> Any:
     """What a model says about all rows of a part."""
     model.eval()
-    with torch.no_grad(), plan.machine.autocast():
-        return reporter_of(task).answers(model, part_batches(task, plan, part))
+    with torch.no_grad(), setup.machine.autocast():
+        return reporter_of(task).answers(model, split_batches(task, setup, part))
 
 
 def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
@@ -165,19 +165,21 @@ def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFol
     return weights_of(initial_model(task, config, folder))
 
 
-def keep_best(state: State, task: JobTask[Any, Any, Any], plan: Plan, folder: RunFolder) -> str:
+def keep_best(
+    state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, folder: RunFolder
+) -> str:
     """Give the model the weights it was best with, and write them down.
 
     The mean of several checkpoints is taken where it is better than the best of them: while a
     model still learns fast, it is not. Returns the steps the weights are of, in words.
     """
-    best = state.progress.best[: plan.train.average]
+    best = state.progress.best[: setup.train.average]
     steps = [step for _, step in best]
     if best:
-        put_mean(state, plan, steps)
-        if len(best) > 1 and not improves(state, task, plan, best[0][0]):
+        put_mean(state, setup, steps)
+        if len(best) > 1 and not improves(state, task, setup, best[0][0]):
             steps = steps[:1]
-            put_mean(state, plan, steps)
+            put_mean(state, setup, steps)
     elif state.useful is not None:
         put_weights(state.model, state.useful, "the averaged weights")
     state.model.eval()
@@ -188,16 +190,18 @@ def keep_best(state: State, task: JobTask[Any, Any, Any], plan: Plan, folder: Ru
     return ", ".join(f"{step:,}" for step in steps or [state.progress.step])
 
 
-def put_mean(state: State, plan: Plan, steps: list[int]) -> None:
+def put_mean(state: State, setup: TrainSetup, steps: list[int]) -> None:
     """The mean of the weights of some checkpoints, into the model."""
-    assert plan.checkpoints is not None
-    checkpoints = (checkpoint_weights(plan.checkpoints, step) for step in steps)
-    put_weights(state.model, mean(checkpoints), str(plan.checkpoints))
+    assert setup.checkpoints is not None
+    checkpoints = (checkpoint_weights(setup.checkpoints, step) for step in steps)
+    put_weights(state.model, mean(checkpoints), str(setup.checkpoints))
 
 
-def improves(state: State, task: JobTask[Any, Any, Any], plan: Plan, score: float) -> bool:
+def improves(state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, score: float) -> bool:
     """Whether the model as it is now is as good on the validation part as a score, or better."""
-    found = validate(state.model, task, plan, pieces=state.progress.pieces)[task.goal]
+    found = validate(state.model, task, setup, micro_batches=state.progress.micro_batches)[
+        task.goal
+    ]
     return found >= score if task.higher_is_better else found <= score
 
 

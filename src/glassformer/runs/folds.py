@@ -26,7 +26,7 @@ from glassformer.runs.report import OURS, baseline_of, compared
 from glassformer.runs.run import Run
 from glassformer.tasks import JOBS
 from glassformer.tasks.reporter import Baseline, Reporter
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 
 
 def column_of(fold: int) -> str:
@@ -87,8 +87,8 @@ def answers_of(run: Run) -> Fold:
     reporter = reporter_of(task)
     if not reporter.pools or task.samples is None:
         raise GlassformerError(f"{folder.path}: {config.job} cannot be scored in folds")
-    plan = Plan(config.train, config.data, run.machine, config.seed)
-    ours = answers_on(task, run.model, plan, "test")
+    setup = TrainSetup(config.train, config.data, run.machine, config.seed)
+    ours = answers_on(task, run.model, setup, "test")
     return Fold(reporter, list(task.samples.of("test")), ours, *baseline_of(reporter, "test"))
 
 

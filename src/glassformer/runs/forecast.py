@@ -18,7 +18,7 @@ from glassformer.runs.timing import TRIED, Pace
 from glassformer.tasks.job import JobTask
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
-from glassformer.training.plan import Event, Plan, Validation
+from glassformer.training.setup import Event, TrainSetup, Validation
 from glassformer.training.state import State
 
 
@@ -56,14 +56,14 @@ class Foreseen:
 class Watch:
     """Follows a training, foretells its end, and compares."""
 
-    def __init__(self, state: State, job: JobTask[Any, Any, Any], plan: Plan) -> None:
-        self.state, self.job, self.plan, self.device = state, job, plan, plan.machine.device
+    def __init__(self, state: State, job: JobTask[Any, Any, Any], setup: TrainSetup) -> None:
+        self.state, self.job, self.setup, self.device = state, job, setup, setup.machine.device
         self.begun, self.learned = state.progress.step, state.progress.seconds
         self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came
         self.foreseen: Foreseen | None = None
         self.took, self.peak = 0.0, memory.peak(self.device)
         self.peaks: dict[int, int] = {}  # by steps taken
-        to_come = state_bytes(state.model, plan.train)
+        to_come = state_bytes(state.model, setup.train)
         held = memory.held(self.device) or 0  # with the weights and their averages
         self.fixed = held + to_come.gradients + to_come.optimiser
 
@@ -105,7 +105,7 @@ class Watch:
         if self.foreseen is None:
             return None
         at, last, pace = self.foreseen.step, self.state.progress.step, self.foreseen.pace
-        rest = pace.step * (last - at) + pace.validating(self.plan, at, last)
+        rest = pace.step * (last - at) + pace.validating(self.setup, at, last)
         return Foretold(
             after=at - self.begun,
             steps=last - self.begun,

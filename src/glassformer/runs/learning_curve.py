@@ -25,7 +25,7 @@ from glassformer.runs.fit import FitResult, fit
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.timing import SHARES
-from glassformer.training.plan import FEWEST_STEPS
+from glassformer.training.setup import FEWEST_STEPS
 from glassformer.training.validation import validate
 
 FEWEST_ROWS = 8  # fewer teach nothing
@@ -96,7 +96,7 @@ def learning_curve(result: FitResult, folder: RunFolder, display: Display) -> Cu
         display.say("no learning curve: too few rows to train on a share of them")
         return None
     points.append(
-        (len(samples.rows("train")), validate(result.model, task, result.plan)[task.goal])
+        (len(samples.rows("train")), validate(result.model, task, result.setup)[task.goal])
     )
     curve = Curve(task.goal, task.higher_is_better, points, task.perfect)
     display.say(curve.sentence())
@@ -124,7 +124,7 @@ def trained_on(
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
         display.say(f"learning curve: {int((splits == 0).sum()):,} rows")
         result = fit(Prepared.open(smaller), display)
-        return validate(result.model, result.task, result.plan)[result.task.goal]
+        return validate(result.model, result.task, result.setup)[result.task.goal]
 
 
 def shares_of(samples: Samples) -> Iterator[tuple[float, UInt8[np.ndarray, " samples"]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.files import to_json, write_text
-from glassformer.training.plan import Event, Step, Trouble
+from glassformer.training.setup import Event, Step, Trouble
 
 LARGEST = 1e100  # of numbers that are shown; those of a damaged file may be any
 

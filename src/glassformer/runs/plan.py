@@ -46,9 +46,9 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
 from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
-from glassformer.training.feeding import one_epoch
+from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine, training_machine
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 
 COUNTED = 4  # batches whose operations are counted
 FEW_ROWS = 1 / 8  # of the widest batch, tried before all of it
@@ -71,7 +71,7 @@ def plan_as(request: TrainRequest, display: Display, *, began: float | None = No
     Args:
         began: As for `train_as`.
     """
-    if processes.count() > 1:
+    if processes.world_size() > 1:
         raise GlassformerError("plan looks at one process; leave torchrun out")
     target = request.run or free_name(request.data[0] if request.data else request.job)
     refuse_taken(target)
@@ -130,19 +130,19 @@ class Trying:
             steps = steps_in(config, self.task, machine, deadline, self.times)
         self.config: Config = replace(config, train=replace(config.train, steps=steps))
         keeps = self.folder.checkpoints
-        self.plan = Plan(self.config.train, config.data, machine, config.seed, keeps)
+        self.setup = TrainSetup(self.config.train, config.data, machine, config.seed, keeps)
         held = memory.held(self.device) or 0
         on_cpu = state_bytes(run.model, config.train).weights if self.device.type == "cpu" else 0
         self.before = max(0, held - on_cpu)  # without the model, which is built by now
-        self.state = begin_state(run.model.to(self.device), self.plan, display)
-        self.rows = one_epoch(self.task, self.plan, 0)
+        self.state = begin_state(run.model.to(self.device), self.setup, display)
+        self.rows = one_epoch(self.task, self.setup, 0)
 
     def estimate(self, target: Path, reading: float) -> Estimate:
         """All that can be told."""
-        model, plan = self.state.model, self.plan
+        model, setup = self.state.model, self.setup
         widest = widest_of(self.rows, self.task)
         few = widest[: max(1, round(FEW_ROWS * len(widest)))]
-        sample = batch_cost(model, self.task, self.batch(few), plan)
+        sample = batch_cost(model, self.task, self.batch(few), setup)
         needs = self.memory(activations=sample.kept * len(widest) // len(few), measured=False)
         tried, costs = None, [sample]
         if needs.fits is not False:
@@ -156,7 +156,7 @@ class Trying:
         told = advice(needs, disk, data.batch_tokens, train.accumulate)
         return Estimate(
             job=self.config.job,
-            machine=plan.machine.described,
+            machine=setup.machine.described,
             parts=parts_of(model),
             work=work,
             memory=needs,
@@ -172,18 +172,18 @@ class Trying:
 
     def cost(self, rows: RowNumbers) -> BatchCost:
         """What a batch of these rows costs."""
-        return batch_cost(self.state.model, self.task, self.batch(rows), self.plan)
+        return batch_cost(self.state.model, self.task, self.batch(rows), self.setup)
 
     def try_steps(self, widest: SomeBatch) -> Tried:
         """A few steps, the widest batch first; then a validation and a checkpoint."""
         seconds: list[float] = []
         peaks: dict[int, int] = {}
         memory.forget_peak(self.device)
-        for taken in tried_steps(self.task, self.plan, self.state, widest):
+        for taken in tried_steps(self.task, self.setup, self.state, widest):
             seconds.append(taken)
             if (peak := memory.peak(self.device)) is not None:
                 peaks[len(seconds)] = peak
-        validation = validation_seconds(self.task, self.plan, self.state.model)
+        validation = validation_seconds(self.task, self.setup, self.state.model)
         checkpoint = checkpoint_seconds(self.state, self.folder.path)
         pace = Pace(mean_after_first(seconds), validation, checkpoint)
         return Tried(pace, peaks)
@@ -207,7 +207,7 @@ class Trying:
         if not tried.peaks:
             return counted
         fixed = counted.total - counted.activations
-        peak = memory.grown(self.device, tried.peaks, fixed, self.plan.steps)
+        peak = memory.grown(self.device, tried.peaks, fixed, self.setup.steps)
         return self.memory(max(0, peak - fixed), measured=True)
 
     def work(self, costs: list[BatchCost], tried: Tried | None) -> Work:
@@ -216,8 +216,8 @@ class Trying:
         a_step = accumulate * tokens / len(self.rows)
         a_token = sum(cost.flops for cost in costs) / sum(cost.tokens for cost in costs)
         return Work(
-            steps=self.plan.steps,
-            epochs=self.plan.steps * accumulate / len(self.rows),
+            steps=self.setup.steps,
+            epochs=self.setup.steps * accumulate / len(self.rows),
             tokens_a_step=a_step,
             tokens_an_epoch=tokens,
             flops=a_token * a_step,
@@ -226,15 +226,15 @@ class Trying:
 
     def seconds(self, tried: Tried, reading: float) -> dict[str, float]:
         """What time goes into."""
-        pace, steps = tried.pace, self.plan.steps
+        pace, steps = tried.pace, self.setup.steps
         baseline = self.reporter.timed_baseline_seconds()
-        tested = report_seconds(self.task, self.plan, self.state.model)
+        tested = report_seconds(self.task, self.setup, self.state.model)
         calibrating = pace.validation if self.reporter.calibrates else 0.0
         return {
             "reading": reading,
             "learning": self.times * pace.step * steps,
-            "validating": self.times * pace.validating(self.plan, 0, steps),
-            "saving": self.times * pace.saving(self.plan, 0, steps),
+            "validating": self.times * pace.validating(self.setup, 0, steps),
+            "saving": self.times * pace.saving(self.setup, 0, steps),
             "reporting": self.times * calibrating + tested + baseline,
         }
 
@@ -243,7 +243,7 @@ class Trying:
         files = (path for path in self.folder.path.rglob("*") if path.is_file())
         checkpoint = needs.weights + needs.optimiser + needs.averages
         total = sum(path.stat().st_size for path in files)
-        total += (self.plan.keeps + 2) * checkpoint + needs.weights
+        total += (self.setup.keeps + 2) * checkpoint + needs.weights
         there = next(path for path in target.absolute().parents if path.exists())
         return Disk(total=total, room=shutil.disk_usage(there).free)
 

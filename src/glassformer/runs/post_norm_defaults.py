@@ -19,5 +19,5 @@ def gentle_start(config: Config) -> Values:
     widths = [stack.dim for stack in stacks if stack.order == "post"]
     if not widths:
         return {}
-    rate = min(config.train.optimiser.rate, TIMES_WIDTH / max(widths))
-    return {"train": {"optimiser": {"rate": rate, "warmup": WARMUP}}}
+    lr = min(config.train.optimiser.lr, TIMES_WIDTH / max(widths))
+    return {"train": {"optimiser": {"lr": lr, "warmup": WARMUP}}}

@@ -25,9 +25,9 @@ from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_fro
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Extended
 from glassformer.tasks.job import JobTask
-from glassformer.training.feeding import one_epoch
+from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine
-from glassformer.training.plan import FEWEST_STEPS, Plan
+from glassformer.training.setup import FEWEST_STEPS, TrainSetup
 from glassformer.training.state import freeze
 from glassformer.training.weights import weights_of, write_tensors
 
@@ -134,9 +134,9 @@ def resolve_steps(config: Config, task: JobTask[Any, Any, Any]) -> Config:
     train = config.train
     if train.steps is not None or train.time is not None:
         return config
-    plan = Plan(train, config.data, choose_machine(config.machine), config.seed)
+    setup = TrainSetup(train, config.data, choose_machine(config.machine), config.seed)
     epochs, fewest = (train.epochs, 1) if train.epochs else (task.default_epochs, FEWEST_STEPS)
-    batches = len(one_epoch(task, plan, 0))
+    batches = len(one_epoch(task, setup, 0))
     steps = max(fewest, math.ceil(epochs * batches / train.accumulate))
     return replace(config, train=replace(train, steps=steps))
 

@@ -35,7 +35,7 @@ from glassformer.tasks.first_stage import FirstStage
 from glassformer.tasks.job import JobTask
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 from glassformer.training.state import State
 from glassformer.training.weights import put_weights, weights_of, write_tensors
 
@@ -101,7 +101,7 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
             f"run {'starts with' if trial.helps else 'does without'} it."
         )
     display.say(sentence)
-    run.config = replace(run.config, pretrain=processes.told(decision))
+    run.config = replace(run.config, pretrain=processes.broadcast(decision))
     if processes.is_first():
         write_json({"said": sentence}, note_of(run.folder))
         run.folder.write_config(run.config)
@@ -114,24 +114,24 @@ def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
     first = open_first_stage(folder, config, 1)
     steps = config.train.steps or steps_in(config, task, machine, deadline or Clock(0.0))
     steps = max(10, round(TRIAL * steps))
-    plan = short_plan(config, steps)
-    gaps = short_plan(first.config, max(1, round(steps / first.relative_work)))
+    setup = short_setup(config, steps)
+    gaps = short_setup(first.config, max(1, round(steps / first.relative_work)))
     display.say(f"trying whether pretraining helps, for {3 * steps + gaps.steps:,} steps")
 
     def model_of(some: JobTask[Any, Any, Any]) -> nn.Module:
         return initial_model(some, config, folder).to(machine.device)
 
     alone = model_of(task)
-    run_through(task, alone, short_plan(config, 2 * steps))
+    run_through(task, alone, short_setup(config, 2 * steps))
     before = model_of(first)
     run_through(first, before, gaps)
     after = model_of(task)
     learned = {name: t for name, t in weights_of(before).items() if name in weights_of(after)}
     put_weights(after, weights_of(after) | learned, "the trial")
-    run_through(task, after, plan)
+    run_through(task, after, setup)
 
     reporter = reporter_of(task)
-    answers = [answers_on(task, model, plan, "valid") for model in (after, alone)]
+    answers = [answers_on(task, model, setup, "valid") for model in (after, alone)]
     found = reporter.compare(*answers)[task.goal]
     pretrained, without = (reporter.scores(some)[task.goal].value for some in answers)
     return Trial(without=without, pretrained=pretrained, p_value=found.p_value)
@@ -140,8 +140,8 @@ def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
 def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
     """Train the first stage in a run of its own inside the run, and keep what it learned."""
     folder, config, inside = run.folder, run.config, run.folder.pretrain
-    if processes.told("" if inside.config_file.exists() else "new"):
-        steps = int(processes.told(str(pretrain_steps(folder, config, deadline))))
+    if processes.broadcast("" if inside.config_file.exists() else "new"):
+        steps = int(processes.broadcast(str(pretrain_steps(folder, config, deadline))))
         if processes.is_first():
             inside.path.mkdir(exist_ok=True)
             for name in first_stage_of(config).files:
@@ -172,7 +172,7 @@ def first_stage_config(config: Config, steps: int) -> Config:
             clip=train.clip,
             save_every=train.save_every,
             log_every=train.log_every,
-            optimiser=OptimiserConfig(kind=train.optimiser.kind, rate=train.optimiser.rate),
+            optimiser=OptimiserConfig(kind=train.optimiser.kind, lr=train.optimiser.lr),
         ),
         pretrain="no",
         curve=False,
@@ -188,20 +188,20 @@ def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) ->
     """How many steps of the first stage the time allows, or the work of the job."""
     first = open_first_stage(folder, config, 1)
     if config.train.steps is None and deadline is not None:
-        step = step_seconds(first, short_plan(first.config, TRIED))
+        step = step_seconds(first, short_setup(first.config, TRIED))
         return max(1, int(SHARE * deadline.left / step))
     return max(1, round(TIMES * (config.train.steps or 1) / first.relative_work))
 
 
-def short_plan(config: Config, steps: int) -> Plan:
+def short_setup(config: Config, steps: int) -> TrainSetup:
     """A plan of so many steps that keeps nothing and validates at its end."""
     brief = replace(config.train, steps=steps, validate_every=steps, patience=None, ema=0.0)
-    return Plan(brief, config.data, training_machine(config.machine), config.seed)
+    return TrainSetup(brief, config.data, training_machine(config.machine), config.seed)
 
 
-def run_through(task: JobTask[Any, Any, Any], model: nn.Module, plan: Plan) -> None:
+def run_through(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup) -> None:
     """Train to the end of a plan."""
-    for _ in train(State(model, plan.train), task, plan):
+    for _ in train(State(model, setup.train), task, setup):
         pass
 
 

@@ -75,7 +75,7 @@ def findings(
     task = result.task
     assert task.samples is not None
     with display.waiting("evaluating"):
-        answers = answers_on(task, result.model, result.plan, split)
+        answers = answers_on(task, result.model, result.setup, split)
     samples = list(task.samples.of(split))
     found = Findings(
         scores={OURS: reporter.scores(answers)},
@@ -143,10 +143,10 @@ def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | i
         "rows": counted,
         "scored on": f"{split} split",
         "parameters": f"{sum(p.numel() for p in result.model.parameters()):,}",
-        "steps": f"{result.steps:,} of {result.plan.steps:,}, kept {result.kept}",
+        "steps": f"{result.steps:,} of {result.setup.steps:,}, kept {result.kept}",
         "training time": clock(result.seconds),
         **prediction_fact(folder),
-        "machine": result.plan.machine.described,
+        "machine": result.setup.machine.described,
         "seed": config.seed,
         "glassformer": config.version,
         **({"command": command} if command else {}),

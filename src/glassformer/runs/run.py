@@ -28,9 +28,9 @@ from glassformer.runs.trained import load_model, predictions, refuse_unusable
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.predictor import Prediction, Predictor, refuse_foreign_options
-from glassformer.training.feeding import part_batches
+from glassformer.training.loader import split_batches
 from glassformer.training.machine import Machine, choose_machine
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 
 
 class Run:
@@ -163,9 +163,9 @@ class Run:
             self.task.index(samples, place)
             job = self.folder.open_task(self.config, place)
             reporter = reporter_of(job)
-            plan = Plan(self.config.train, self.config.data, self.machine, self.config.seed)
+            setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
-                said = reporter.answers(self.model, part_batches(job, plan, "test"))
+                said = reporter.answers(self.model, split_batches(job, setup, "test"))
             where = [sample["where"] for sample in samples.of("test")]
             return Said(said, taken, where, self._trained_on(samples), reporter.remarks())
 

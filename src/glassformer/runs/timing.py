@@ -22,12 +22,12 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
-from glassformer.training.feeding import training_batches
+from glassformer.training.loader import training_batches
 from glassformer.training.loop import learn, ready
 from glassformer.training.machine import Machine
-from glassformer.training.plan import VALIDATIONS, Plan
+from glassformer.training.meters import Meters
+from glassformer.training.setup import VALIDATIONS, TrainSetup
 from glassformer.training.state import State
-from glassformer.training.tally import Tally
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 TIMED = 4  # batches of a part, or as many as the longest try allows
@@ -59,34 +59,34 @@ class Pace:
     validation: float
     checkpoint: float
 
-    def validating(self, plan: Plan, done: int, until: int) -> float:
+    def validating(self, setup: TrainSetup, done: int, until: int) -> float:
         """Seconds of the validations after `done` steps, up to `until`."""
-        return self.validation * (validations(plan, until) - validations(plan, done))
+        return self.validation * (validations(setup, until) - validations(setup, done))
 
-    def saving(self, plan: Plan, done: int, until: int) -> float:
+    def saving(self, setup: TrainSetup, done: int, until: int) -> float:
         """Seconds of the checkpoints after `done` steps, up to `until`."""
-        return self.checkpoint * (checkpoints(plan, until) - checkpoints(plan, done))
+        return self.checkpoint * (checkpoints(setup, until) - checkpoints(setup, done))
 
 
-def validations(plan: Plan, until: int) -> int:
+def validations(setup: TrainSetup, until: int) -> int:
     """How many there are up to a step: at regular steps, and at the last of all."""
-    regular = until // validates_every(plan)
-    return regular + (until == plan.steps and not _divides(validates_every(plan), until))
+    regular = until // validates_every(setup)
+    return regular + (until == setup.steps and not _divides(validates_every(setup), until))
 
 
-def checkpoints(plan: Plan, until: int) -> int:
+def checkpoints(setup: TrainSetup, until: int) -> int:
     """How many are written up to a step: at each validation, and as the settings say."""
-    every, often = validates_every(plan), plan.train.save_every
+    every, often = validates_every(setup), setup.train.save_every
     if often is None:
-        return validations(plan, until)
+        return validations(setup, until)
     both = until // often + until // every - until // math.lcm(often, every)
-    last = until == plan.steps and not (_divides(often, until) or _divides(every, until))
+    last = until == setup.steps and not (_divides(often, until) or _divides(every, until))
     return both + last
 
 
-def validates_every(plan: Plan) -> int:
+def validates_every(setup: TrainSetup) -> int:
     """Steps between two validations."""
-    return plan.train.validate_every or max(1, -(-plan.steps // VALIDATIONS))
+    return setup.train.validate_every or max(1, -(-setup.steps // VALIDATIONS))
 
 
 def _divides(every: int, step: int) -> bool:
@@ -101,9 +101,9 @@ def steps_in(
     Args:
         times: How often they are made, as for a learning curve.
     """
-    plan = Plan(replace(config.train, steps=TRIED), config.data, machine, config.seed)
-    step = step_seconds(job, plan, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
-    validation, report = validation_seconds(job, plan), report_seconds(job, plan)
+    setup = TrainSetup(replace(config.train, steps=TRIED), config.data, machine, config.seed)
+    step = step_seconds(job, setup, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
+    validation, report = validation_seconds(job, setup), report_seconds(job, setup)
     passes = int(reporter_of(job).calibrates)
     if config.train.validate_every is None:
         passes += VALIDATIONS
@@ -118,15 +118,17 @@ def steps_in(
     return int(left / (times * step))
 
 
-def fresh_state(job: JobTask[Any, Any, Any], plan: Plan) -> State:
+def fresh_state(job: JobTask[Any, Any, Any], setup: TrainSetup) -> State:
     """A model to try steps on, which is thrown away."""
-    torch.manual_seed(plan.seed)
-    return State(job.model().to(plan.machine.device), plan.train)
+    torch.manual_seed(setup.seed)
+    return State(job.model().to(setup.machine.device), setup.train)
 
 
-def step_seconds(job: JobTask[Any, Any, Any], plan: Plan, longest: float = LONGEST_TRY) -> float:
+def step_seconds(
+    job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = LONGEST_TRY
+) -> float:
     """The mean time of a step, measured on a model that is thrown away."""
-    tried = tried_steps(job, plan, fresh_state(job, plan), longest=longest)
+    tried = tried_steps(job, setup, fresh_state(job, setup), longest=longest)
     return mean_after_first(list(tried))
 
 
@@ -138,7 +140,7 @@ def mean_after_first(seconds: list[float]) -> float:
 
 def tried_steps(
     job: JobTask[Any, Any, Any],
-    plan: Plan,
+    setup: TrainSetup,
     state: State,
     first: SomeBatch | None = None,
     longest: float = LONGEST_TRY,
@@ -149,46 +151,46 @@ def tried_steps(
         first: A batch to begin with, before those of the first epoch.
         longest: Seconds after which no other step is tried.
     """
-    tally, called = Tally(plan.machine.device), ready(state.model, plan.machine)
-    batches = training_batches(job, plan, 0, 0)
-    spent, accumulate = 0.0, plan.train.accumulate
+    meters, called = Meters(setup.machine.device), ready(state.model, setup.machine)
+    batches = training_batches(job, setup, 0, 0)
+    spent, accumulate = 0.0, setup.train.accumulate
     try:
         for number in range(TRIED):
             before = time.perf_counter()
             taken = list(itertools.islice(batches, accumulate))
             if number == 0 and first is not None:
                 taken = [(taken[0][0], first)] * accumulate
-            learn(state, called, job, plan, taken, tally)
-            tally.total.item()  # waits for a GPU
+            learn(state, called, job, setup, taken, meters)
+            meters.total.item()  # waits for a GPU
             spent += time.perf_counter() - before
             yield time.perf_counter() - before
-            if processes.told("enough" if spent >= longest else ""):
+            if processes.broadcast("enough" if spent >= longest else ""):
                 return
     finally:
         batches.close()
 
 
 def validation_seconds(
-    job: JobTask[Any, Any, Any], plan: Plan, model: nn.Module | None = None
+    job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
 ) -> float:
     """The time of one pass over the validation part, from a few of its batches."""
-    return _pass_seconds(job, plan, model, "valid", job.for_timing().score)
+    return _pass_seconds(job, setup, model, "valid", job.for_timing().score)
 
 
 def report_seconds(
-    job: JobTask[Any, Any, Any], plan: Plan, model: nn.Module | None = None
+    job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
 ) -> float:
     """The time of the answers that a report scores, by the search that is asked for.
 
     Scoring them is not in it, as it takes far longer for what an untrained model says.
     """
     part = "test" if len(job.lengths("test")) else "valid"
-    return _pass_seconds(job, plan, model, part, reporter_of(job.for_timing()).answers)
+    return _pass_seconds(job, setup, model, part, reporter_of(job.for_timing()).answers)
 
 
 def _pass_seconds(
     job: JobTask[Any, Any, Any],
-    plan: Plan,
+    setup: TrainSetup,
     model: nn.Module | None,
     part: str,
     ask: Callable[[nn.Module, Iterable[SomeBatch]], object],
@@ -197,13 +199,13 @@ def _pass_seconds(
     lengths = job.lengths(part)
     if not len(lengths):
         return 0.0
-    model = (model or job.model()).to(plan.machine.device).eval()
-    batches = ordered_batches(lengths, plan.data.batch_tokens, padded=job.padded)
+    model = (model or job.model()).to(setup.machine.device).eval()
+    batches = ordered_batches(lengths, setup.data.batch_tokens, padded=job.padded)
     tokens, spent = 0, 0.0
     for rows in spread(batches, TIMED):
-        batch: SomeBatch = job.batch(part, rows, None).to(plan.machine.device)
+        batch: SomeBatch = job.batch(part, rows, None).to(setup.machine.device)
         started = time.perf_counter()
-        with torch.no_grad(), plan.machine.autocast():
+        with torch.no_grad(), setup.machine.autocast():
             ask(model, [batch])
         spent += time.perf_counter() - started
         tokens += int(lengths[rows].sum())

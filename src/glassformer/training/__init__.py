@@ -6,8 +6,8 @@ optimisers    AdamW and muon; schedules of the learning rate
 objective     the loss, with R-Drop and virtual adversarial training
 averages      an exponential average of the weights, and the mean of checkpoints
 gradients     divided once, measured and clipped, over all batches and processes
-shards        weights dealt out to processes; spreading: the same weights in all of them
+fsdp          weights sharded over processes; ddp: the same weights in all of them
 state         all that changes while training; progress: its numbers; checkpoints: it on disk
-loop          the loop: a generator of what happened; tally: sums between two reports
-persistence   the loop, stepping back where it diverges; trouble: what can go wrong, in words
+loop          the loop: a generator of what happened; meters: sums between two reports
+recovery      the loop, stepping back where it diverges; trouble: what can go wrong, in words
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import torch
 
-from glassformer.training.shards import dealt_as, local
+from glassformer.training.fsdp import dealt_as, local
 from glassformer.training.weights import Weights
 
 

@@ -22,8 +22,8 @@ from torch import Tensor
 from glassformer import processes
 from glassformer.errors import GlassformerError
 from glassformer.files import checksum, remove, sync, write_json, write_text
+from glassformer.training.fsdp import is_part, local
 from glassformer.training.progress import Progress, read_progress
-from glassformer.training.shards import is_part, local
 from glassformer.training.weights import Weights, write_tensors
 
 
@@ -44,7 +44,7 @@ def write_checkpoint(
         processes.wait()
     try:
         if sharded or processes.is_first():
-            ending = f"-{processes.place()}-of-{processes.count()}" if sharded else ""
+            ending = f"-{processes.rank()}-of-{processes.world_size()}" if sharded else ""
             for group, tensors in groups.items():
                 held = {
                     key: local(tensor)

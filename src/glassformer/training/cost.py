@@ -24,7 +24,7 @@ from glassformer.config import TrainConfig
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.objective import objective
 from glassformer.training.optimisers import sorted_out
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 from glassformer.training.weights import weights_of
 
 Shape = Iterable[int]
@@ -97,7 +97,7 @@ def state_bytes(model: nn.Module, train: TrainConfig) -> StateBytes:
     )
 
 
-def batch_cost(model: nn.Module, task: Task, batch: SomeBatch, plan: Plan) -> BatchCost:
+def batch_cost(model: nn.Module, task: Task, batch: SomeBatch, setup: TrainSetup) -> BatchCost:
     """What a batch costs, counted while it runs; the model keeps its weights and no gradients."""
     kept = Kept(model)
     model.train()
@@ -105,8 +105,8 @@ def batch_cost(model: nn.Module, task: Task, batch: SomeBatch, plan: Plan) -> Ba
         FlopCounterMode(display=False, custom_mapping=FORMULAS) as counter,
         saved_tensors_hooks(kept.take, lambda tensor: tensor),
     ):
-        with plan.machine.autocast():
-            total, _ = objective(model, task, batch, plan.train.regularise, plan.seed)
+        with setup.machine.autocast():
+            total, _ = objective(model, task, batch, setup.train.regularise, setup.seed)
         total.backward()
     model.zero_grad(set_to_none=True)
     return BatchCost(batch.tokens, counter.get_total_flops(), kept.bytes)

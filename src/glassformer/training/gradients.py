@@ -5,7 +5,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from glassformer import processes
-from glassformer.training.shards import is_sharded, local
+from glassformer.training.fsdp import is_sharded, local
 
 
 def settle(model: nn.Module, count: Tensor, clip: float) -> Tensor:
@@ -16,7 +16,7 @@ def settle(model: nn.Module, count: Tensor, clip: float) -> Tensor:
     """
     summed(count)
     gradients = [local(p.grad) for p in model.parameters() if p.grad is not None]
-    torch._foreach_div_(gradients, (count / processes.count()).clamp(min=1e-12))
+    torch._foreach_div_(gradients, (count / processes.world_size()).clamp(min=1e-12))
     length = nn.utils.get_total_norm(gradients)
     if is_sharded(model):
         length = summed(length**2).sqrt()
@@ -27,6 +27,6 @@ def settle(model: nn.Module, count: Tensor, clip: float) -> Tensor:
 
 def summed(tensor: Tensor) -> Tensor:
     """The sum over all processes, in place."""
-    if processes.count() > 1:
+    if processes.world_size() > 1:
         dist.all_reduce(tensor)
     return tensor

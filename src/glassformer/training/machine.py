@@ -31,8 +31,8 @@ class Machine:
     def described(self) -> str:
         """In words: "cpu, fp32, 2 threads"."""
         kind = {torch.float32: "fp32", torch.bfloat16: "bf16"}[self.precision]
-        if processes.count() > 1:
-            kind += f", {processes.count()} processes"
+        if processes.world_size() > 1:
+            kind += f", {processes.world_size()} processes"
         if self.device.type == "cuda":
             return f"{torch.cuda.get_device_name(self.device)}, {kind}"
         return f"{self.device}, {kind}, threads {torch.get_num_threads()}"
@@ -47,7 +47,7 @@ def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
     """
     device = torch.device(_device(config.device))
     if device.type == "cuda" and processes.is_launched():
-        device = torch.device("cuda", processes.place_here())
+        device = torch.device("cuda", processes.local_rank())
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     if config.deterministic:

@@ -14,8 +14,8 @@ from torch import nn
 from torch.optim import AdamW, Optimizer
 
 from glassformer.config import OptimiserConfig
+from glassformer.training.fsdp import dealt_as
 from glassformer.training.muon import Muon
-from glassformer.training.shards import dealt_as
 
 
 class Optimisers:
@@ -30,7 +30,7 @@ class Optimisers:
         betas = (config.beta1, config.beta2)
         self.parts: list[Optimizer] = []
         if config.kind == "muon" and inside:
-            self.parts.append(Muon(inside, lr=config.rate, weight_decay=config.weight_decay))
+            self.parts.append(Muon(inside, lr=config.lr, weight_decay=config.weight_decay))
         else:
             matrices = [*inside, *matrices]
         groups = [
@@ -39,13 +39,13 @@ class Optimisers:
         ]
         groups = [group for group in groups if group["params"]]
         if groups:
-            self.parts.append(AdamW(groups, lr=config.rate, betas=betas, eps=1e-9, fused=True))
+            self.parts.append(AdamW(groups, lr=config.lr, betas=betas, eps=1e-9, fused=True))
 
-    def step(self, rate: float) -> None:
-        """Move the weights at this rate and forget the gradients."""
+    def step(self, lr: float) -> None:
+        """Move the weights at this learning rate and forget the gradients."""
         for optimiser in self.parts:
             for group in optimiser.param_groups:
-                group["lr"] = rate
+                group["lr"] = lr
             optimiser.step()
         self.forget()
 

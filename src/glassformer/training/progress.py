@@ -9,7 +9,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import read_json
 
 HALVINGS = 3  # of the rate, before training is given up
-COUNTS = ("step", "epoch", "batch", "stale", "halvings", "pieces")
+COUNTS = ("step", "epoch", "batch", "stale", "halvings", "micro_batches")
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Progress:
         stopped: Whether patience ran out.
         seconds: Time spent learning, over all resumptions.
         halvings: How often the rate was halved because training diverged.
-        pieces: Into how many pieces each batch is cut because the memory did not hold it.
+        micro_batches: Into how many each batch is cut because the memory did not hold it.
         since: Sums since the last report, where training was stopped between two.
         unvalidated: Whether the validation that is due after this step is still to be made.
     """
@@ -37,7 +37,7 @@ class Progress:
     stopped: bool = False
     seconds: float = 0.0
     halvings: int = 0
-    pieces: int = 1
+    micro_batches: int = 1
     since: list[float] = field(default_factory=list)
     unvalidated: bool = False
 
@@ -68,7 +68,7 @@ def _refuse_impossible(progress: Progress) -> None:
     """Refuse numbers that no training comes to."""
     for name in COUNTS:
         value = getattr(progress, name)
-        if type(value) is not int or value < (name == "pieces"):
+        if type(value) is not int or value < (name == "micro_batches"):
             raise ValueError(f"{name} cannot be {value!r}")
     for score, step in progress.best:
         if type(step) is not int or not 0 < step <= progress.step or not _is_number(score):

@@ -24,13 +24,13 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-def rate_at(step: int, steps: int, config: OptimiserConfig) -> float:
+def lr_at(step: int, steps: int, config: OptimiserConfig) -> float:
     """The learning rate of a step."""
     warm = round(config.warmup * steps)
     if step <= warm:
-        return config.rate * step / warm
+        return config.lr * step / warm
     if config.schedule == "inverse-root":
-        return config.rate * math.sqrt(max(warm, 1) / step)
+        return config.lr * math.sqrt(max(warm, 1) / step)
     gone = (step - warm) / max(1, steps - warm + 1)
     left = SHAPES[config.schedule](gone)
-    return config.rate * (config.floor + (1 - config.floor) * left)
+    return config.lr * (config.floor + (1 - config.floor) * left)

@@ -17,9 +17,9 @@ from glassformer.training.checkpoints import (
     whole_best,
     write_checkpoint,
 )
+from glassformer.training.fsdp import is_sharded
 from glassformer.training.optimisers import Optimisers
 from glassformer.training.progress import Progress, read_progress
-from glassformer.training.shards import is_sharded
 from glassformer.training.weights import Weights, put_weights, weights_of
 
 
@@ -67,7 +67,7 @@ class State:
     def load(self, folder: Path) -> bool:
         """Go on from the newest whole checkpoint; False when there is none yet."""
         found = find_checkpoint(folder) if processes.is_first() else None
-        name = processes.told(found.home.name if found else "")
+        name = processes.broadcast(found.home.name if found else "")
         if not name:
             return False
         home = folder / name
@@ -89,13 +89,13 @@ class State:
 
         The decision is written down, so that a resumed run repeats it.
         """
-        halvings, pieces = self.progress.halvings + 1, self.progress.pieces
+        halvings, micro_batches = self.progress.halvings + 1, self.progress.micro_batches
         if self.load(folder):
-            self.progress.halvings, self.progress.pieces = halvings, pieces
+            self.progress.halvings, self.progress.micro_batches = halvings, micro_batches
             rewrite_progress(folder, self.progress)
         else:
             put_weights(self.model, beginning, "the weights at the beginning")
-            self._begin(Progress(halvings=halvings, pieces=pieces))
+            self._begin(Progress(halvings=halvings, micro_batches=micro_batches))
             self.save(folder)
 
 

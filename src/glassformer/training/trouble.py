@@ -2,7 +2,7 @@
 
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Task
-from glassformer.training.feeding import Place
+from glassformer.training.loader import Place
 
 NAMED = 3  # rows of a batch
 
@@ -12,7 +12,7 @@ class DivergedError(GlassformerError):
 
     def __init__(self, loss: float, norm: float, step: int, place: Place | None) -> None:
         self.loss, self.norm, self.step, self.place = loss, norm, step, place
-        super().__init__(self.told([]) + "; lower the rate, --set train.optimiser.rate=...")
+        super().__init__(self.told([]) + "; lower the learning rate, --set train.optimiser.lr=...")
 
     def told(self, rows: list[str]) -> str:
         """What happened, and in which rows."""

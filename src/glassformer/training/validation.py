@@ -8,18 +8,18 @@ import torch
 from torch import nn
 
 from glassformer import processes
-from glassformer.decode import NonFiniteScoresError
+from glassformer.errors import NonFiniteScoresError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.checkpoints import discard
-from glassformer.training.feeding import part_batches
-from glassformer.training.plan import Event, Plan, Validation
+from glassformer.training.loader import split_batches
+from glassformer.training.setup import Event, TrainSetup, Validation
 from glassformer.training.state import State
 from glassformer.training.trouble import DivergedError
 from glassformer.training.weights import using
 
 
 def save_and_validate(
-    state: State, model: nn.Module, task: Task, plan: Plan, stop: Callable[[], bool]
+    state: State, model: nn.Module, task: Task, setup: TrainSetup, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     """Save and validate where it is due.
 
@@ -28,15 +28,15 @@ def save_and_validate(
     take long: a kill meanwhile costs the validation alone.
     """
     progress = state.progress
-    progress.unvalidated = plan.validates(progress.step) and len(task.lengths("valid")) > 0
-    if plan.checkpoints is not None and plan.saves(progress.step):
-        state.save(plan.checkpoints)
+    progress.unvalidated = setup.validates(progress.step) and len(task.lengths("valid")) > 0
+    if setup.checkpoints is not None and setup.saves(progress.step):
+        state.save(setup.checkpoints)
     if progress.unvalidated:
-        yield from validate_saved(state, model, task, plan, stop)
+        yield from validate_saved(state, model, task, setup, stop)
 
 
 def validate_saved(
-    state: State, model: nn.Module, task: Task, plan: Plan, stop: Callable[[], bool]
+    state: State, model: nn.Module, task: Task, setup: TrainSetup, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     """The validation of a step whose checkpoint is there, and its result in that checkpoint.
 
@@ -45,18 +45,18 @@ def validate_saved(
     progress = state.progress
     try:
         with using(state.model, state.useful):
-            scores = validate(model, task, plan, pieces=progress.pieces, stop=stop)
+            scores = validate(model, task, setup, micro_batches=progress.micro_batches, stop=stop)
     except StoppedError:
         return
     except NonFiniteScoresError:
-        if plan.checkpoints is not None:
-            discard(plan.checkpoints, progress.step)
+        if setup.checkpoints is not None:
+            discard(setup.checkpoints, progress.step)
         raise DivergedError(math.nan, math.nan, progress.step, None) from None
-    best = enter(state, task, plan, scores[task.goal])
+    best = enter(state, task, setup, scores[task.goal])
     yield Validation(progress.step, scores, best)
     progress.unvalidated = False
-    if plan.checkpoints is not None:
-        state.save_progress(plan.checkpoints)
+    if setup.checkpoints is not None:
+        state.save_progress(setup.checkpoints)
 
 
 class StoppedError(Exception):
@@ -66,12 +66,12 @@ class StoppedError(Exception):
 def validate(
     model: nn.Module,
     task: Task,
-    plan: Plan,
-    part: str = "valid",
-    pieces: int = 1,
+    setup: TrainSetup,
+    split: str = "valid",
+    micro_batches: int = 1,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """The job's scores on a part; several processes go by those of the first."""
+    """The job's scores on a split; several processes go by those of the first."""
 
     def until_stopped(batches: Iterator[SomeBatch]) -> Iterator[SomeBatch]:
         for batch in batches:
@@ -84,17 +84,17 @@ def validate(
     try:
         with (
             torch.no_grad(),
-            plan.machine.autocast(),
-            closing(part_batches(task, plan, part, pieces)) as batches,
+            setup.machine.autocast(),
+            closing(split_batches(task, setup, split, micro_batches)) as batches,
         ):
             scores = task.score(model, until_stopped(batches))
     finally:
         model.train(was_training)
-    agreed = processes.told(" ".join(value.hex() for value in map(float, scores.values())))
+    agreed = processes.broadcast(" ".join(value.hex() for value in map(float, scores.values())))
     return dict(zip(scores, map(float.fromhex, agreed.split()), strict=True))
 
 
-def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
+def enter(state: State, task: Task, setup: TrainSetup, score: float) -> bool:
     """Enter a score in the book of the best, and stop when patience runs out. Is it the best?"""
     progress, sign = state.progress, 1 if task.higher_is_better else -1
 
@@ -105,7 +105,7 @@ def enter(state: State, task: Task, plan: Plan, score: float) -> bool:
     progress.best.append((float(score), progress.step))
     # Of two that score alike, the later one has learned for longer.
     progress.best.sort(key=lambda entry: (-worth(entry[0]), -entry[1]))
-    del progress.best[plan.keeps :]
+    del progress.best[setup.keeps :]
     progress.stale = 0 if better else progress.stale + 1
-    progress.stopped = plan.train.patience is not None and progress.stale >= plan.train.patience
+    progress.stopped = setup.train.patience is not None and progress.stale >= setup.train.patience
     return progress.best[0][1] == progress.step

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from glassformer.errors import GlassformerError
 from glassformer.files import replacing
-from glassformer.training.shards import dealt_as, local
+from glassformer.training.fsdp import dealt_as, local
 
 Weights = dict[str, Tensor]
 

@@ -71,7 +71,7 @@ def cross_attention_of(config: StackConfig, memory_dim: int) -> MultiHeadAttenti
 def heads_of(config: StackConfig) -> Heads:
     """The heads a stack's settings ask for."""
     a = config.attention
-    return Heads(a.heads, a.groups, a.key_width, a.value_width)
+    return Heads(a.heads, a.kv_heads, a.key_width, a.value_width)
 
 
 def feedforward_of(config: StackConfig) -> nn.Module:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from glassformer.decode import NonFiniteScoresError
+from glassformer.errors import NonFiniteScoresError
 from glassformer.metrics.calibration import probabilities_of
 from glassformer.metrics.classification import (
     THRESHOLD,

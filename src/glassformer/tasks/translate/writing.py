@@ -17,7 +17,7 @@ from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, cut_at_stop, decode
 from glassformer.errors import GlassformerError
-from glassformer.models.stepping import translating
+from glassformer.models.incremental import translating
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens, spell
 from glassformer.tasks.shared.text import text_batch

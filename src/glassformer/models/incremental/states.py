@@ -15,9 +15,9 @@ from torch import Tensor
 from glassformer.core.caches import Memory, StateCache
 from glassformer.core.layout import Layout
 from glassformer.models.baselines import BaselineDecoder
+from glassformer.models.incremental.cuda_graphs import CapturedStep, graph_on, stepped
+from glassformer.models.incremental.prompt import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stacks import Decoder
-from glassformer.models.stepping.beginning import Prompt, chosen_rows, reach_after, room_after
-from glassformer.models.stepping.capturing import CapturedStep, graph_on, stepped
 
 COMPACT_BELOW = {"cuda": 0.5}  # fewer rows mean another capture; elsewhere they leave at once
 

@@ -5,7 +5,7 @@
 
 A decoder of softmax attention goes step by step through a `BranchingCache` (`branching`), one that
 keeps a state instead of keys through its states (`states`). On CUDA the step of either is captured
-as a graph (`capturing`). What is read before the first step is in `beginning`.
+as a graph (`cuda_graphs`). What is read before the first step is in `prompt`.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from glassformer.core.layout import Layout
 from glassformer.decode import Scorer
 from glassformer.errors import GlassformerError
 from glassformer.models.frontends import Tokens
-from glassformer.models.stepping.beginning import Prompt, in_rows, without_padding
-from glassformer.models.stepping.branching import BranchingScorer, keeps_keys
-from glassformer.models.stepping.states import StateScorer
+from glassformer.models.incremental.branching import BranchingScorer, keeps_keys
+from glassformer.models.incremental.prompt import Prompt, in_rows, without_padding
+from glassformer.models.incremental.states import StateScorer
 from glassformer.models.transformer import LanguageModel, Transformer
 
 __all__ = ["BranchingScorer", "StateScorer", "continuing", "translating"]

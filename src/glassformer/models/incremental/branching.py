@@ -18,9 +18,9 @@ from glassformer.core.masks import causal
 from glassformer.core.positions import Position
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.frontends import Tokens
+from glassformer.models.incremental.cuda_graphs import graph_on, stepped
+from glassformer.models.incremental.prompt import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stacks import Decoder
-from glassformer.models.stepping.beginning import Prompt, chosen_rows, reach_after, room_after
-from glassformer.models.stepping.capturing import graph_on, stepped
 from glassformer.models.transformer import scored
 
 COMPACT_BELOW = {"cpu": 0.9, "cuda": 0.5}  # on CUDA, fewer rows mean another capture

@@ -20,7 +20,7 @@ def shard(model: nn.Module, machine: Machine) -> None:
 
     # Nothing here changes in place what a block gives.
     warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module .* returned a view tensor")
-    mesh = init_device_mesh(machine.device.type, (processes.count(),))
+    mesh = init_device_mesh(machine.device.type, (processes.world_size(),))
     for name, module in model.named_modules():
         if isinstance(module, nn.ModuleList) and name.split(".")[-1] == "blocks":
             for block in module:

@@ -28,7 +28,7 @@ from glassformer.decode import Scorer, ScorerState
 from glassformer.decode.scorer import log_probabilities
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS
-from glassformer.models.stepping import BranchingScorer, StateScorer, continuing, translating
+from glassformer.models.incremental import BranchingScorer, StateScorer, continuing, translating
 
 W, STEPS = 3, 6
 

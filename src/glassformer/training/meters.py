@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from glassformer import processes
-from glassformer.training.feeding import Place
 from glassformer.training.gradients import summed
-from glassformer.training.plan import Plan, Step
-from glassformer.training.schedules import rate_at
+from glassformer.training.loader import Place
+from glassformer.training.schedules import lr_at
+from glassformer.training.setup import Step, TrainSetup
 from glassformer.training.trouble import DivergedError
 
 
-class Tally:
+class Meters:
     """What was lost, over how many things, in how many tokens, and the longest gradient.
 
     Args:
@@ -53,14 +53,14 @@ class Tally:
         found = torch.tensor([total, count, self.tokens], dtype=torch.float64)
         return [*summed(found).tolist(), float(self.norm)]
 
-    def read(self, step: int, plan: Plan, pace: float = 1.0) -> Step:
+    def read(self, step: int, setup: TrainSetup, pace: float = 1.0) -> Step:
         """The report; numbers that are none end the training."""
         total, count, tokens, norm = self.sums()
         loss = total / max(count, 1e-12)
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise DivergedError(loss, norm, *self.first_bad(step))
-        rate = pace * rate_at(step, plan.steps, plan.train.optimiser)
-        return Step(step, loss, rate, norm, tokens / (time.perf_counter() - self.started))
+        lr = pace * lr_at(step, setup.steps, setup.train.optimiser)
+        return Step(step, loss, lr, norm, tokens / (time.perf_counter() - self.started))
 
     def first_bad(self, step: int) -> tuple[int, Place | None]:
         """Where the first number that is none appeared; at the latest in the step given."""

@@ -11,7 +11,7 @@ FEWEST_STEPS = 300  # when nobody says how many
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainSetup:
     """How a model will be taught.
 
     Args:
@@ -28,7 +28,7 @@ class Plan:
     def steps(self) -> int:
         """How many steps there are in all."""
         if self.train.steps is None:
-            raise ValueError("the plan has no number of steps; settle it before training")
+            raise ValueError("the setup has no number of steps; settle it before training")
         return self.train.steps
 
     @property
@@ -57,7 +57,7 @@ class Step:
 
     step: int
     loss: float
-    rate: float
+    lr: float
     norm: float
     tokens_per_second: float
 

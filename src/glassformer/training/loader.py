@@ -1,7 +1,7 @@
 """Batches on their way to the model, prepared ahead by threads.
 
-A batch is dealt out to the processes that train together, and cut into pieces where it does not fit
-the memory: neither changes which rows a step learns from.
+A batch is dealt out to the processes that train together, and cut into micro-batches where it does
+not fit into memory: neither changes which rows a step learns from.
 """
 
 from collections.abc import Generator, Iterator
@@ -11,7 +11,7 @@ from glassformer import processes
 from glassformer.data.batches import RowNumbers, ahead, dealt, epoch_batches, ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import SomeBatch, Task
-from glassformer.training.plan import Plan
+from glassformer.training.setup import TrainSetup
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +37,40 @@ class Place:
 
 
 def training_batches(
-    task: Task, plan: Plan, epoch: int, batch: int, pieces: int = 1
+    task: Task, setup: TrainSetup, epoch: int, batch: int, micro_batches: int = 1
 ) -> Generator[tuple[Place, SomeBatch], None, None]:
-    """Batches of the training part without end, from this one on, each in so many pieces."""
+    """Batches of the training split without end, from this one on, in so many micro-batches."""
 
     def make(place: Place) -> tuple[Place, SomeBatch]:
         content = task.batch("train", place.rows, place.epoch)
-        return place, content.to(plan.machine.device)
+        return place, content.to(setup.machine.device)
 
-    return ahead(make, places(task, plan, epoch, batch, pieces), plan.data.workers)
+    return ahead(make, places(task, setup, epoch, batch, micro_batches), setup.data.workers)
 
 
-def part_batches(
-    task: Task, plan: Plan, part: str, pieces: int = 1
+def split_batches(
+    task: Task, setup: TrainSetup, split: str, micro_batches: int = 1
 ) -> Generator[SomeBatch, None, None]:
-    """Every row of a part once, without anything random."""
-    budget, lengths = max(1, plan.data.batch_tokens // pieces), task.lengths(part)
+    """Every row of a split once, without anything random."""
+    budget, lengths = max(1, setup.data.batch_tokens // micro_batches), task.lengths(split)
     if not len(lengths):
-        raise GlassformerError(f"the {part} part has no rows; give it some")
+        raise GlassformerError(f"the {split} split has no rows; give it some")
     chosen = ordered_batches(lengths, budget, padded=task.padded)
-    device = plan.machine.device
-    return ahead(lambda rows: task.batch(part, rows, None).to(device), chosen, plan.data.workers)
+    device = setup.machine.device
+    return ahead(lambda rows: task.batch(split, rows, None).to(device), chosen, setup.data.workers)
 
 
-def places(task: Task, plan: Plan, epoch: int, batch: int, pieces: int = 1) -> Iterator[Place]:
+def places(
+    task: Task, setup: TrainSetup, epoch: int, batch: int, micro_batches: int = 1
+) -> Iterator[Place]:
     """The way through the epochs, from this batch on."""
     while True:
-        batches = one_epoch(task, plan, epoch)
+        batches = one_epoch(task, setup, epoch)
         if not batches:
-            raise GlassformerError("the training part has no rows; give it some")
+            raise GlassformerError("the training split has no rows; give it some")
         for at in range(batch, len(batches)):
             ends = at + 1 == len(batches)
-            mine = cut(batches[at], processes.count(), pieces, processes.place())
+            mine = cut(batches[at], processes.world_size(), micro_batches, processes.rank())
             for number, rows in enumerate(mine):
                 yield Place(
                     epoch=epoch,
@@ -83,23 +85,23 @@ def places(task: Task, plan: Plan, epoch: int, batch: int, pieces: int = 1) -> I
         epoch, batch = epoch + 1, 0
 
 
-def cut(rows: RowNumbers, count: int, pieces: int, place: int) -> list[RowNumbers]:
-    """The pieces of a batch for one of several processes; all processes get equally many.
+def cut(rows: RowNumbers, count: int, micro_batches: int, place: int) -> list[RowNumbers]:
+    """The micro-batches of a batch for one of several processes; all get equally many.
 
     >>> import numpy as np
     >>> [piece.tolist() for piece in cut(np.arange(5), 2, 2, 1)]
     [[1], [3]]
     """
-    hands = dealt(rows, count * pieces)
+    hands = dealt(rows, count * micro_batches)
     return [hands[start + place] for start in range(0, len(hands), count) if len(hands[start])]
 
 
-def one_epoch(task: Task, plan: Plan, epoch: int) -> list[RowNumbers]:
+def one_epoch(task: Task, setup: TrainSetup, epoch: int) -> list[RowNumbers]:
     """The rows of each batch of an epoch."""
     return epoch_batches(
         task.lengths("train"),
-        plan.data.batch_tokens,
+        setup.data.batch_tokens,
         padded=task.padded,
-        seed=plan.seed,
+        seed=setup.seed,
         epoch=epoch,
     )

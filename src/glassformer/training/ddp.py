@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from glassformer import processes
+from glassformer.training.fsdp import is_sharded
 from glassformer.training.machine import Machine
-from glassformer.training.shards import is_sharded
 
 
 def spread(model: nn.Module, machine: Machine) -> nn.Module:

@@ -1,12 +1,17 @@
 """Jobs, one folder each: what a person's data is, which model learns it, and how good it is.
 
-task        what training needs to know of a job
-job         what a run needs to know of it
-about       what it tells before it is loaded
-shared/     what several jobs share
-classify/   one label, or several, for a text
-pretrain/   fill gaps in raw text
-translate/  sequences to sequences: sentences, dates, words to phonemes
+about        what a job tells before it is loaded
+job          the record of its parts: schema, task, predictor, reporter
+task         what training needs
+predictor    what it says about new inputs
+reporter     how good it is, beside an honest baseline
+extension    more samples, made with the help of another run
+first_stage  another job that may train first
+shared/      what several jobs share
+
+classify/    one label, or several, for a text
+pretrain/    fill gaps in raw text
+translate/   sequences to sequences: sentences, dates, words to phonemes
 
 JOBS finds a job by name and loads it when it is used. A package of one's own adds a job through the
 entry point group `glassformer.jobs`, whose value is the job's `About`: `morse = "my_morse:ABOUT"`.

@@ -1,7 +1,7 @@
 """Every test starts from the same seed, on one thread: small tensors only wait on more."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,6 +63,27 @@ def without_shape_hook() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command that must fail and leave nothing behind, and returns what it says."""
+    from small_files import everything_in  # beside the tests of the commands
+
+    from glassformer.cli import main
+
+    def run(*words: object) -> str:
+        capsys.readouterr()
+        before = everything_in(tmp_path)
+        assert main([str(word) for word in words]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("glassformer: ")
+        assert err.count("\n") == 1
+        assert everything_in(tmp_path) == before
+        return err.removeprefix("glassformer: ").strip()
+
+    return run
 
 
 @pytest.fixture

@@ -45,9 +45,9 @@ def test_a_zip_of_a_method_that_nobody_knows_is_refused_in_one_line(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("name", "whole"), [("a.zip", zipped()), ("a.tar.gz", tarred())])
-def test_any_damage_to_an_archive_gives_its_files_or_one_line(name, whole, tmp_path):
-    dice, path = random.Random(name), tmp_path / name
+@pytest.mark.parametrize(("name", "pack"), [("a.zip", zipped), ("a.tar.gz", tarred)])
+def test_any_damage_to_an_archive_gives_its_files_or_one_line(name, pack, tmp_path):
+    whole, dice, path = pack(), random.Random(name), tmp_path / name
     for _ in range(499):
         content = bytearray(whole)
         for _ in range(dice.choice((1, 1, 2, 7))):

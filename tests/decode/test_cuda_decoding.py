@@ -25,8 +25,8 @@ from glassformer.models.baselines import BASELINE_DECODERS
 from glassformer.models.incremental import (
     BranchingScorer,
     StateScorer,
-    capturing,
     continuing,
+    cuda_graphs,
     translating,
 )
 
@@ -120,7 +120,7 @@ def test_graphs_in_bf16_say_what_steps_say_without_them(make, config, monkeypatc
     answers = []
     for captured in (True, False):
         if not captured:
-            monkeypatch.setattr(capturing, "CapturedStep", lambda: None)
+            monkeypatch.setattr(cuda_graphs, "CapturedStep", lambda: None)
         with torch.autocast("cuda", dtype=torch.bfloat16):
             scorer = translating(model, samples.cuda(), layout.to("cuda"), first=FIRST)
             answers.append(decode(scorer, ASK, config))

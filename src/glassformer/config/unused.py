@@ -29,7 +29,7 @@ TCN = (*RECURRENT, "depth_dropout", "order", "norm", "convolution.width")
 SETTINGS_OF_STACK = {"gru": RECURRENT, "lstm": RECURRENT, "tcn": TCN}
 CROSS_ATTENTION = tuple(
     f"attention.{name}"
-    for name in ("heads", "groups", "key_width", "value_width", "bias", "qk_norm", "dropout")
+    for name in ("heads", "kv_heads", "key_width", "value_width", "bias", "qk_norm", "dropout")
 )
 
 

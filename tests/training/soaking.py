@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from killing import SETTINGS, SLOW, attempt, step_of, wait, write_rows
+from killing import SLOW, attempt, step_of, wait, write_rows
 from rich.progress import Progress
 
 LONGEST = 1.0  # seconds until a kill at any time; an attempt in peace takes about twice as long
 CLOCKS = {"tokens_per_second", "facts", "title", "notes"}  # what depends on time or on the name
 TIMED = {"prediction.json", "report.json", "report.html", "command.txt", "checksums.json"}
-(EVERY,) = (int(s.partition("=")[2]) for s in SETTINGS if s.startswith("train.validate_every="))
 
 Until = Callable[[], bool]
 
@@ -51,7 +50,7 @@ def moments(run: Path, dice: random.Random) -> dict[str, tuple[Until, float]]:
             dice.uniform(0, 0.05),
         ),
         "while it validates": (
-            lambda: step_of(run) > seen and step_of(run) % EVERY == 0,
+            lambda: step_of(run) > seen and validates(run),
             dice.uniform(0, 0.02),
         ),
         "while it reports": (
@@ -59,6 +58,12 @@ def moments(run: Path, dice: random.Random) -> dict[str, tuple[Until, float]]:
             dice.uniform(0, 0.1),
         ),
     }
+
+
+def validates(run: Path) -> bool:
+    """Whether the newest checkpoint is of a step whose validation is under way."""
+    state = run / "checkpoints" / f"step-{step_of(run)}" / "state.json"
+    return state.exists() and json.loads(state.read_text("utf-8"))["unvalidated"]
 
 
 def soak(folder: Path, kills: int, dice: random.Random) -> tuple[int, Counter[str]]:

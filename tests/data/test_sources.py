@@ -342,6 +342,8 @@ ENCODINGS = st.sampled_from([None, "utf-16", "utf-32", "cp1252", "gb18030", "hz"
 )
 @example(b'"' * 40_009, ".tsv", None, False)
 @example(b"," * 40_009, ".csv", None, False)
+@example(b"a" * 40_009, ".txt", None, False)
+@example(b"\x1b[2J\n" * 7, ".tmx", None, False)
 def test_any_bytes_are_rows_or_one_line(tmp_path_factory, content, suffix, encoding, packed):
     path = tmp_path_factory.getbasetemp() / f"fuzz{suffix}"
     rows, line = outcome(write(path, content, packed=packed), encoding=encoding)

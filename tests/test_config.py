@@ -214,10 +214,6 @@ def test_settings_of_a_layer_come_back_from_what_is_written():
         ),
         ({"attention": {"window": []}}, "attention.window must be .*; got an empty list"),
         (
-            {"depth": 2, "attention": {"window": [3, 3, 0]}},
-            "attention.window lists 3 windows, one a layer, but depth is 2; list as many or fewer",
-        ),
-        (
             {"position": "none", "attention": {"kind": "linear", "window": 3}},
             "linear attention has no window, no qk_norm and no dropout of weights; leave them out",
         ),

@@ -204,6 +204,12 @@ def test_every_model_frontend_and_stack_is_listed():
             {"frontend": {"bins": 40}},
             "model.frontend.bins does nothing with model.frontend.kind = tokens; leave it out",
         ),
+        (
+            "classifier",
+            {"encoder": {"depth": 2, "attention": {"window": [3, 3, 0]}}},
+            "model.encoder.attention.window does nothing from its number 3 on with "
+            "model.encoder.depth = 2; leave it out",
+        ),
         ("classifier", {"tie": False}, "model.tie does nothing in a classifier; leave it out"),
         (
             "classifier",

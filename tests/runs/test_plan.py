@@ -186,7 +186,8 @@ def test_advice_is_to_cut_batches_where_that_helps_and_a_smaller_model_where_not
 
 
 def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
-    run = learn(data, Path("run"))
+    windows = "model.encoder.depth=2", "model.encoder.attention.window=[3, 0]"
+    run = learn(data, Path("run"), *windows)
     deep = replace(run.config.model, encoder=replace(run.config.model.encoder, depth=5))
     config = replace(run.config, model=deep)
     built = run.folder.open_task(config, None).model()

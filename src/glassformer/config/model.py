@@ -60,12 +60,6 @@ class StackConfig:
             f"{self.attention.kind} attention cannot apply {self.position.kind} positions; "
             f"choose from {', '.join(fine)}, or attention.kind = softmax",
         )
-        windows = len(self.attention.windows)
-        require(
-            windows <= self.depth,
-            f"attention.window lists {windows} windows, one a layer, but depth is {self.depth}; "
-            f"list as many or fewer",
-        )
 
     def layer(self, number: int) -> "StackConfig":
         """The settings of one layer, the first being 0: those of the stack, with its own window.

@@ -77,6 +77,8 @@ def _why_unused_in_stack(name: str, stack: StackConfig, where: str) -> str | Non
         return f"with {where}.block = transformer"
     if block == "branchformer" and name in ("feedforward.kind", "feedforward.bias"):
         return f"with {where}.block = branchformer"
+    if name == "attention.window" and len(stack.attention.windows) > stack.depth:
+        return f"from its number {stack.depth + 1} on with {where}.depth = {stack.depth}"
     if kind != "linformer" and name == "attention.summary":
         return f"with {where}.attention.kind = {kind}"
     if kind != "linformer" and position != "learned" and name == "max_length":

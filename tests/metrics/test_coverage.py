@@ -6,9 +6,9 @@ The full matrix runs in `make test-all`; one small case of each kind runs always
 import numpy as np
 import pytest
 
-from glassformer.metrics.calibration import bin_of
+from glassformer.metrics.calibration import bin_index
 from glassformer.metrics.calibration_error import calibration_error
-from glassformer.metrics.classification import f1_parts
+from glassformer.metrics.classification import f1_counts
 from glassformer.metrics.paired import share_difference
 from glassformer.metrics.ratios import rate_score, share_score
 
@@ -47,7 +47,7 @@ def of_macro_f1(classes, rows, wrong, trials):
 
     def score(rng):
         labels, answers = np.divmod(rng.choice(classes**2, rows, p=joint.ravel()), classes)
-        hits, named = f1_parts(labels, answers, classes)
+        hits, named = f1_counts(labels, answers, classes)
         return share_score(2 * hits, named)
 
     return coverage(score, truth, trials)
@@ -93,7 +93,7 @@ CALIBRATIONS = {  # how sure answers are, and how often they are right then
 def of_calibration_error(kind, rows, trials):
     confidence, accuracy = CALIBRATIONS[kind]
     sure = confidence(np.random.default_rng(0), 1_000_000)
-    gaps = np.bincount(bin_of(sure), accuracy(sure) - sure)
+    gaps = np.bincount(bin_index(sure), accuracy(sure) - sure)
     truth = np.abs(gaps).sum() / len(sure)
 
     def score(rng):

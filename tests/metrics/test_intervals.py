@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.metrics import Score, bootstrap, classification_scores
-from glassformer.metrics.intervals import draws, ratio
+from glassformer.metrics.intervals import draw_counts, ratio
 
 ROWS, CLASSES = 25_000, 23
 
@@ -92,7 +92,7 @@ def test_no_score_at_all_is_no_number():
 
 def test_each_resample_draws_as_many_rows_as_there_are():
     random = np.random.default_rng(0)
-    drawn = np.concatenate(list(draws(17, 101, random)))
+    drawn = np.concatenate(list(draw_counts(17, 101, random)))
     assert drawn.shape == (101, 17)
     assert (drawn.sum(axis=1) == 17).all()
     assert drawn.mean(axis=0) == pytest.approx(np.ones(17), abs=0.5)

@@ -5,7 +5,12 @@ import pytest
 from scipy.stats import binomtest
 
 from glassformer.metrics import Score, classification_scores, multi_label_scores
-from glassformer.metrics.error_rates import character_errors, exact, word_errors, wrong
+from glassformer.metrics.error_rates import (
+    character_error_rate,
+    exact_match,
+    mismatch,
+    word_error_rate,
+)
 from glassformer.metrics.paired import share_difference
 from glassformer.metrics.ratios import rate_score, share_score
 
@@ -39,9 +44,9 @@ def test_every_score_of_a_classifier_that_is_always_right_leaves_room_below():
 def test_translations_that_are_all_right_leave_room_for_errors():
     answers = [f"word {number}" for number in range(50)]
     references = [[answer] for answer in answers]
-    assert str(exact(answers, references).score()) == "1.000 [0.929, 1.000]"
-    assert str(wrong(answers, references).score()) == "0.000 [0.000, 0.071]"
-    for measure in (word_errors, character_errors):
+    assert str(exact_match(answers, references).score()) == "1.000 [0.929, 1.000]"
+    assert str(mismatch(answers, references).score()) == "0.000 [0.000, 0.071]"
+    for measure in (word_error_rate, character_error_rate):
         score = measure(answers, references).score()
         assert score.value == score.low == 0
         assert 0.05 < score.high < 0.1

@@ -8,8 +8,13 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.error_rates import character_errors, exact, word_errors, wrong
-from glassformer.metrics.measured import References
+from glassformer.metrics.error_rates import (
+    character_error_rate,
+    exact_match,
+    mismatch,
+    word_error_rate,
+)
+from glassformer.metrics.measurement import References
 from glassformer.metrics.sacre import bleu, chrf, ter, tokenization_for
 from glassformer.metrics.translation import (
     SYMBOL_MEASURES,
@@ -104,7 +109,7 @@ def test_japanese_is_cut_into_characters_and_the_signature_says_so():
 
 
 def test_subwords_are_refused():
-    with pytest.raises(ValueError, match=r"text as people write it; got subwords such as '▁the"):
+    with pytest.raises(ValueError, match=r"need detokenized text; got subwords such as '▁the"):
         bleu(["▁the ▁dog", "▁a"], alone(["the dog", "a"]))
     with pytest.raises(ValueError, match="got subwords such as 'walk@@ s'"):
         chrf(["walk@@ s"], alone(["walks"]))
@@ -114,8 +119,8 @@ def test_subwords_are_refused():
 def test_a_row_is_right_when_it_equals_any_reference():
     references = [["R EH D", "R IY D"], ["T AA P"], ["B IH T"]]
     answers = ["R IY D", " T AA P ", "B IY T"]
-    assert value(exact(answers, references)) == pytest.approx(2 / 3)
-    assert value(wrong(answers, references)) == pytest.approx(1 / 3)
+    assert value(exact_match(answers, references)) == pytest.approx(2 / 3)
+    assert value(mismatch(answers, references)) == pytest.approx(1 / 3)
 
 
 def slow_distance(a, b) -> int:
@@ -129,7 +134,9 @@ def slow_distance(a, b) -> int:
 
 
 @pytest.mark.parametrize(
-    ("measure", "units"), [(word_errors, str.split), (character_errors, str)], ids=["wer", "cer"]
+    ("measure", "units"),
+    [(word_error_rate, str.split), (character_error_rate, str)],
+    ids=["wer", "cer"],
 )
 def test_error_rates_are_edits_over_units(measure, units):
     truth = sentences(0)
@@ -143,7 +150,7 @@ def test_error_rates_are_edits_over_units(measure, units):
 
 
 def test_edits_are_those_to_the_closest_reference():
-    measured = word_errors(["a b c d"], [["a x y z", "a b c", "a b"]])
+    measured = word_error_rate(["a b c d"], [["a x y z", "a b c", "a b"]])
     assert measured.rows.tolist() == [[1.0, 3.0]]
 
 
@@ -209,12 +216,14 @@ def test_symbols_have_their_own_scores():
     ],
 )
 def test_what_cannot_be_scored_is_refused(answers, references, words):
-    for measure in (exact, bleu, word_errors):
+    for measure in (exact_match, bleu, word_error_rate):
         with pytest.raises(ValueError, match=words):
             measure(answers, references)
 
 
-@pytest.mark.parametrize(("measure", "library"), [(bleu, "sacrebleu"), (word_errors, "rapidfuzz")])
+@pytest.mark.parametrize(
+    ("measure", "library"), [(bleu, "sacrebleu"), (word_error_rate, "rapidfuzz")]
+)
 def test_a_missing_library_is_one_line(monkeypatch, measure, library):
     real = builtins.__import__
 

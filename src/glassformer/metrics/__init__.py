@@ -1,12 +1,12 @@
-"""How good is it? Scores with intervals, calibration, and whether a difference is real.
+"""Scores with intervals, calibration, and paired tests of two systems.
 
-Everything takes numpy arrays and knows nothing of models. `classification` has the scores of the
-first job. `ratios` gives shares and rates their intervals, `calibration_error` has one of its own,
-and `intervals` serves any other score that is a function of sums over rows, so a new job's scores
-bring their sums and nothing else.
+Everything takes numpy arrays and knows nothing of models. `classification` and `translation` have
+the scores. `ratios` has the intervals of shares and rates, `calibration_error` its own, and
+`intervals` those of any other score that is a function of sums over rows; a new job's scores bring
+their sums and nothing else. `paired` compares two systems, `styles` says how scores are written.
 """
 
-from glassformer.metrics.calibration import Bin, fit_temperature, probabilities_of, reliability
+from glassformer.metrics.calibration import Bin, fit_temperature, reliability, to_probabilities
 from glassformer.metrics.classification import (
     ClassScores,
     class_scores,
@@ -41,9 +41,9 @@ __all__ = [
     "multi_label_comparison",
     "multi_label_scores",
     "paired_test",
-    "probabilities_of",
     "randomisation_test",
     "rate_score",
     "reliability",
     "share_score",
+    "to_probabilities",
 ]

@@ -14,7 +14,7 @@ A bin whose g is clearly not 0 has a known sign, so its e counts with that sign 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from glassformer.metrics.calibration import BINS, bin_of
+from glassformer.metrics.calibration import BINS, bin_index
 from glassformer.metrics.intervals import LEVEL, Groups, group_sums
 from glassformer.metrics.ratios import normal_deviations
 from glassformer.metrics.score import Score
@@ -61,7 +61,7 @@ def _by_bin(
     """The sum of the values in each bin, for every row or every group."""
     sums = np.zeros((len(confidence), bins))
     rows = np.broadcast_to(np.arange(len(confidence))[:, None], confidence.shape)
-    np.add.at(sums, (rows, bin_of(confidence, bins)), values)
+    np.add.at(sums, (rows, bin_index(confidence, bins)), values)
     return sums if groups is None else group_sums(sums, groups)
 
 

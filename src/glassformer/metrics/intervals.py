@@ -1,10 +1,10 @@
-"""How far a score would move if the data were drawn again: the bootstrap. Efron, 1979.
+"""The bootstrap: how far a score would change with another sample of rows. Efron, 1979.
 
-Scores of this project are functions of sums over rows: accuracy of (right, rows), word error rate
-of (errors, words), F1 of counts by class, BLEU of counts by n-gram order. So a resample is a weight
-for every row, a thousand resamples are one product of matrices, and a group of rows that stay
-together is one row: their sum. A new score brings its sums and needs nothing else. Scores that are
-ratios have better intervals in `ratios.py`.
+Scores are functions of sums over rows: accuracy of (right, rows), word error rate of (errors,
+words), F1 of counts by class, BLEU of counts by n-gram order. So a resample is a weight for every
+row, a thousand resamples are one product of matrices, and rows of a group, which stay together, are
+one row: their sum. A new score brings its sums and needs nothing else. Scores that are ratios have
+better intervals in `ratios.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ Statistic = Callable[..., np.ndarray]  # from sums, each (R, ...), to R scores
 
 RESAMPLES = 1000
 LEVEL = 0.95
-CELLS = 2**21  # weights held at once, so that memory does not grow with the rows
+CELLS = 2**21  # weights held at once, so that memory does not grow with the number of rows
 
 
 def bootstrap(
@@ -31,54 +31,53 @@ def bootstrap(
     level: float = LEVEL,
     groups: Groups | None = None,
 ) -> Score:
-    """A score and its interval, from the scores of rows drawn with replacement.
+    """A score and the percentile interval of its bootstrap resamples.
 
     >>> right, rows = np.array([1, 1, 0, 1]), np.ones(4)
     >>> print(bootstrap(lambda right, rows: right / rows, right, rows))
     0.750 [0.250, 1.000]
 
     Args:
-        statistic: Given the sum of each array over the rows, for R resamples at once, the R scores.
+        statistic: From the sums of each array over the rows, of R resamples at once, to R scores.
         arrays: What each row adds to the sums.
         groups: Rows of one group are drawn together or not at all.
     """
-    table, shapes = table_of(arrays)
+    table, shapes = flatten_rows(arrays)
     if groups is not None:
         table = group_sums(table, groups)
     value = float(statistic(*split_sums(np.ones((1, len(table))) @ table, shapes))[0])
-    random = np.random.default_rng(seed)
-    found = [
-        statistic(*split_sums(drawn @ table, shapes))
-        for drawn in draws(len(table), resamples, random)
-    ]
-    values = np.concatenate(found)
+    rng = np.random.default_rng(seed)
+    batches = draw_counts(len(table), resamples, rng)
+    values = np.concatenate([statistic(*split_sums(drawn @ table, shapes)) for drawn in batches])
     values = values[np.isfinite(values)]  # a resample may leave nothing to divide by
     if not len(values):
         return Score(value, value, value)
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    # An interval that leaves out its own value would only puzzle.
+    # An interval without its own value would only confuse.
     return Score(value, min(low, value), max(high, value))
 
 
-def draws(
-    rows: int, resamples: int, random: np.random.Generator
+def draw_counts(
+    rows: int, resamples: int, rng: np.random.Generator
 ) -> Iterator[Float[np.ndarray, "R N"]]:
-    """How often each resample draws each row, a few resamples at a time."""
-    for size in portions(resamples, rows):
-        picked = random.integers(0, rows, (size, rows)) + rows * np.arange(size)[:, None]
+    """How often each resample draws each row, in batches of resamples."""
+    for size in batch_sizes(resamples, rows):
+        picked = rng.integers(0, rows, (size, rows)) + rows * np.arange(size)[:, None]
         drawn = np.bincount(picked.ravel(), minlength=size * rows)
         yield drawn.reshape(size, rows).astype(np.float64)
 
 
-def portions(resamples: int, rows: int) -> Iterator[int]:
-    """The resamples, in portions small enough to hold."""
+def batch_sizes(resamples: int, rows: int) -> Iterator[int]:
+    """Sizes of batches of resamples that fit in memory."""
     most = max(1, CELLS // rows)
     for start in range(0, resamples, most):
         yield min(most, resamples - start)
 
 
-def table_of(arrays: Sequence[PerRow]) -> tuple[Float[np.ndarray, "N K"], list[tuple[int, ...]]]:
-    """The arrays side by side, and the shape that each adds to a sum."""
+def flatten_rows(
+    arrays: Sequence[PerRow],
+) -> tuple[Float[np.ndarray, "N K"], list[tuple[int, ...]]]:
+    """The arrays as columns of one table, and the shape of each array's rows."""
     lengths = [len(array) for array in arrays]
     if len(set(lengths)) != 1 or lengths[0] == 0:
         raise ValueError(
@@ -91,14 +90,14 @@ def table_of(arrays: Sequence[PerRow]) -> tuple[Float[np.ndarray, "N K"], list[t
 def split_sums(
     sums: Float[np.ndarray, "R K"], shapes: Sequence[tuple[int, ...]]
 ) -> list[np.ndarray]:
-    """The sums of each array again, with the resamples as the first axis."""
+    """The sums of each array, with the resamples as the first axis."""
     widths = [int(np.prod(shape)) for shape in shapes]
     parts = np.split(sums, np.cumsum(widths)[:-1], axis=1)
     return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def group_sums(table: Float[np.ndarray, "N K"], groups: Groups) -> Float[np.ndarray, "groups K"]:
-    """One row a group: the sum of its rows."""
+    """The sum of the rows of each group."""
     if len(groups) != len(table):
         raise ValueError(f"every row needs a group; got {len(groups)} for {len(table)} rows")
     number = np.unique(groups, return_inverse=True)[1]

@@ -1,9 +1,8 @@
-"""Is the difference between two systems on the same rows real?
+"""Paired tests: is the difference between two systems on the same rows significant?
 
-Both answer the same rows, so the test is paired: what counts is where they differ. For rows that
-are right or wrong, McNemar's test (1947), in its exact form, asks how often fair coins would fall
-as unevenly as wins and losses do. For any other score, approximate randomisation (Noreen, 1989)
-exchanges the two systems' answers on random rows and asks how often they then differ as much.
+For rows that are right or wrong, McNemar's test (1947), in its exact form, is a sign test of wins
+and losses. For any other score, approximate randomisation (Noreen, 1989) swaps the two systems'
+answers on random rows and counts how often they then differ as much.
 """
 
 import math
@@ -17,9 +16,9 @@ from glassformer.metrics.classification import (
     THRESHOLD,
     check_labels,
     check_multi_labels,
-    f1_parts,
+    f1_counts,
     macro_f1,
-    multi_label_f1_parts,
+    multi_label_f1_counts,
 )
 from glassformer.metrics.intervals import (
     LEVEL,
@@ -27,29 +26,29 @@ from glassformer.metrics.intervals import (
     Groups,
     PerRow,
     Statistic,
+    batch_sizes,
     bootstrap,
+    flatten_rows,
     group_sums,
-    portions,
     ratio,
     split_sums,
-    table_of,
 )
 from glassformer.metrics.ratios import normal_deviations
 from glassformer.metrics.score import Score
 
-ROUNDING = 1e-12  # equal differences count as equal, whatever the order of their sums
+ROUNDING = 1e-12  # equal differences are equal whatever the order of summation
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far the first system is above the second, and whether chance explains it.
+    """The difference between two systems, and whether it is significant.
 
     Attributes:
         difference: First minus second.
-        p_value: How often chance alone would give a difference this large.
-        wins: Rows that the first answers better.
-        losses: Rows that the second answers better.
-        ties: The others.
+        p_value: The probability of a difference this large if both were equally good.
+        wins: Rows on which the first is better.
+        losses: Rows on which the second is better.
+        ties: All other rows.
     """
 
     difference: Score
@@ -84,10 +83,9 @@ def paired_test(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Two systems by which rows each has right: the difference in accuracy, and McNemar's test.
+    """Two systems by the rows they have right: the difference in accuracy, and McNemar's test.
 
-    McNemar's test takes the rows for independent. Where they come in groups, whole groups are
-    exchanged instead.
+    McNemar's test assumes independent rows. With groups, randomisation swaps whole groups instead.
 
     >>> print(paired_test(np.arange(100) < 90, np.arange(100) < 80))
     +0.100 [+0.034, +0.162], p = 0.00195; 10 better, 0 worse, 90 the same
@@ -132,26 +130,28 @@ def randomisation_test(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Two systems by any score that is a function of sums over rows (see intervals).
+    """Two systems by any score that is a function of sums over rows (see `intervals`).
 
     Args:
-        first: What each row adds to the sums for the first system; `second` likewise.
-        better: Above 0 where the first answers the row better, below 0 where the second does.
-        groups: Rows of one group are exchanged and drawn together.
+        first: What each row adds to the sums of the first system; `second` likewise.
+        better: Above 0 where the first is better on a row, below 0 where the second is.
+        groups: Rows of one group are swapped and drawn together.
     """
     check_pair(len(first[0]), len(second[0]))
 
-    def gap(*sums: np.ndarray) -> np.ndarray:
+    def difference_of(*sums: np.ndarray) -> np.ndarray:
         return statistic(*sums[: len(first)]) - statistic(*sums[len(first) :])
 
-    difference = bootstrap(gap, *first, *second, groups=groups, resamples=resamples, seed=seed)
-    table, shapes = table_of([*first, *second])
+    difference = bootstrap(
+        difference_of, *first, *second, groups=groups, resamples=resamples, seed=seed
+    )
+    table, shapes = flatten_rows([*first, *second])
     if groups is not None:
         table = group_sums(table, groups)
     extreme = 0
-    for sums in exchanges(table, resamples, np.random.default_rng([seed, 1])):
-        gaps = gap(*split_sums(sums, shapes))
-        extreme += int((np.abs(gaps) >= abs(difference.value) - ROUNDING).sum())
+    for sums in swapped_sums(table, resamples, np.random.default_rng([seed, 1])):
+        differences = difference_of(*split_sums(sums, shapes))
+        extreme += int((np.abs(differences) >= abs(difference.value) - ROUNDING).sum())
     return Comparison(difference, (1 + extreme) / (1 + resamples), *outcomes(better))
 
 
@@ -164,10 +164,10 @@ def classification_comparison(
     """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation)."""
     check_labels(labels, first)
     check_labels(labels, second)
-    answers = first.argmax(axis=1), second.argmax(axis=1)
-    right = [given == labels for given in answers]
-    parts = [f1_parts(labels, given, first.shape[1]) for given in answers]
-    return compare(right, parts, groups)
+    predictions = first.argmax(axis=1), second.argmax(axis=1)
+    right = [predicted == labels for predicted in predictions]
+    counts = [f1_counts(labels, predicted, first.shape[1]) for predicted in predictions]
+    return compare(right, counts, groups)
 
 
 def multi_label_comparison(
@@ -179,36 +179,36 @@ def multi_label_comparison(
     """The same for rows with several labels: accuracy (all labels right) and macro_f1."""
     check_multi_labels(labels, first)
     check_multi_labels(labels, second)
-    answers = first >= THRESHOLD, second >= THRESHOLD
-    right = [(given == labels.astype(bool)).all(axis=1) for given in answers]
-    parts = [multi_label_f1_parts(labels, given) for given in answers]
-    return compare(right, parts, groups)
+    predictions = first >= THRESHOLD, second >= THRESHOLD
+    right = [(predicted == labels.astype(bool)).all(axis=1) for predicted in predictions]
+    counts = [multi_label_f1_counts(labels, predicted) for predicted in predictions]
+    return compare(right, counts, groups)
 
 
 def compare(
-    right: Sequence[np.ndarray], parts: Sequence[Sequence[np.ndarray]], groups: Groups | None
+    right: Sequence[np.ndarray], counts: Sequence[Sequence[np.ndarray]], groups: Groups | None
 ) -> dict[str, Comparison]:
-    """Accuracy and macro-F1, from which rows are right and what rows add to the classes' F1."""
+    """Accuracy and macro-F1, from the rows that are right and the F1 counts of each row."""
     gains = right[0].astype(np.int64) - right[1]
     return {
         "accuracy": paired_test(*right, groups=groups),
-        "macro_f1": randomisation_test(macro_f1, *parts, better=gains, groups=groups),
+        "macro_f1": randomisation_test(macro_f1, *counts, better=gains, groups=groups),
     }
 
 
-def exchanges(
-    table: Float[np.ndarray, "N K"], resamples: int, random: np.random.Generator
+def swapped_sums(
+    table: Float[np.ndarray, "N K"], resamples: int, rng: np.random.Generator
 ) -> Iterator[Float[np.ndarray, "R K"]]:
-    """Sums of both systems, side by side, after exchanging them on a random half of the rows."""
+    """Sums of both systems, side by side, with the systems swapped on a random half of the rows."""
     half = table.shape[1] // 2
-    turned = np.concatenate([table[:, half:], table[:, :half]], axis=1) - table
-    for portion in portions(resamples, len(table)):
-        chosen = random.integers(0, 2, (portion, len(table)), dtype=np.int8)
-        yield table.sum(axis=0) + chosen.astype(np.float64) @ turned
+    change = np.concatenate([table[:, half:], table[:, :half]], axis=1) - table
+    for size in batch_sizes(resamples, len(table)):
+        swapped = rng.integers(0, 2, (size, len(table)), dtype=np.int8)
+        yield table.sum(axis=0) + swapped.astype(np.float64) @ change
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """How often fair coins fall at least this unevenly, exactly, on both sides.
+    """The exact two-sided p-value of the sign test.
 
     >>> sign_test(0, 5)
     0.0625
@@ -216,14 +216,16 @@ def sign_test(wins: int, losses: int) -> float:
     tosses, fewer = wins + losses, min(wins, losses)
     if tosses == 0:
         return 1.0
-    tail = sum(math.exp(log_chance(tosses, heads)) for heads in range(fewer + 1))
+    tail = sum(math.exp(log_binomial(tosses, heads)) for heads in range(fewer + 1))
     return min(1.0, 2 * tail)
 
 
-def log_chance(tosses: int, heads: int) -> float:
-    """The logarithm of the chance of so many heads."""
-    ways = math.lgamma(tosses + 1) - math.lgamma(heads + 1) - math.lgamma(tosses - heads + 1)
-    return ways - tosses * math.log(2)
+def log_binomial(tosses: int, heads: int) -> float:
+    """The log-probability of so many heads in tosses of a fair coin."""
+    combinations = (
+        math.lgamma(tosses + 1) - math.lgamma(heads + 1) - math.lgamma(tosses - heads + 1)
+    )
+    return combinations - tosses * math.log(2)
 
 
 def outcomes(better: Shaped[np.ndarray, " N"]) -> tuple[int, int, int]:
@@ -233,7 +235,7 @@ def outcomes(better: Shaped[np.ndarray, " N"]) -> tuple[int, int, int]:
 
 
 def check_pair(first: int, second: int) -> None:
-    """Refuse two systems that did not answer the same rows."""
+    """Refuse two systems with different rows."""
     if first != second or first == 0:
         raise ValueError(
             f"a paired comparison needs both systems' answers to the same rows; got {first} and "

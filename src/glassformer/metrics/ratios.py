@@ -19,7 +19,14 @@ from statistics import NormalDist
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.metrics.intervals import LEVEL, Groups, PerRow, group_sums, split_sums, table_of
+from glassformer.metrics.intervals import (
+    LEVEL,
+    Groups,
+    PerRow,
+    flatten_rows,
+    group_sums,
+    split_sums,
+)
 from glassformer.metrics.score import Score
 
 
@@ -100,7 +107,7 @@ def _measure(
     """The mean ratio of the columns, and the effective number of its trials."""
     if groups is not None and counts is not None:
         raise ValueError("a score takes groups or counts, got both; leave one out")
-    table, shapes = table_of([part, whole])
+    table, shapes = flatten_rows([part, whole])
     if groups is not None:
         table = group_sums(table, groups)
     parts, wholes = (side.reshape(len(table), -1) for side in split_sums(table, shapes))

@@ -1,10 +1,9 @@
 """BLEU, chrF and TER as sacreBLEU computes them, with its signatures. Post, 2018.
 
-They are scores of text as people write it, never of subwords. What each sentence adds to the sums
-and what the sums make is asked of sacreBLEU itself, so that a score equals the one that its own
-command prints. BLEU and TER count words; where a language writes none, sacreBLEU's own cutting is
-used: `zh` for Chinese, and characters for others, whose dictionaries it would have to download.
-The signature says so.
+They are scores of detokenized text, never of subwords. Statistics and formula are sacreBLEU's own,
+so a score equals the one its command prints. BLEU and TER count words; for languages without blanks
+between words, sacreBLEU's tokenization `zh` is used for Chinese, and characters for others, whose
+dictionaries it would have to download. The signature says which.
 """
 
 import re
@@ -15,47 +14,47 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.measured import Measured, References, Texts, check_rows
+from glassformer.metrics.measurement import Measurement, References, Texts, check_rows
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-MARKS = re.compile("▁|@@(?= |$)")  # of subwords, as tokenizers write them
+SUBWORD = re.compile("▁|@@(?= |$)")  # the marks that tokenizers leave in subwords
 CHINESE = re.compile("[\u3400-\u9fff]")
-# Thai, Lao, Burmese and Khmer, which write no blanks between words, and Japanese kana.
-UNCUT = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff]")
+# Thai, Lao, Burmese, Khmer and Japanese kana: no blanks between words.
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff]")
 LETTER = re.compile(r"[^\W\d_]")
 
 
-def bleu(answers: Texts, references: References, *, tokenize: str | None = None) -> Measured:
+def bleu(answers: Texts, references: References, *, tokenize: str | None = None) -> Measurement:
     """BLEU, from 0 to 100. Papineni et al., 2002.
 
     Args:
-        tokenize: How sacreBLEU cuts words; by default what suits the references.
+        tokenize: SacreBLEU's tokenization; by default the one that suits the references.
     """
     metrics = _sacrebleu()
-    cut = tokenize or tokenization_for(references)
-    # A sentence of three words has no four in a row, which is no reason to call it wrong.
-    by_row = metrics.BLEU(tokenize=cut, effective_order=True)
-    metric = metrics.BLEU(tokenize=cut, force=True)
-    return _measured(answers, references, metric, by_row, higher_is_better=True)
+    tokenize = tokenize or tokenization_for(references)
+    # A sentence of three words has no 4-grams, and may be right all the same.
+    by_row = metrics.BLEU(tokenize=tokenize, effective_order=True)
+    metric = metrics.BLEU(tokenize=tokenize, force=True)
+    return _measurement(answers, references, metric, by_row, higher_is_better=True)
 
 
-def chrf(answers: Texts, references: References) -> Measured:
-    """chrF2, the F-score of characters in a row, from 0 to 100. Popović, 2015."""
+def chrf(answers: Texts, references: References) -> Measurement:
+    """chrF2, the F-score of character n-grams, from 0 to 100. Popović, 2015."""
     metric = _sacrebleu().CHRF()
-    return _measured(answers, references, metric, metric, higher_is_better=True)
+    return _measurement(answers, references, metric, metric, higher_is_better=True)
 
 
-def ter(answers: Texts, references: References) -> Measured:
-    """Edits, moved phrases among them, for 100 words of the references. Snover et al., 2006."""
-    uncut = tokenization_for(references) != "13a"
-    metric = _sacrebleu().TER(normalized=uncut, asian_support=uncut)
-    return _measured(answers, references, metric, metric, higher_is_better=False)
+def ter(answers: Texts, references: References) -> Measurement:
+    """Edits, shifts of phrases included, per 100 words of the references. Snover et al., 2006."""
+    unspaced = tokenization_for(references) != "13a"
+    metric = _sacrebleu().TER(normalized=unspaced, asian_support=unspaced)
+    return _measurement(answers, references, metric, metric, higher_is_better=False)
 
 
 def tokenization_for(references: References) -> str:
-    """How sacreBLEU should cut texts into words, by what most letters of the references are.
+    """The sacreBLEU tokenization that suits most letters of the references.
 
     >>> tokenization_for([["Good morning!"]]), tokenization_for([["早上好！"]])
     ('13a', 'zh')
@@ -64,26 +63,26 @@ def tokenization_for(references: References) -> str:
     """
     text = "".join(one for right in references for one in right)
     letters = len(LETTER.findall(text))
-    uncut, chinese = len(UNCUT.findall(text)), len(CHINESE.findall(text))
-    if 2 * (uncut + chinese) <= letters:
+    unspaced, chinese = len(UNSPACED.findall(text)), len(CHINESE.findall(text))
+    if 2 * (unspaced + chinese) <= letters:
         return "13a"
-    return "char" if 10 * uncut > chinese else "zh"
+    return "char" if 10 * unspaced > chinese else "zh"
 
 
-def _measured(
+def _measurement(
     answers: Texts,
     references: References,
     metric: "Metric",
     by_row: "Metric",
     *,
     higher_is_better: bool,
-) -> Measured:
-    """The sums by sentence, through the methods that sacreBLEU's significance test calls."""
+) -> Measurement:
+    """The statistics of each row, by the methods that sacreBLEU's significance test calls."""
     check_rows(answers, references)
     _refuse_subwords(answers)
     streams = [list(stream) for stream in zip_longest(*references)]  # None where a row has fewer
     rows = np.array(metric._extract_corpus_statistics(answers, streams), dtype=np.float64)
-    return Measured(
+    return Measurement(
         rows, _scorer(metric), _scorer(by_row), higher_is_better, str(metric.get_signature())
     )
 
@@ -96,10 +95,10 @@ def _scorer(metric: "Metric") -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _refuse_subwords(answers: Texts) -> None:
-    marked = [answer for answer in answers if MARKS.search(answer)]
+    marked = [answer for answer in answers if SUBWORD.search(answer)]
     if 2 * len(marked) > len(answers):
         raise ValueError(
-            f"BLEU, chrF and TER are for text as people write it; got subwords such as "
+            f"BLEU, chrF and TER need detokenized text; got subwords such as "
             f"{marked[0][:40]!r}; join them first"
         )
 

@@ -9,13 +9,13 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from glassformer.errors import NonFiniteScoresError
-from glassformer.metrics.calibration import probabilities_of
+from glassformer.metrics.calibration import to_probabilities
 from glassformer.metrics.classification import (
     THRESHOLD,
     classification_scores,
-    f1_parts,
+    f1_counts,
     macro_f1,
-    multi_label_f1_parts,
+    multi_label_f1_counts,
     multi_label_scores,
 )
 from glassformer.metrics.paired import (
@@ -89,7 +89,7 @@ class ClassAnswers:
 
     def probabilities(self) -> Float[np.ndarray, "N C"]:
         """One for each label of each text."""
-        return probabilities_of(self.logits, multi_label=self.multi)
+        return to_probabilities(self.logits, multi_label=self.multi)
 
     def right(self) -> Shaped[np.ndarray, " N"]:
         """Which texts have all their labels right."""
@@ -104,9 +104,9 @@ class ClassAnswers:
     def macro_f1(self) -> float:
         """The mean of the labels' F1."""
         if self.multi:
-            parts = multi_label_f1_parts(self.labels, self.probabilities() >= THRESHOLD)
+            parts = multi_label_f1_counts(self.labels, self.probabilities() >= THRESHOLD)
         else:
-            parts = f1_parts(self.labels, self.logits.argmax(axis=1), self.logits.shape[1])
+            parts = f1_counts(self.labels, self.logits.argmax(axis=1), self.logits.shape[1])
         return float(macro_f1(*(part.sum(axis=0, keepdims=True, dtype=float) for part in parts))[0])
 
     def scores(self) -> dict[str, Score]:
@@ -136,6 +136,6 @@ def _votes(
 ) -> Float[np.ndarray, "N C"]:
     """Logits whose probabilities are the means of those of each text's pieces."""
     mean = np.zeros((len(counts), logits.shape[1]))
-    np.add.at(mean, text, probabilities_of(logits, multi_label=multi))
+    np.add.at(mean, text, to_probabilities(logits, multi_label=multi))
     mean = np.clip(mean / counts[:, None], 1e-30, 1 - 1e-7 if multi else 1)
     return np.log(mean) - np.log1p(-mean) if multi else np.log(mean)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from glassformer.metrics.calibration import fit_temperature, log_loss, probabilities_of
-from glassformer.metrics.classification import THRESHOLD, multi_label_f1_parts, share
+from glassformer.metrics.calibration import fit_temperature, log_loss, to_probabilities
+from glassformer.metrics.classification import THRESHOLD, multi_label_f1_counts, safe_divide
 from glassformer.tasks.shared.ngrams import (
     MOST_COLUMNS,
     Analyser,
@@ -118,7 +118,7 @@ class NgramBaseline:
         trial = self.trial
         features = weighted(trial.counts(texts), trial.counts.idf if trial.setting.idf else None)
         logits = logits_of(trial.linear(features), self.classes, self.multi_label)
-        return probabilities_of(logits, self.temperature, multi_label=self.multi_label)
+        return to_probabilities(logits, self.temperature, multi_label=self.multi_label)
 
 
 class Search:
@@ -260,6 +260,6 @@ def quality_of(logits: Float[np.ndarray, "N C"], labels: Labels) -> tuple[float,
     loss = log_loss(logits, labels, fit_temperature(logits, labels))
     if labels.ndim == 1:
         return float((logits.argmax(axis=1) == labels).mean()), -loss
-    given = probabilities_of(logits, multi_label=True) >= THRESHOLD
-    hits, named = multi_label_f1_parts(labels, given)
-    return float(share(2 * hits.sum(), named.sum())), -loss
+    given = to_probabilities(logits, multi_label=True) >= THRESHOLD
+    hits, named = multi_label_f1_counts(labels, given)
+    return float(safe_divide(2 * hits.sum(), named.sum())), -loss

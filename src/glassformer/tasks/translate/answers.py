@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from glassformer.metrics.intervals import bootstrap, ratio
-from glassformer.metrics.measured import Measure, Measured
+from glassformer.metrics.measurement import Measure, Measurement
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.sacre import tokenization_for
 from glassformer.metrics.score import Score
@@ -54,7 +54,7 @@ class Translations:
     tokens: Float[np.ndarray, " N"] | None = None
 
     @cached_property
-    def measured(self) -> dict[str, Measured]:
+    def measured(self) -> dict[str, Measurement]:
         """Every score's sums, row by row."""
         return measure_translations(self.hypotheses, self.references, self.measures)
 

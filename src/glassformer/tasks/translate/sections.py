@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.metrics.measured import Measured
+from glassformer.metrics.measurement import Measurement
 from glassformer.reports.record import SOME_ROWS, Sections, Table
 from glassformer.reports.tables import evenly, excerpt
 
@@ -29,7 +29,7 @@ class Rows:
     sources: Sequence[str]
     references: Sequence[Sequence[str]]
     hypotheses: Sequence[str]
-    measured: Mapping[str, Measured]
+    measured: Mapping[str, Measurement]
     goal: str
     languages: Sequence[str] = ()
 

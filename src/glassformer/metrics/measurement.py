@@ -1,6 +1,6 @@
-"""A score before it is one: what each row adds to its sums, and what is made of them.
+"""The sufficient statistics of a score, row by row, and the formula from their sums to the score.
 
-So a score and its interval, and the comparison of two systems, need to know nothing of the formula.
+Intervals and comparisons of two systems need nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,21 +14,21 @@ from glassformer.metrics.score import Score
 
 Texts = Sequence[str]
 Interval = Callable[[np.ndarray, Groups | None], Score]
-References = Sequence[Sequence[str]]  # the right answers of each row, one or several
+References = Sequence[Sequence[str]]  # one or several for each row
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Answers, measured row by row.
+class Measurement:
+    """One score of some answers.
 
     Attributes:
         rows: What each row adds to the sums.
         statistic: From sums, of R resamples at once, to R scores.
-        row_statistic: The same for the sums of single rows, where the field has another formula.
-        higher_is_better: Whether more of the score is better.
-        interval: From rows and groups to the score with its interval, for scores that have a better
-            one than the bootstrap's.
-        signature: What others need to repeat the measurement.
+        row_statistic: The same for single rows, where the usual formula is another.
+        higher_is_better: Whether a higher score is better.
+        signature: What others need to reproduce the score.
+        interval: From rows and groups to the score with its interval, if there is a better one than
+            the bootstrap's.
     """
 
     rows: Float[np.ndarray, "N K"]
@@ -44,17 +44,17 @@ class Measured:
             return self.interval(self.rows, groups)
         return bootstrap(self.statistic, self.rows, groups=groups)
 
-    def gains_over(self, other: "Measured") -> Float[np.ndarray, " N"]:
-        """How much better each row is here than in the other; below 0 where it is worse."""
+    def gains_over(self, other: "Measurement") -> Float[np.ndarray, " N"]:
+        """How much better each row is than in the other; below 0 where it is worse."""
         gains = self.row_statistic(self.rows) - other.row_statistic(other.rows)
         return gains if self.higher_is_better else -gains
 
 
-Measure = Callable[[Texts, References], Measured]
+Measure = Callable[[Texts, References], Measurement]
 
 
 def check_rows(answers: Texts, references: References) -> None:
-    """Refuse what no score could be made of."""
+    """Refuse answers without references, and references of the wrong shape."""
     if not answers or len(answers) != len(references):
         raise ValueError(
             f"scores need at least one row, and references for each; got {len(answers)} answers "

@@ -136,5 +136,5 @@ def test_what_was_measured_before_an_interruption_is_shown(capsys, monkeypatch):
     found = json.loads(out)
     assert len(found["even"]) >= 2
     assert "ragged" not in found
-    assert found["notes"][-1].startswith("measuring was cut short")
+    assert found["notes"][-1].startswith("interrupted: results are incomplete")
     assert err.endswith("glassformer: interrupted\n")

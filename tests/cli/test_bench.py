@@ -185,15 +185,13 @@ def test_without_matplotlib_a_chart_is_refused_before_anything_is_measured(
 
 REFUSED = {
     ("--lengths", "8,x"): (
-        "lengths must be whole numbers of 1 or more between commas, got '8,x'; "
-        "write --lengths 128,256"
+        "lengths must be positive integers separated by commas, got '8,x'; write --lengths 128,256"
     ),
     ("--lengths", "8,0"): (
-        "lengths must be whole numbers of 1 or more between commas, got '8,0'; "
-        "write --lengths 128,256"
+        "lengths must be positive integers separated by commas, got '8,0'; write --lengths 128,256"
     ),
     ("--lengths", ""): (
-        "lengths must be whole numbers of 1 or more between commas, got ''; write --lengths 128,256"
+        "lengths must be positive integers separated by commas, got ''; write --lengths 128,256"
     ),
     ("--rounds", "0"): "rounds must be 1 or more, got 0; write --rounds 20",
     ("--threads", "-1"): "threads must be 1 or more, got -1; write --threads 1",
@@ -217,7 +215,7 @@ def test_what_cannot_be_measured_is_refused_in_one_line(option, capsys):
 def test_a_gpu_that_is_not_there_is_refused(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert main([*QUICK, "--device", "cuda"]) == 1
-    told = "PyTorch finds no CUDA device here; use --device cpu or auto"
+    told = "no CUDA device found; use --device cpu or auto"
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 
 

@@ -59,52 +59,50 @@ REFUSED = {
     "casual": f"unknown rule 'casual'; did you mean 'causal'? The choices are {CHOICES}",
     "windw(3)": f"unknown rule 'windw'; did you mean 'window'? The choices are {CHOICES}",
     "__import__('os')": f"unknown rule '__import__'; the choices are {CHOICES}",
-    "__import__('os').getcwd()": f"cannot read \"__import__('os').getcwd()\" as a mask; {ALLOWED}",
-    "causal.__class__": f"cannot read 'causal.__class__' as a mask; {ALLOWED}",
-    "(lambda: causal)()": f"cannot read '(lambda: causal)()' as a mask; {ALLOWED}",
-    "[causal for _ in 'ab']": f"cannot read \"[causal for _ in 'ab']\" as a mask; {ALLOWED}",
-    "causal + causal": f"cannot read 'causal + causal' as a mask; {ALLOWED}",
-    "~causal": f"cannot read '~causal' as a mask; {ALLOWED}",
-    "causal and window(2)": f"cannot read 'causal and window(2)' as a mask; {ALLOWED}",
-    "causal &": f"cannot read 'causal &' as a mask; {ALLOWED}",
-    "x = causal": f"cannot read 'x = causal' as a mask; {ALLOWED}",
-    "causal\n& window(2)": f"cannot read 'causal\\n& window(2)' as a mask; {ALLOWED}",
-    "'\\d'": f"cannot read \"'\\\\\\\\d'\" as a mask; {ALLOWED}",
-    "causal\0": f"cannot read 'causal\\x00' as a mask; {ALLOWED}",
-    "": f"cannot read '' as a mask; {ALLOWED}",
-    "3": f"cannot read '3' as a mask; {ALLOWED}",
+    "__import__('os').getcwd()": f"cannot parse \"__import__('os').getcwd()\" as a mask; {ALLOWED}",
+    "causal.__class__": f"cannot parse 'causal.__class__' as a mask; {ALLOWED}",
+    "(lambda: causal)()": f"cannot parse '(lambda: causal)()' as a mask; {ALLOWED}",
+    "[causal for _ in 'ab']": f"cannot parse \"[causal for _ in 'ab']\" as a mask; {ALLOWED}",
+    "causal + causal": f"cannot parse 'causal + causal' as a mask; {ALLOWED}",
+    "~causal": f"cannot parse '~causal' as a mask; {ALLOWED}",
+    "causal and window(2)": f"cannot parse 'causal and window(2)' as a mask; {ALLOWED}",
+    "causal &": f"cannot parse 'causal &' as a mask; {ALLOWED}",
+    "x = causal": f"cannot parse 'x = causal' as a mask; {ALLOWED}",
+    "causal\n& window(2)": f"cannot parse 'causal\\n& window(2)' as a mask; {ALLOWED}",
+    "'\\d'": f"cannot parse \"'\\\\\\\\d'\" as a mask; {ALLOWED}",
+    "causal\0": f"cannot parse 'causal\\x00' as a mask; {ALLOWED}",
+    "": f"cannot parse '' as a mask; {ALLOWED}",
+    "3": f"cannot parse '3' as a mask; {ALLOWED}",
     "window": "window needs a number: window(3)",
     "documents": "documents needs a list of numbers: documents([3, 2])",
     "valid_lengths": "valid_lengths needs a number for each query: valid_lengths([[1, 3, 2]])",
-    "valid_lengths([3, 2])": f"cannot read 'valid_lengths([3, 2])' as a mask; {ALLOWED}",
+    "valid_lengths([3, 2])": f"cannot parse 'valid_lengths([3, 2])' as a mask; {ALLOWED}",
     "valid_lengths([[1, 3]])": (
         "valid_lengths([[1, 3]]) describes 2 queries, but a row has 8; give each row one number, "
-        "or a list with one for each of its queries; or draw fewer with --size"
+        "or a list with one for each of its queries; or lower --size"
     ),
-    "causal(3)": "causal takes nothing: write causal, not causal(3)",
-    "window()": f"cannot read 'window()' as a mask; {ALLOWED}",
-    "window(2, 3)": f"cannot read 'window(2, 3)' as a mask; {ALLOWED}",
-    "window(size=3)": f"cannot read 'window(size=3)' as a mask; {ALLOWED}",
-    "window(*[3])": f"cannot read 'window(*[3])' as a mask; {ALLOWED}",
-    "window([3])": f"cannot read 'window([3])' as a mask; {ALLOWED}",
-    "window(-3)": f"cannot read 'window(-3)' as a mask; {ALLOWED}",
-    "window(3.5)": f"cannot read '3.5' as a mask; {ALLOWED}",
-    "window(True)": f"cannot read 'True' as a mask; {ALLOWED}",
-    "documents(3)": f"cannot read 'documents(3)' as a mask; {ALLOWED}",
-    "documents([causal])": f"cannot read 'causal' as a mask; {ALLOWED}",
-    "documents([[3, 2]])": f"cannot read '[3, 2]' as a mask; {ALLOWED}",
+    "causal(3)": "causal takes no argument: write causal, not causal(3)",
+    "window()": f"cannot parse 'window()' as a mask; {ALLOWED}",
+    "window(2, 3)": f"cannot parse 'window(2, 3)' as a mask; {ALLOWED}",
+    "window(size=3)": f"cannot parse 'window(size=3)' as a mask; {ALLOWED}",
+    "window(*[3])": f"cannot parse 'window(*[3])' as a mask; {ALLOWED}",
+    "window([3])": f"cannot parse 'window([3])' as a mask; {ALLOWED}",
+    "window(-3)": f"cannot parse 'window(-3)' as a mask; {ALLOWED}",
+    "window(3.5)": f"cannot parse '3.5' as a mask; {ALLOWED}",
+    "window(True)": f"cannot parse 'True' as a mask; {ALLOWED}",
+    "documents(3)": f"cannot parse 'documents(3)' as a mask; {ALLOWED}",
+    "documents([causal])": f"cannot parse 'causal' as a mask; {ALLOWED}",
+    "documents([[3, 2]])": f"cannot parse '[3, 2]' as a mask; {ALLOWED}",
     "window(0)": (
         "window(0): a window must hold at least the position itself: got size 0, use 1 or more"
     ),
     "documents([])": "documents([]): each row needs lengths of 1 or more, got []",
-    "prefix(129)": "129 is too large for a picture; use 128 or less",
-    "documents([3, 1000000000])": "1000000000 is too large for a picture; use 128 or less",
-    " & ".join(["causal"] * 33): (
-        "the mask combines more than 32 rules inside each other; use fewer"
-    ),
+    "prefix(129)": "129 is too large to draw; use 128 or less",
+    "documents([3, 1000000000])": "1000000000 is too large to draw; use 128 or less",
+    " & ".join(["causal"] * 33): ("the mask nests rules more than 32 deep; use fewer"),
     "causal" + " " * 500: "the mask has 506 characters; shorten it to 500 or fewer",
-    "~" * 400 + "causal": f"cannot read '{'~' * 400}causal' as a mask; {ALLOWED}",
-    "(" * 250 + ")" * 250: f"cannot read '{'(' * 250}{')' * 250}' as a mask; {ALLOWED}",
+    "~" * 400 + "causal": f"cannot parse '{'~' * 400}causal' as a mask; {ALLOWED}",
+    "(" * 250 + ")" * 250: f"cannot parse '{'(' * 250}{')' * 250}' as a mask; {ALLOWED}",
 }
 
 
@@ -268,7 +266,7 @@ def test_a_memory_that_is_not_enough_is_told_in_one_line(error, monkeypatch, cap
 def test_the_module_passes_the_exit_code_to_the_shell():
     done = run("-m", "glassformer", "mask", "causal &")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"glassformer: cannot read 'causal &' as a mask; {ALLOWED}\n"
+    assert done.stderr == f"glassformer: cannot parse 'causal &' as a mask; {ALLOWED}\n"
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])

@@ -102,7 +102,10 @@ def test_all_of_it_comes_as_json_too(reviews, capsys):
 def test_a_download_that_nothing_can_check_says_so(reviews, capsys):
     reviews()
     assert main(["data", "fetch", "reviews"]) == 0
-    assert "reviews.csv: downloaded unchecked, no checksum is known" in capsys.readouterr().err
+    assert (
+        "reviews.csv: downloaded without verification, no checksum is known"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_wrong_or_missing_file_is_one_line_that_says_where_to_put_it(reviews, tmp_path, capsys):

@@ -212,7 +212,7 @@ def test_rows_it_was_trained_on_are_told(home, capsys):
     assert 0.7 * found["rows"] < found["trained_on"] <= found["rows"]
     assert evaluate(home / "run", home / "reviews.csv") == 0
     assert (
-        "of these rows were in its training data; the scores are optimistic"
+        "of these rows were in the training data; the scores are optimistic"
         in capsys.readouterr().out
     )
 

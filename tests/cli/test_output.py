@@ -35,7 +35,7 @@ def test_a_full_disk_is_told_in_one_line(commands, capsys, monkeypatch):
             patch.setattr(sys, "stdout", full)
             assert main(words) == 1
         err = capsys.readouterr().err
-        assert err.startswith("glassformer: standard output cannot be written to (No space left")
+        assert err.startswith("glassformer: cannot write to standard output (No space left")
         assert err.count("\n") == 1
 
 
@@ -64,12 +64,12 @@ def test_closed_streams_are_told(commands, capsys, monkeypatch):
         assert main(commands[0][:2]) == 1
     assert capsys.readouterr() == (
         "",
-        "glassformer: standard input is closed; give a text or @FILE, or send some texts\n",
+        "glassformer: standard input is closed; give an input or @FILE, or pipe inputs in\n",
     )
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", None)
         assert main(commands[0]) == 1
-    told = "glassformer: standard output is closed; send it to a file, or to /dev/null\n"
+    told = "glassformer: standard output is closed; redirect it to a file or to /dev/null\n"
     assert capsys.readouterr().err == told
 
 

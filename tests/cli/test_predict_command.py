@@ -223,7 +223,7 @@ def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 100_000)
     with typed(b"one\n" + b"word " * 50_000):
         assert predict(run) == 1
-    told = "standard input line 2: longer than 100,000 bytes; break it into lines"
+    told = "standard input line 2: longer than 100,000 bytes; split it into several lines"
     out, err = capsys.readouterr()
     assert err == f"glassformer: {told}\n"
     assert lines_of(out) == answers_to(run, ["one"])

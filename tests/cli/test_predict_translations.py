@@ -200,7 +200,7 @@ def test_a_classifier_refuses_the_options_of_a_translator(tmp_path_factory, opti
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
-        f"glassformer: {option[0]} is an option of translate, and this run does classify; "
+        f"glassformer: {option[0]} is an option of translate, but the job of this run is classify; "
         f"leave it out\n"
     )
     assert err.count("\n") == 1
@@ -240,7 +240,7 @@ def test_a_picture_is_drawn_of_one_text(predict, tmp_path):
 @pytest.mark.parametrize("inputs", [[], ["@texts.txt"], ["one", "two"]])
 def test_a_picture_of_several_texts_is_refused(predict, inputs):
     _, err = predict("--picture", "a.png", *inputs, code=2)
-    assert "--picture takes one INPUT, and no file" in err
+    assert "--picture takes exactly one INPUT, not a file" in err
 
 
 def test_without_a_font_the_terminal_still_shows_the_alignment(predict, tmp_path, monkeypatch):
@@ -277,7 +277,7 @@ def test_on_a_terminal_every_line_is_answered_until_ctrl_d(run, predict, termina
     out, err = predict()
     said = [line.split("\t")[0] for line in out.splitlines()]
     assert said == [run.predict(SOURCE).text, run.predict("@ red").text]
-    assert err == "One text a line; end with Ctrl-D.\n\n"
+    assert err == "One text per line; Ctrl-D to quit.\n\n"
 
 
 def test_a_line_that_cannot_be_answered_does_not_end_the_conversation(

@@ -223,7 +223,7 @@ def test_a_long_field_of_json_or_parquet_names_row_and_column(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("x.txt", "x", "line 1: longer than 16,000,000 characters; break it into lines"),
+        ("x.txt", "x", "line 1: longer than 16,000,000 characters; split it into several lines"),
         ("x.jsonl", "x", "row 1 (line 1): longer than 16,000,000 characters; write one JSON"),
         (
             "x.csv",

@@ -196,7 +196,9 @@ def test_a_recipe_that_stopped_before_its_rows_were_written_goes_on(recipe, tmp_
 def test_folds_of_a_recipe_that_was_changed_meanwhile_are_not_mixed(recipe, followed):
     changed = replace(recipe, stages=(replace(recipe.stages[0], steps=99), *recipe.stages[1:]))
     for other in (changed, replace(recipe, folds=7)):
-        with pytest.raises(GlassformerError, match="was begun with other settings than folded has"):
+        with pytest.raises(
+            GlassformerError, match="was started with other settings than folded has"
+        ):
             follow_folds(other, Display(quiet=True), run=followed[0])
 
 

@@ -1,4 +1,4 @@
-"""Answers on standard output: a line each for people and programs, or a JSON object a line."""
+"""Predictions on standard output: one line or one JSON object each."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,46 +10,46 @@ from glassformer.terminal import Terminal, print_json, print_line
 if TYPE_CHECKING:
     from glassformer.tasks.predictor import Prediction
 
-SHOWN = 40  # characters by which an input is known
-WIDEST = 10_000  # columns of a file that nobody watches
+SHOWN = 40  # characters of an input quoted in a note
+WIDEST = 10_000  # columns when the output is not a terminal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Show:
-    """How answers are shown.
+    """How predictions are shown.
 
     Attributes:
-        abstain: Below this confidence there is no answer.
+        abstain: Confidence below which no answer is given.
     """
 
     abstain: float | None = None
     as_json: bool = False
 
-    def show(self, given: Any, found: "Prediction") -> None:
-        """Print one answer."""
-        if found.note:
-            print_line(f"glassformer: {str(given)[:SHOWN]!r} {found.note}", stderr=True)
+    def show(self, given: Any, prediction: "Prediction") -> None:
+        """Print one prediction."""
+        if prediction.note:
+            print_line(f"glassformer: {str(given)[:SHOWN]!r} {prediction.note}", stderr=True)
         if self.as_json:
-            print_json(self._values(given, found), indent=None)
+            print_json(self._values(given, prediction), indent=None)
             return
-        answer = "?" if self._abstains(found) else found.text
-        print_line(answer, f"{found.confidence:.3f}")
-        for renderable in found.below:
+        answer = "?" if self._abstains(prediction) else prediction.text
+        print_line(answer, f"{prediction.confidence:.3f}")
+        for renderable in prediction.below:
             show_below(renderable)
 
-    def _abstains(self, found: "Prediction") -> bool:
-        return self.abstain is not None and found.confidence < self.abstain
+    def _abstains(self, prediction: "Prediction") -> bool:
+        return self.abstain is not None and prediction.confidence < self.abstain
 
-    def _values(self, given: Any, found: "Prediction") -> dict[str, Any]:
-        values: dict[str, Any] = {"input": str(given), **found.as_values()}
+    def _values(self, given: Any, prediction: "Prediction") -> dict[str, Any]:
+        values: dict[str, Any] = {"input": str(given), **prediction.as_values()}
         if self.abstain is not None:
-            abstains = self._abstains(found)
+            abstains = self._abstains(prediction)
             values |= {"abstained": abstains} | ({"prediction": None} if abstains else {})
         return values
 
 
 def show_below(renderable: RenderableType) -> None:
-    """A line, its cells, or what rich draws; where nobody watches, as wide as it needs to be."""
+    """Print cells or a rich renderable, at full width when the output is not a terminal."""
     if isinstance(renderable, str):
         print_line(*renderable.split("\t"))
         return

@@ -1,12 +1,12 @@
 """The command `glassformer`, as a function that takes arguments and returns an exit code.
 
-    0    fine
-    1    an error the person can fix, in one line on standard error; a claim that does not hold
+    0    success
+    1    an error the user can fix, in one line on standard error, or a claim that does not hold
     2    wrong usage
-    130  interrupted; 143 when the system ended it
+    130  interrupted by Ctrl-C; 143 by SIGTERM
 
 To add a command, write one function under `@app.command()`, with a sentence of help and an example.
-Import torch, and whatever imports it, inside the function: `--help` must answer at once.
+Import torch, and anything that imports it, inside the function, so that `--help` stays fast.
 """
 
 import signal
@@ -43,11 +43,11 @@ app.add_typer(bench.app, name="bench")
 
 
 class Interrupted(BaseException):
-    """Someone pressed Ctrl-C, or the system wants the program to end."""
+    """Ctrl-C or SIGTERM arrived."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return what the shell should see."""
+    """Run one command and return its exit code."""
     try:
         with interruptible(), watched_output():
             typer.main.get_command(app)(args=argv, prog_name="glassformer")
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM raise what no library mistakes for an answer of the person."""
+    """Make Ctrl-C and SIGTERM raise an exception that no library swallows."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -92,11 +92,11 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _print_version(asked: bool) -> bool:
-    if asked:
+def _print_version(requested: bool) -> bool:
+    if requested:
         print_line(f"glassformer {__version__}")
         raise typer.Exit
-    return asked
+    return requested
 
 
 @app.callback()
@@ -104,11 +104,11 @@ def glassformer(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
 ) -> None:
-    """Train Transformers from scratch on your own data, run them fast, and see inside."""
+    """Train Transformers from scratch on your own data, run them fast, and look inside."""
 
 
 @app.command()
@@ -117,10 +117,10 @@ def mask(
         str, typer.Argument(metavar="EXPRESSION", help="Rules, combined with & and |.")
     ],
     size: Annotated[
-        int, typer.Option(min=1, max=128, help="How many queries and keys to draw.")
+        int, typer.Option(min=1, max=128, help="Number of queries and keys to draw.")
     ] = 8,
 ) -> None:
-    """Draw who may see whom: a line a query, a column a key.
+    """Draw which keys each query may see: one row per query, one column per key.
 
     Rules: causal, everything, window(3), prefix(3), documents([3, 2]), valid_lengths([[1, 3, 2]]).
 
@@ -133,18 +133,18 @@ def mask(
     try:
         cells = rule.table(square, square)[0, 0].tolist()
     except ValueError as error:
-        raise GlassformerError(f"{error}; or draw fewer with --size") from None
+        raise GlassformerError(f"{error}; or lower --size") from None
     console = Terminal()
     if not console.is_terminal or not console.encoding.startswith("utf"):
         for line in cells:
             print_line("".join("#" if seen else "." for seen in line))
         return
     console.print(_blocks(cells, console.width))
-    console.print(Text(f"{rule}: a line a query, a column a key", style="dim"))
+    console.print(Text(f"{rule}: one row per query, one column per key", style="dim"))
 
 
 def _blocks(cells: list[list[bool]], width: int) -> Text:
-    """Cells that look square: two characters each, or half a character where those do not fit."""
+    """Square-looking cells: two characters each, or half a character where those do not fit."""
     size = len(cells)
     if 2 * size <= width:
         dark, light = ("██", "cyan"), ("░░", "dim")
@@ -153,7 +153,7 @@ def _blocks(cells: list[list[bool]], width: int) -> Text:
         )
     if size > width:
         raise GlassformerError(
-            f"a picture of {size} does not fit a terminal of {width} columns; use --size {width}"
+            f"size {size} does not fit a terminal of {width} columns; use --size {width}"
         )
     if size % 2:
         cells = [*cells, [False] * size]

@@ -1,4 +1,4 @@
-"""`glassformer bench`: measure this machine, and us on it."""
+"""`glassformer bench`: measure attention and translation on this machine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
 
 DEVICES = ("auto", "cpu", "cuda")
 
-Job = tuple[str, list[Any], Callable[[], object]]  # what it is, where its result goes, and it
+Job = tuple[str, list[Any], Callable[[], object]]  # label, list for the result, the work itself
 
 app = typer.Typer(
-    no_args_is_help=True, help="Measure how fast attention and translation are, and what they take."
+    no_args_is_help=True, help="Measure the speed and memory of attention and translation."
 )
 
 
 @app.command()
 def attention(
     lengths: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Lengths of the sequences.")
+        str, typer.Option(metavar="N,N,...", help="Sequence lengths.")
     ] = "128,256,512,1024,2048,4096",
-    rounds: Annotated[int, typer.Option(help="How often each pair runs, in turns.")] = 20,
+    rounds: Annotated[int, typer.Option(help="Number of rounds per pair.")] = 20,
     threads: Annotated[
-        int | None, typer.Option(help="Processor threads; PyTorch's choice unless given.")
+        int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
     ] = None,
     device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
     bars: Annotated[
-        bool, typer.Option("--bars", help="Whole layers, packing and memory growth, too.")
+        bool, typer.Option("--bars", help="Also measure full layers, packing and memory growth.")
     ] = False,
     chart: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw cost against length.")
+        Path | None, typer.Option(metavar="FILE.png", help="Plot cost against length.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Time and weigh every kernel, our layers and other kinds of layer, each against a peer.
+    """Measure time and memory of every kernel and layer, each against a peer.
 
-    Times are medians of rounds in which both run in turns; keep the machine quiet meanwhile.
+    Times are medians over rounds in which the two alternate; keep the machine idle.
 
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
     chosen = parse_lengths(lengths)
-    check_counts(rounds, threads, usual=20)
+    check_counts(rounds, threads, default=20)
     check_device(device)
     from glassformer.benchmarks.chart import check_chart, draw
 
@@ -66,27 +66,27 @@ def attention(
 
 @app.command()
 def translate(
-    rounds: Annotated[int, typer.Option(help="How often each pair runs, in turns.")] = 5,
+    rounds: Annotated[int, typer.Option(help="Number of rounds per pair.")] = 5,
     threads: Annotated[
-        int | None, typer.Option(help="Processor threads; PyTorch's choice unless given.")
+        int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
     ] = None,
     device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Time our decoding against Hugging Face's and CTranslate2's, with the same weights.
 
-    A translator of 6 + 6 layers translates 32 sentences, greedily and with a beam of 4. It takes
-    a quarter of an hour or more on two processors; keep the machine quiet meanwhile.
+    A model of 6 + 6 layers translates 32 sentences, greedily and with a beam of 4. Takes 15
+    minutes or more on two CPU cores; keep the machine idle.
 
     Example: glassformer bench translate --threads 2 --device cpu
     """
-    check_counts(rounds, threads, usual=5)
+    check_counts(rounds, threads, default=5)
     check_device(device)
     show(run_translation(rounds, find_device(device, threads), as_json=json), json)
 
 
 def parse_lengths(text: str) -> list[int]:
-    """Lengths as a person types them, shortest first, each once.
+    """Parse comma-separated lengths; sorted, without duplicates.
 
     >>> parse_lengths("512,128, 128")
     [128, 512]
@@ -94,47 +94,47 @@ def parse_lengths(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdigit() and int(word) > 0 for word in words):
         raise GlassformerError(
-            f"lengths must be whole numbers of 1 or more between commas, got {text!r}; "
+            f"lengths must be positive integers separated by commas, got {text!r}; "
             f"write --lengths 128,256"
         )
     return sorted({int(word) for word in words})
 
 
-def at_least_one(name: str, number: int, *, usual: int) -> None:
-    """Refuse a count of nothing."""
+def at_least_one(name: str, number: int, *, default: int) -> None:
+    """Refuse a count below 1."""
     if number < 1:
-        raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} {usual}")
+        raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} {default}")
 
 
-def check_counts(rounds: int, threads: int | None, *, usual: int) -> None:
-    """Refuse counts of nothing."""
-    at_least_one("rounds", rounds, usual=usual)
+def check_counts(rounds: int, threads: int | None, *, default: int) -> None:
+    """Refuse counts below 1."""
+    at_least_one("rounds", rounds, default=default)
     if threads is not None:
-        at_least_one("threads", threads, usual=1)
+        at_least_one("threads", threads, default=1)
 
 
 def check_device(name: str) -> None:
-    """Refuse a device of another name, before PyTorch is loaded."""
+    """Refuse an unknown device before PyTorch is imported."""
     if name not in DEVICES:
         raise GlassformerError(unknown("device", name, DEVICES))
 
 
 def find_device(name: str, threads: int | None) -> "torch.device":
-    """The device of that name, with so many threads; `auto` is a GPU where there is one."""
+    """The named device; `auto` is a GPU if there is one. Sets the number of CPU threads."""
     import torch
 
     if threads is not None:
         torch.set_num_threads(threads)
     found = torch.cuda.is_available()
     if name == "cuda" and not found:
-        raise GlassformerError("PyTorch finds no CUDA device here; use --device cpu or auto")
+        raise GlassformerError("no CUDA device found; use --device cpu or auto")
     return torch.device("cuda" if found and name != "cpu" else "cpu")
 
 
 def run(
     lengths: list[int], rounds: int, device: "torch.device", bars: bool, *, as_json: bool
 ) -> "Report":
-    """Measure all about attention that is asked for."""
+    """Run the attention benchmarks."""
     from glassformer.benchmarks import attention, complexity, layers
     from glassformer.benchmarks.report import Report, busy, describe_machine
 
@@ -159,7 +159,7 @@ def run(
 
 
 def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "Report":
-    """Measure our decoding against that of others."""
+    """Run the translation benchmarks."""
     from glassformer.benchmarks import translation
     from glassformer.benchmarks.report import Report, busy, describe_machine
 
@@ -172,7 +172,7 @@ def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "R
     )
     jobs = pair_jobs(report, plan, device, rounds)
     jobs += [
-        (f"what {pair.theirs} says", report.notes, partial(translation.agreement, pair))
+        (f"output of {pair.theirs}", report.notes, partial(translation.agreement, pair))
         for pair in even
     ]
     with shown_if_cut_short(report, as_json):
@@ -182,13 +182,13 @@ def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "R
 
 @contextmanager
 def shown_if_cut_short(report: "Report", as_json: bool) -> Iterator[None]:
-    """Print what was measured so far when measuring ends early, by Ctrl-C or an error."""
+    """Print partial results if the benchmark is interrupted or fails."""
     try:
         yield
     except BaseException:
         report.sections = {name: found for name, found in report.sections.items() if found}
         if report.sections:
-            report.notes.append("measuring was cut short: what is not here was still to come")
+            report.notes.append("interrupted: results are incomplete")
             show(report, as_json)
         raise
 
@@ -196,7 +196,7 @@ def shown_if_cut_short(report: "Report", as_json: bool) -> Iterator[None]:
 def pair_jobs(
     report: "Report", plan: Mapping[str, Sequence["Pair"]], device: "torch.device", rounds: int
 ) -> list[Job]:
-    """A job a pair, its result to be put in the section of its name."""
+    """One job per pair; each result goes to the section of its name."""
     from glassformer.benchmarks.pairs import measure
 
     return [
@@ -211,7 +211,7 @@ def pair_jobs(
 
 
 def work_through(jobs: list[Job], advice: str) -> None:
-    """Do all jobs, with a bar on standard error; the advice is for a device that is too small."""
+    """Run all jobs with a progress bar; `advice` is shown if the device runs out of memory."""
     with progress_bar() as progress:
         task = progress.add_task("", total=len(jobs))
         for label, results, job in jobs:
@@ -221,19 +221,17 @@ def work_through(jobs: list[Job], advice: str) -> None:
 
 
 def attempt(label: str, job: Callable[[], object], advice: str) -> object:
-    """What the job finds, or a sentence when it does not fit the device."""
+    """Run one job; running out of memory becomes a one-line error."""
     import torch
 
     try:
         return job()
     except torch.OutOfMemoryError:
-        raise GlassformerError(
-            f"{label}: does not fit the memory of this device; {advice}"
-        ) from None
+        raise GlassformerError(f"{label}: does not fit in device memory; {advice}") from None
 
 
 def progress_bar() -> Progress:
-    """On standard error, and only where someone watches."""
+    """A progress bar on standard error, shown only in a terminal."""
     console = Terminal(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
@@ -247,25 +245,25 @@ def progress_bar() -> Progress:
 
 
 def caption(report: "Report") -> str:
-    """Where the numbers come from, in a line."""
+    """The machine and settings behind the numbers, in one line."""
     facts = report.machine
-    said = [facts["device"], facts["dtype"], f"torch {facts['torch']}", f"batch {facts['batch']}"]
+    items = [facts["device"], facts["dtype"], f"torch {facts['torch']}", f"batch {facts['batch']}"]
     if facts["type"] == "cpu":
-        said.append(f"threads {facts['threads']}")
-    return ", ".join(said)
+        items.append(f"threads {facts['threads']}")
+    return ", ".join(items)
 
 
 def show(report: "Report", as_json: bool) -> None:
-    """Print what was found on standard output."""
+    """Print the report on standard output."""
     if as_json:
         print_json(report.as_values())
         return
     tables, console = report.tables(), Terminal()
-    # A terminal that is too narrow folds the lines, rather than rich losing numbers.
+    # Let a narrow terminal wrap lines; rich would cut off numbers.
     widest = max(Terminal(width=1000).measure(table).maximum for table in tables)
     console.width = max(console.width, widest)
     console.say(caption(report))
-    console.print("A ratio below 1: ours is faster. Low to high is its 95 % interval.\n")
+    console.print("Ratio below 1: ours is faster. Low and high are the 95 % interval.\n")
     for table in tables:
         console.print(table)
     for note in report.notes:

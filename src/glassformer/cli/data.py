@@ -1,4 +1,4 @@
-"""`glassformer data`: the sets that have a name."""
+"""`glassformer data`: the named data sets."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from glassformer.terminal import Terminal, print_json, print_line
 if TYPE_CHECKING:
     from glassformer.data.catalog import Entry
 
-app = typer.Typer(no_args_is_help=True, help="Data sets with a name: list, look at, download.")
+app = typer.Typer(no_args_is_help=True, help="List, show and download named data sets.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A set; `data list` names them.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set; see `data list`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 FIRST = 3  # rows shown
@@ -24,7 +24,7 @@ WIDTH = 70  # characters of a value shown
 
 @app.command("list")
 def list_sets(as_json: AsJson = False) -> None:
-    """Show the sets that have a name, and which of them are here.
+    """List the named data sets and where they are stored.
 
     Example: glassformer data list
     """
@@ -44,7 +44,7 @@ def list_sets(as_json: AsJson = False) -> None:
 
 @app.command("show")
 def show(name: Name, as_json: AsJson = False) -> None:
-    """Tell all that is known of a set, and show its first rows where it is here.
+    """Show what is known about a data set, and its first rows if it is available.
 
     Example: glassformer data show trec
     """
@@ -70,13 +70,13 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if "rows" in values:
         print_line(f"rows      {by_split(values['rows'])}: {values['verdict']}")
     for row in values.get("first", ()):
-        shown = ", ".join(f"{column} = {str(said)[:WIDTH]!r}" for column, said in row.items())
+        shown = ", ".join(f"{column} = {str(value)[:WIDTH]!r}" for column, value in row.items())
         print_line(f"row       {shown}")
 
 
 @app.command("fetch")
 def fetch(name: Name, as_json: AsJson = False) -> None:
-    """Find a set where sets lie, or download it, and check it.
+    """Find a data set locally, or download it, and verify it.
 
     Example: glassformer data fetch trec
     """
@@ -90,7 +90,7 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
         done = fetch_set(entry, seen)
     if done.unchecked:
         more = f" and {len(done.unchecked) - 1} more" if len(done.unchecked) > 1 else ""
-        line = f"{done.unchecked[0]}{more}: downloaded unchecked, no checksum is known"
+        line = f"{done.unchecked[0]}{more}: downloaded without verification, no checksum is known"
         console.say(line)
     found = count(entry.rows())
     console.say(f"{name}: {verdict(entry.name, found)}")
@@ -102,7 +102,7 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
 
 
 def described(entry: "Entry") -> dict[str, Any]:
-    """What the catalog knows of a set, as plain values."""
+    """The catalog entry as plain values."""
     from glassformer.data.catalog.checking import RECORDED
 
     known = RECORDED.get(entry.name)
@@ -119,7 +119,7 @@ def described(entry: "Entry") -> dict[str, Any]:
 
 
 def place(entry: "Entry") -> str | None:
-    """Where a set is: its folder, or on board; None where it is not."""
+    """The folder of a set, or "on board"; None if it is not available."""
     if entry.storage is None:
         return "on board"
     found = entry.storage.search()
@@ -127,12 +127,12 @@ def place(entry: "Entry") -> str | None:
 
 
 def by_split(counts: Mapping[str, int]) -> str:
-    """Rows by split, in words."""
+    """Row counts by split, in words."""
     return ", ".join(f"{rows:,} {split or 'to be split'}" for split, rows in counts.items()) or "no"
 
 
 def checked(file: Mapping[str, Any]) -> str:
-    """How sure one can be of a download."""
+    """The checksum of a download, and whether it was verified."""
     if file["checksum"] is None:
         return "no checksum known"
     return f"{file['checksum']} ({'verified' if file['verified'] else 'published, not verified'})"
@@ -140,7 +140,7 @@ def checked(file: Mapping[str, Any]) -> str:
 
 @contextmanager
 def progress(console: Terminal) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar for each file, where someone watches."""
+    """A progress bar per file, shown only in a terminal."""
     if not console.is_terminal:
         yield lambda name, have, total: None
         return

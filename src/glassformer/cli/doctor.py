@@ -1,4 +1,4 @@
-"""`glassformer doctor`: what is wrong with data, row by row, before a model learns from it."""
+"""`glassformer doctor`: problems in the data, by row, before training."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,25 +25,25 @@ SHOWN = 20  # lines of a table
 def doctor(
     data: Files,
     job: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(JOBS)}; by default what fits.")
+        str | None, typer.Option(help=f"One of {', '.join(JOBS)}; default: guessed from the data.")
     ] = None,
-    valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
-    test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006
+    valid: Annotated[list[str], typer.Option(help="Validation data.")] = [],  # noqa: B006
+    test: Annotated[list[str], typer.Option(help="Test data.")] = [],  # noqa: B006
     columns: Columns = "",
     group: Annotated[
-        str | None, typer.Option(metavar="COL", help="Rows that agree here belong together.")
+        str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
     ] = None,
     settings: Annotated[
-        list[str], typer.Option("--set", metavar="key=value", help="A setting, as for train.")
+        list[str], typer.Option("--set", metavar="key=value", help="A setting, as in train.")
     ] = [],  # noqa: B006
     fix: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write a cleaned copy to a new place.")
+        Path | None, typer.Option(metavar="OUT", help="Write a cleaned copy to this path.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Examine data before training: what is wrong, in which rows, and what to do.
+    """Examine data before training: what is wrong, in which rows, and how to fix it.
 
-    Exits with 1 where it finds an error, and with 0 for warnings and notes.
+    Exits with 1 if it finds an error, and with 0 for warnings and notes.
 
     Example: glassformer doctor reviews.csv --fix clean.csv
     """
@@ -64,15 +64,15 @@ def doctor(
 
 
 def show(found: "Examination") -> None:
-    """Findings, the worst first, then numbers."""
+    """Print the findings, worst first, then the figures."""
     from glassformer.cli.results import print_table
 
     for file, roles in found.columns.items():
         encoding = f", {found.encodings[file]}" if file in found.encodings else ""
-        said = ", ".join(f"{role} = {column!r}" for role, column in roles.items())
-        say(f"{file}: {said}{encoding}")
-    parts = ", ".join(f"{count:,} {part}" for part, count in found.rows.items())
-    say(f"for {found.job}, {parts or 'no'} rows")
+        columns = ", ".join(f"{role} = {column!r}" for role, column in roles.items())
+        say(f"{file}: {columns}{encoding}")
+    counts = ", ".join(f"{count:,} {split}" for split, count in found.rows.items())
+    say(f"for {found.job}, {counts or 'no'} rows")
     for finding in found.findings:
         show_finding(finding)
     if not found.alarms:
@@ -83,7 +83,7 @@ def show(found: "Examination") -> None:
 
 
 def show_finding(finding: "Finding") -> None:
-    """What it is in one line, then what to do, then the rows."""
+    """Print what is wrong, what to do, and the rows."""
     rest = finding.count - len(finding.rows)
     more = f" and {rest:,} more" if rest > 0 and finding.rows else ""
     say(f"{finding.severity}: {finding.what}", style=COLOURS[finding.severity])
@@ -93,21 +93,21 @@ def show_finding(finding: "Finding") -> None:
 
 
 def listed_by_file(rows: Sequence[str]) -> str:
-    """Rows, with the name of a file before the first of its own.
+    """Row locations, each file named once.
 
     >>> listed_by_file(["a.csv row 3", "a.csv row 5", "b.csv row 1", "b.csv line 7"])
     'a.csv row 3, row 5, b.csv row 1, line 7'
     """
-    said, last = [], ""
+    places, last = [], ""
     for row in rows:
         file, kind, number = row.rsplit(" ", 2)
-        said.append(f"{kind} {number}" if file == last else row)
+        places.append(f"{kind} {number}" if file == last else row)
         last = file
-    return ", ".join(said)
+    return ", ".join(places)
 
 
 def show_copy(cleaned: "Cleaned") -> None:
-    """What a cleaned copy holds, and what it does not."""
+    """Print what a cleaned copy kept and what it dropped."""
     from glassformer.data.doctor.finding import counted
 
     for copy, original in cleaned.files.items():
@@ -118,7 +118,7 @@ def show_copy(cleaned: "Cleaned") -> None:
 
 
 def bars(title: str, table: Mapping[str, int]) -> "Table":
-    """Numbers with a bar each, the first of many."""
+    """A table of numbers with bars; only the first rows of a long one."""
     from rich import box
     from rich.table import Table
 
@@ -136,5 +136,5 @@ def bars(title: str, table: Mapping[str, int]) -> "Table":
 
 
 def say(line: str, *, style: str = "") -> None:
-    """One line on standard output, whatever stands in it."""
+    """Print one line on standard output, control characters escaped."""
     Terminal().say(line, style=style)

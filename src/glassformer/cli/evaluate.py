@@ -12,13 +12,13 @@ def evaluate(
     run: RunFolder,
     data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files or folders.")],
     against: Annotated[
-        Path | None, typer.Option(metavar="RUN2", help="Another run to compare it with.")
+        Path | None, typer.Option(metavar="RUN2", help="A second run to compare with.")
     ] = None,
     columns: Columns = "",
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score a run on labelled data, each score with its interval.
+    """Score a run on labelled data, with confidence intervals.
 
     Example: glassformer evaluate runs/reviews test.csv --against runs/other
     """

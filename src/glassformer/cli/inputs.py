@@ -1,4 +1,4 @@
-"""What is predicted for: arguments, the lines of files, rows of tables, standard input."""
+"""Inputs of `predict`: arguments, lines of files, rows of tables, standard input."""
 
 import os
 import sys
@@ -12,14 +12,14 @@ from glassformer.errors import GlassformerError
 if TYPE_CHECKING:
     from glassformer.runs.run import Run
 
-Placed = tuple[str, Any]  # where an input stands, or nothing where that is plain, and the input
+Placed = tuple[str, Any]  # location of an input ("" on the command line), and the input
 
-AT_ONCE = 1 << 16  # bytes taken from standard input before answering
+AT_ONCE = 1 << 16  # bytes read from standard input before answering
 MOST_BYTES = 1 << 24
 
 
 def given_inputs(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]]:
-    """The inputs of the command line, those of a file together."""
+    """The inputs on the command line; those of a file together."""
     for number, given in enumerate(inputs, start=1):
         if given.startswith("@") and given != "@":
             yield _from_file(Path(given[1:]), run)
@@ -28,7 +28,7 @@ def given_inputs(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]
 
 
 def typed_line() -> str:
-    """The next line that a person types, whatever is in it: `input` stops at a zero byte."""
+    """The next typed line; unlike `input`, it does not stop at a zero byte."""
     line = sys.stdin.buffer.readline()
     if not line:
         raise EOFError
@@ -39,14 +39,14 @@ def typed_line() -> str:
 
 
 def _unicode(text: str, name: str) -> str:
-    """The text, refused where bytes that are no UTF-8 came in with it."""
+    """The text; refused if it holds bytes that are not UTF-8."""
     if text.isascii() or text.encode(errors="ignore").decode() == text:
         return text
     raise GlassformerError(f"{name} is not UTF-8; send it as UTF-8, or as a file")
 
 
 def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
-    """The lines of a text file, blank ones too, or what a table's rows hold."""
+    """The lines of a text file, blank ones included, or the rows of a table."""
     from glassformer.data.sources import read_rows
     from glassformer.data.sources.decoding import LONGEST_LINE, lines
     from glassformer.data.sources.formats import is_table
@@ -54,7 +54,7 @@ def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
     encoding = run.config.data.encoding
     if not path.exists():
         raise GlassformerError(
-            f"{path}: not found; check the path after @, or send a text that begins so through "
+            f"{path}: not found; check the path after @, or send text that starts with @ through "
             f"standard input"
         )
     if path.is_dir() or is_table(path):
@@ -68,7 +68,7 @@ def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
 
 
 def from_stdin(run: "Run") -> Iterator[Iterable[Placed]]:
-    """Whole lines as they arrive, so that a slow pipe is answered at once."""
+    """Complete lines as they arrive, so that a slow pipe is answered without delay."""
     handle, name = sys.stdin.fileno(), "standard input"
     rest, number = b"", 0
     while piece := os.read(handle, AT_ONCE):
@@ -83,7 +83,7 @@ def from_stdin(run: "Run") -> Iterator[Iterable[Placed]]:
 
 
 def _decoded(run: "Run", line: bytes, name: str, number: int) -> Placed:
-    """Where a line stands, and its input without the mark that may come before the first."""
+    """A decoded line with its location; a byte order mark on the first line is dropped."""
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
@@ -94,7 +94,7 @@ def _decoded(run: "Run", line: bytes, name: str, number: int) -> Placed:
 
 
 def _parsed(run: "Run", where: str, text: str) -> Placed:
-    """The input that a line holds; where it holds none, the error says which line that is."""
+    """Parse one line; an error names the line."""
     try:
         return where, run.predictor.parse(text)
     except GlassformerError as error:
@@ -102,4 +102,6 @@ def _parsed(run: "Run", where: str, text: str) -> Placed:
 
 
 def _too_long(name: str, number: int, most: str) -> GlassformerError:
-    return GlassformerError(f"{name} line {number}: longer than {most}; break it into lines")
+    return GlassformerError(
+        f"{name} line {number}: longer than {most}; split it into several lines"
+    )

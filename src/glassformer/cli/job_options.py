@@ -1,6 +1,6 @@
-"""Options that a job declares for its predictor, given to the command `predict`.
+"""Options that a job declares for its predictor, added to the command `predict`.
 
-In the help they stand under the name of their job; a run of another job refuses them.
+The help lists them under the name of their job; a run of another job refuses them.
 """
 
 import inspect
@@ -25,7 +25,7 @@ def declared() -> dict[str, tuple[Option, list[str]]]:
 
 
 def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes **options those of all jobs, after its own."""
+    """Add the options of all jobs to a command that takes **options."""
 
     @wraps(command)
     def with_options(**given: Any) -> None:
@@ -38,13 +38,13 @@ def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
     ]
     together = [*own, *(_parameter(option, jobs) for option, jobs in declared().values())]
     with_options.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
-    # What is read beside the signature must name the same parameters.
+    # typer also reads the annotations, which must name the same parameters.
     with_options.__annotations__ = {each.name: each.annotation for each in together}
     return with_options
 
 
 def _parameter(option: Option, jobs: Sequence[str]) -> inspect.Parameter:
-    """An option as typer reads it."""
+    """An option as a typer parameter."""
     details = typer.Option(
         option.typed,
         help=option.help,
@@ -64,7 +64,7 @@ def _parameter(option: Option, jobs: Sequence[str]) -> inspect.Parameter:
 
 
 def given_options(options: Mapping[str, Any], job: str, inputs: Sequence[str]) -> dict[str, Any]:
-    """The options that were given, refused where the job, or the number of inputs, has none."""
+    """The options that were set; refused if the job or the inputs do not allow them."""
     given = {
         name: value
         for name, value in options.items()
@@ -75,9 +75,9 @@ def given_options(options: Mapping[str, Any], job: str, inputs: Sequence[str]) -
         option, jobs = known[name]
         if job not in jobs:
             raise GlassformerError(
-                f"{option.typed} is an option of {', '.join(jobs)}, and this run does {job}; "
-                f"leave it out"
+                f"{option.typed} is an option of {', '.join(jobs)}, but the job of this run is "
+                f"{job}; leave it out"
             )
         if option.single and (len(inputs) != 1 or inputs[0].startswith("@")):
-            raise typer.BadParameter(f"{option.typed} takes one INPUT, and no file")
+            raise typer.BadParameter(f"{option.typed} takes exactly one INPUT, not a file")
     return given

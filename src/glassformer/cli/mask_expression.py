@@ -1,8 +1,7 @@
-"""Masks as a person types them: `causal & window(3)`.
+"""Mask expressions on the command line: `causal & window(3)`.
 
-The text is never run. It is read into Python's syntax tree, and of all that Python can say only
-names of rules, whole numbers, lists of them, `&`, `|` and parentheses are let through. To add a
-rule, list it below.
+The text is never executed. It is parsed into Python's syntax tree, of which only rule names,
+integers, lists of integers, `&`, `|` and parentheses are allowed. To add a rule, list it below.
 """
 
 import ast
@@ -27,12 +26,12 @@ WITH_ROW: dict[str, Callable[[list[list[int]]], Mask]] = {"valid_lengths": valid
 RULES = [*ALONE, *WITH_NUMBER, *WITH_LIST, *WITH_ROW]
 
 LONGEST = 500  # characters
-DEEPEST = 32  # combinations inside each other
-LARGEST = 128  # number; no picture is larger
+DEEPEST = 32  # levels of nesting
+LARGEST = 128  # number in a rule; no picture is larger
 
 
 def parse(expression: str) -> Mask:
-    """The mask that a text describes.
+    """Parse a mask expression.
 
     >>> parse("causal & (window(3) | prefix(1))")
     causal & (window(3) | prefix(1))
@@ -43,7 +42,7 @@ def parse(expression: str) -> Mask:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's advice on text that is refused anyway
+            warnings.simplefilter("ignore")  # SyntaxWarnings about text that is refused anyway
             tree = ast.parse(expression.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise GlassformerError(refusal(expression)) from None
@@ -54,11 +53,9 @@ def parse(expression: str) -> Mask:
 
 
 def build(node: ast.expr, depth: int) -> Mask:
-    """The mask of one piece of the tree."""
+    """Build the mask of one node of the tree."""
     if depth > DEEPEST:
-        raise GlassformerError(
-            f"the mask combines more than {DEEPEST} rules inside each other; use fewer"
-        )
+        raise GlassformerError(f"the mask nests rules more than {DEEPEST} deep; use fewer")
     match node:
         case ast.BinOp(left, ast.BitAnd(), right):
             return build(left, depth + 1) & build(right, depth + 1)
@@ -72,7 +69,7 @@ def build(node: ast.expr, depth: int) -> Mask:
 
 
 def named(name: str) -> Mask:
-    """A rule that stands alone."""
+    """A rule without arguments."""
     if name in ALONE:
         return ALONE[name]
     if name in WITH_NUMBER:
@@ -85,9 +82,9 @@ def named(name: str) -> Mask:
 
 
 def called(name: str, argument: ast.expr, node: ast.Call) -> Mask:
-    """A rule with what it is given."""
+    """A rule with its argument."""
     if name in ALONE:
-        raise GlassformerError(f"{name} takes nothing: write {name}, not {ast.unparse(node)}")
+        raise GlassformerError(f"{name} takes no argument: write {name}, not {ast.unparse(node)}")
     if name not in RULES:
         raise GlassformerError(unknown("rule", name, RULES))
     try:
@@ -105,20 +102,22 @@ def called(name: str, argument: ast.expr, node: ast.Call) -> Mask:
 
 
 def number(node: ast.expr) -> int:
-    """A whole number that a picture can show."""
+    """An integer small enough for a picture."""
     if not isinstance(node, ast.Constant) or type(node.value) is not int:
         raise GlassformerError(refusal(ast.unparse(node)))
     if node.value > LARGEST:
-        raise GlassformerError(f"{node.value} is too large for a picture; use {LARGEST} or less")
+        raise GlassformerError(f"{node.value} is too large to draw; use {LARGEST} or less")
     return node.value
 
 
 def refusal(text: str) -> str:
-    """The sentence for what cannot be part of a mask."""
+    """The error for an expression that is not a mask."""
     allowed = [
         *ALONE,
         *(f"{name}(n)" for name in WITH_NUMBER),
         *(f"{name}([n, ...])" for name in WITH_LIST),
         *(f"{name}([[n, ...]])" for name in WITH_ROW),
     ]
-    return f"cannot read {text!r} as a mask; allowed are {', '.join(allowed)}, &, | and parentheses"
+    return (
+        f"cannot parse {text!r} as a mask; allowed are {', '.join(allowed)}, &, | and parentheses"
+    )

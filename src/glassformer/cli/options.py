@@ -1,7 +1,4 @@
-"""The options by which a person asks for a training, written once for every command with them.
-
-`train` does what is asked, `plan` tells what it would take.
-"""
+"""The options of a training request, shared by `train` and `plan`."""
 
 import inspect
 import time
@@ -19,9 +16,14 @@ from glassformer.tasks import JOBS
 if TYPE_CHECKING:
     from glassformer.runs.request import TrainRequest
 
-Files = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or set names.")]
+Files = Annotated[
+    list[str], typer.Argument(metavar="DATA...", help="Files, folders or named data sets.")
+]
 Columns = Annotated[
-    str, typer.Option(metavar="ROLE=COLUMN,...", help="Roles: text, label, source, target ...")
+    str,
+    typer.Option(
+        metavar="ROLE=COLUMN,...", help="Columns by role: text, label, source, target, ..."
+    ),
 ]
 
 
@@ -29,49 +31,52 @@ Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
-def asked_for(
+def request_from_options(
     job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOBS)}.")],
     data: Files,
     run: Annotated[
-        Path | None, typer.Option(help="Where the run goes; by default under runs/.")
+        Path | None, typer.Option(help="Run folder to create; default: under runs/.")
     ] = None,
-    valid: Annotated[list[str], typer.Option(help="Data to choose the model by.")] = [],  # noqa: B006
-    test: Annotated[list[str], typer.Option(help="Data to score it on at the end.")] = [],  # noqa: B006
+    valid: Annotated[list[str], typer.Option(help="Validation data.")] = [],  # noqa: B006
+    test: Annotated[list[str], typer.Option(help="Test data.")] = [],  # noqa: B006
     columns: Columns = "",
     group: Annotated[
-        str | None, typer.Option(metavar="COL", help="Rows that agree here stay in one part.")
+        str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
     ] = None,
-    size: Annotated[str | None, typer.Option(help=f"The dial: {', '.join(SIZES)}.")] = None,
+    size: Annotated[str | None, typer.Option(help=f"Model size: {', '.join(SIZES)}.")] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="F.toml", help="Settings from a file.")
+        Path | None, typer.Option(metavar="F.toml", help="Read settings from a TOML file.")
     ] = None,
     settings: Annotated[
-        list[str], typer.Option("--set", metavar="key=value", help="One setting; may repeat.")
+        list[str],
+        typer.Option("--set", metavar="key=value", help="Override one setting; repeatable."),
     ] = [],  # noqa: B006
-    steps: Annotated[int | None, typer.Option(min=1, help="Train for so many steps.")] = None,
-    epochs: Annotated[float | None, typer.Option(help="Train for so many epochs.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Number of training steps.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Number of epochs.")] = None,
     time: Annotated[
-        str | None, typer.Option(metavar="T", help="All in all so long: 90s, 10m, 1h30m.")
+        str | None, typer.Option(metavar="T", help="Total time budget, such as 90s, 10m, 1h30m.")
     ] = None,
     pretrain: Annotated[
-        bool, typer.Option("--pretrain/--no-pretrain", help="Learn the texts first if it helps.")
+        bool,
+        typer.Option("--pretrain/--no-pretrain", help="Pretrain on the texts first if it helps."),
     ] = True,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     origin: Annotated[
-        Path | None, typer.Option("--from", metavar="RUN", help="Begin with what a run learned.")
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Start from the weights of another run."),
     ] = None,
     module: Annotated[
-        str | None, typer.Option(help="Take only this module of it: encoder, ...")
+        str | None, typer.Option(help="Copy only this module of --from: encoder, ...")
     ] = None,
     device: Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))] = None,
     deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="The same bits on a GPU, too.")
+        bool, typer.Option("--deterministic", help="Bit-identical results on a GPU, too.")
     ] = False,
     curve: Annotated[
-        bool, typer.Option("--curve", help="Then train on less, to see if more data would help.")
+        bool, typer.Option("--curve", help="Add a learning curve: would more data help?")
     ] = False,
 ) -> "TrainRequest":
-    """What these options ask for."""
+    """The request that these options describe."""
     from glassformer.data.columns import parse_columns
     from glassformer.runs.request import TrainRequest
 
@@ -99,22 +104,23 @@ def asked_for(
     )
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all the options above before its own.
+def with_train_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options above to a command, before its own.
 
-    It is called with what they ask for, and with when it began: before torch was imported.
+    The command is called with the request and with the time when it started: before torch was
+    imported.
     """
-    shared = inspect.signature(asked_for).parameters
-    _asked, _began, *own = inspect.signature(command).parameters.values()
+    shared = inspect.signature(request_from_options).parameters
+    _request, _started, *own = inspect.signature(command).parameters.values()
 
     @wraps(command)
     def with_options(**given: Any) -> None:
-        began = time.monotonic()
-        asked = asked_for(**{name: given.pop(name) for name in shared})
-        command(asked, began, **given)
+        started = time.monotonic()
+        request = request_from_options(**{name: given.pop(name) for name in shared})
+        command(request, started, **given)
 
     together = [*shared.values(), *own]
     with_options.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
-    # What is read beside the signature must name the same parameters.
+    # typer also reads the annotations, which must name the same parameters.
     with_options.__annotations__ = {each.name: each.annotation for each in together}
     return with_options

@@ -1,4 +1,4 @@
-"""Standard output that may end before the command does: its reader leaves, or the disk is full."""
+"""Standard output that may fail before the command ends: a closed pipe, or a full disk."""
 
 import os
 import sys
@@ -11,10 +11,10 @@ from glassformer.files import send_nowhere
 
 
 class Output:
-    """A stream that ends the command quietly when nobody reads on, and in one line when it breaks.
+    """A stream that exits quietly on a closed pipe, and with a one-line error on other failures.
 
     Args:
-        stream: What is written to; all else about it stays as it is.
+        stream: The stream written to; other attributes pass through.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -36,29 +36,29 @@ class Output:
     def _watched(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError:  # whoever reads has seen enough
-            send_nowhere(self.stream)  # or the end of the program would fail at what is left
+        except BrokenPipeError:  # the reader has seen enough
+            send_nowhere(self.stream)  # or flushing the rest at exit would fail
             sys.exit(0)
         except OSError as error:
             send_nowhere(self.stream)
             raise GlassformerError(
-                f"standard output cannot be written to ({error.strerror}); free some space, or "
-                f"send it elsewhere"
+                f"cannot write to standard output ({error.strerror}); free some space, or "
+                f"redirect it"
             ) from None
 
 
 @contextmanager
 def watched_output() -> Iterator[None]:
-    """Standard output as `Output` while a command runs; a closed one is refused before."""
+    """Standard output as `Output` while a command runs; a closed one is refused first."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
-        raise GlassformerError("standard output is closed; send it to a file, or to /dev/null")
+        raise GlassformerError("standard output is closed; redirect it to a file or to /dev/null")
     before = sys.stdout
     sys.stdout = cast(TextIO, Output(before))
     try:
         yield
-    except SystemExit:  # as every command ends
+    except SystemExit:  # every command ends this way
         with suppress(SystemExit):
             sys.stdout.flush()
         raise

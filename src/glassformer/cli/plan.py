@@ -1,11 +1,11 @@
-"""`glassformer plan`: what a training would take, before it begins."""
+"""`glassformer plan`: the cost of a training run, before it starts."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from glassformer.cli.options import asking
+from glassformer.cli.options import with_train_options
 from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from glassformer.runs.request import TrainRequest
 
 
-@asking
+@with_train_options
 def plan(
-    asked: "TrainRequest",
-    began: float,
+    request: "TrainRequest",
+    started: float,
     as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
 ) -> None:
-    """Tell what `train` with the same options would take: parameters, operations, memory and time.
+    """Estimate what `train` with the same options would cost: parameters, FLOPs, memory and time.
 
     Example: glassformer plan classify reviews.csv --size base
     """
     from glassformer.cli.results import print_table
     from glassformer.runs.display import Display
-    from glassformer.runs.plan import plan_as
+    from glassformer.runs.plan import estimate_training
 
-    estimate = plan_as(asked, Display(quiet=quiet), began=began)
+    estimate = estimate_training(request, Display(quiet=quiet), started=started)
     if as_json:
         print_json(estimate.as_values())
         return
@@ -38,15 +38,19 @@ def plan(
 
 
 def estimate_table(estimate: "Estimate") -> Table:
-    """A line for each thing that a training takes, and what that is made of."""
+    """One row per resource, with its breakdown."""
     from glassformer.runs.display import clock, in_bytes
 
     work, memory, disk = estimate.work, estimate.memory, estimate.disk
-    table = Table("", "in all", "of which", title=f"{estimate.job} on {estimate.machine}")
-    parts = [
-        f"{name} {part.learning + part.frozen:,}"
-        + (f" ({'all' if not part.learning else f'{part.frozen:,}'} frozen)" if part.frozen else "")
-        for name, part in estimate.parts.items()
+    table = Table("", "total", "breakdown", title=f"{estimate.job} on {estimate.machine}")
+    modules = [
+        f"{name} {count.learning + count.frozen:,}"
+        + (
+            f" ({'all' if not count.learning else f'{count.frozen:,}'} frozen)"
+            if count.frozen
+            else ""
+        )
+        for name, count in estimate.parts.items()
     ]
     spent = [f"{name} {clock(seconds)}" for name, seconds in estimate.seconds.items()]
     kinds = ("before", "weights", "gradients", "optimiser", "averages", "activations")
@@ -58,10 +62,10 @@ def estimate_table(estimate: "Estimate") -> Table:
     ]
     room = "unknown" if memory.room is None else in_bytes(memory.room)
     lines = {
-        "parameters": (f"{estimate.parameters:,}", ", ".join(parts)),
+        "parameters": (f"{estimate.parameters:,}", ", ".join(modules)),
         **({} if work is None else work_lines(work)),
         "memory": (in_bytes(memory.total), ", ".join(held)),
-        "it has": (room, f"enough: {said(memory.fits)}"),
+        "available": (room, f"enough: {yes_or_no(memory.fits)}"),
         **({} if disk is None else {"disk": (in_bytes(disk.total), f"{in_bytes(disk.room)} free")}),
         "time": (
             "not measured" if estimate.time is None else clock(estimate.time),
@@ -74,21 +78,21 @@ def estimate_table(estimate: "Estimate") -> Table:
 
 
 def work_lines(work: "Work") -> dict[str, tuple[str, str]]:
-    """Steps, tokens and operations."""
+    """Steps, tokens and FLOPs."""
     speed = "" if work.speed is None else f", {work.speed / 1e9:,.1f} GFLOP/s"
     return {
         "steps": (f"{work.steps:,}", f"{work.epochs:,.1f} epochs"),
         "tokens": (
             f"{work.steps * work.tokens_a_step:,.0f}",
-            f"{work.tokens_a_step:,.0f} a step, {work.tokens_an_epoch:,} an epoch",
+            f"{work.tokens_a_step:,.0f} per step, {work.tokens_an_epoch:,} per epoch",
         ),
-        "operations": (
+        "compute": (
             f"{work.flops_in_all / 1e12:,.2f} TFLOP",
-            f"{work.flops / 1e9:,.2f} GFLOP a step{speed}",
+            f"{work.flops / 1e9:,.2f} GFLOP per step{speed}",
         ),
     }
 
 
-def said(fits: bool | None) -> str:
-    """An answer in a word."""
-    return "not known" if fits is None else "yes" if fits else "no"
+def yes_or_no(fits: bool | None) -> str:
+    """Yes, no or unknown."""
+    return "unknown" if fits is None else "yes" if fits else "no"

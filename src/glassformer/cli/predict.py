@@ -1,4 +1,4 @@
-"""`glassformer predict`: what a run says about new inputs."""
+"""`glassformer predict`: predictions of a run for new inputs."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -29,17 +29,19 @@ def predict(
         list[str],
         typer.Argument(
             metavar="[INPUT...]",
-            help="What the job reads, such as texts; @FILE reads a file; none reads stdin.",
+            help="Inputs of the job, such as texts; @FILE reads a file; none reads stdin.",
         ),
     ] = [],  # noqa: B006
     abstain: Annotated[
         float | None, typer.Option(min=0, max=1, help="Give no answer below this confidence.")
     ] = None,
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.")
+    ] = False,
     **options: Any,
 ) -> None:
-    """Predict with a run: one line an input, the answer and its confidence.
+    """Predict with a run: one line per input, the answer and its confidence.
 
     Example: glassformer predict runs/reviews "What a film"
     """
@@ -48,12 +50,12 @@ def predict(
 
     loaded = Run(run, device=device)
     given = given_options(options, loaded.config.job, inputs)
-    loaded.configured(**given)  # what is wrong with the options
-    _ = loaded.model  # and with the model shows before anybody types
+    loaded.configured(**given)  # bad options and a bad model
+    _ = loaded.model  # fail before anything is typed
     answer = partial(_answer, loaded, given, Show(abstain=abstain, as_json=as_json))
     if not inputs and sys.stdin is None:
         raise GlassformerError(
-            "standard input is closed; give an input or @FILE, or send some inputs"
+            "standard input is closed; give an input or @FILE, or pipe inputs in"
         )
     if not inputs and sys.stdin.isatty():
         _talk(loaded, answer)
@@ -63,7 +65,7 @@ def predict(
 
 
 def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]) -> None:
-    """Show the answer to each input, in order."""
+    """Show the prediction for each input, in order."""
     for given, found in _answered(run, options, inputs):
         shown.show(given, found)
 
@@ -71,9 +73,9 @@ def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed
 def _answered(
     run: "Run", options: Options, inputs: Iterable[Placed]
 ) -> "Iterator[tuple[Any, Prediction]]":
-    """Inputs and their answers; the run reads some ahead, to answer those of one length together.
+    """Inputs with their predictions; the run reads ahead to batch inputs of similar length.
 
-    Those that it read before one that cannot be answered are answered all the same, one by one.
+    If one of them fails, those read before it are still answered, one by one.
     """
     read, unanswered = tee(inputs)
     try:
@@ -86,7 +88,7 @@ def _answered(
 
 
 def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Prediction":
-    """The answer to one input; where there is none, the error says which input that is."""
+    """The prediction for one input; an error names the input."""
     try:
         return next(run.predict_each([given], **options))
     except GlassformerError as error:
@@ -96,9 +98,9 @@ def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Predict
 
 
 def _talk(run: "Run", answer: Callable[[Iterable[Placed]], None]) -> None:
-    """Answer what is typed, a line at a time; a line that cannot be answered ends nothing."""
-    print_line(f"One {run.predictor.noun} a line; end with Ctrl-D.", stderr=True)
-    prompt = "> " if sys.stdout.isatty() else ""  # else it would stand among the answers
+    """Answer typed lines one at a time; an error does not end the conversation."""
+    print_line(f"One {run.predictor.noun} per line; Ctrl-D to quit.", stderr=True)
+    prompt = "> " if sys.stdout.isatty() else ""  # otherwise it would mix with the answers
     while True:
         Terminal().print(prompt, end="")
         try:

@@ -1,4 +1,4 @@
-"""`glassformer reproduce`: the results we stand behind, made again."""
+"""`glassformer reproduce`: train a published recipe again and check its score."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,18 +15,18 @@ from glassformer.terminal import print_json, print_line
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="A recipe, or the .toml file of your own.")
+        str, typer.Argument(metavar="[NAME]", help="A recipe, or your own .toml file.")
     ] = "",
-    run: Annotated[Path | None, typer.Option(help="Where the run goes.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
+    run: Annotated[Path | None, typer.Option(help="Run folder to create.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
 ) -> None:
-    """Train a published recipe and hold the result against the score it claims.
+    """Train a published recipe and check the result against the claimed score.
 
-    It ends with 1 where the result differs from the claim. Without a name it lists the recipes. One
-    of several folds that was stopped goes on when --run names its folder.
+    Exits with 1 if the result differs from the claim. Without a name it lists the recipes. An
+    interrupted recipe with folds continues when --run names its folder.
     Example: glassformer reproduce languages
     """
     from glassformer.cli.results import list_recipes, show_run
@@ -56,8 +56,8 @@ def reproduce(
     if claimed is None:
         return
     if found is None:
-        told = unknown("score", claimed.score, scores)
-        raise GlassformerError(f"{recipe.asked}: result.score: {told}")
+        problem = unknown("score", claimed.score, scores)
+        raise GlassformerError(f"{recipe.reference}: result.score: {problem}")
     if not as_json:
         print_line(claimed.verdict(found))
     if not agrees:
@@ -67,7 +67,7 @@ def reproduce(
 def show_folds(
     folder: Path, report: Mapping[str, Any], *, as_json: bool, more: Mapping[str, Any]
 ) -> None:
-    """How good all folds are together, beside the baseline; `more` is for machines."""
+    """Show the pooled scores of all folds and of the baseline; `more` is added to the JSON."""
     from glassformer.cli.results import print_table, score_table
 
     if as_json:

@@ -1,4 +1,4 @@
-"""Results on standard output: tables for people, one JSON object for machines."""
+"""Results on standard output: tables, or one JSON object."""
 
 import shlex
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
 from glassformer.terminal import Terminal, print_json, printable
 
-Ends = Mapping[str, float | None]  # value, low, high; None is no number
+Ends = Mapping[str, float | None]  # value, low, high; None for NaN
 Scores = Mapping[str, Ends]
 
 
 def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
-    """How good a run is beside the baseline, and what to do with it; the first process says so.
+    """Show the scores of a run and its baseline, and how to use it; only rank 0 prints.
 
     Args:
-        more: Besides, for machines.
+        more: Extra values for the JSON.
     """
     if not processes.is_first():
         return
@@ -58,7 +58,7 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
 
 
 def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:
-    """Scores on some data, and the comparison with another run."""
+    """Show the scores on some data, and the comparison with another run."""
     values = found.as_values()
     if as_json:
         print_json(values)
@@ -72,7 +72,7 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
         console.say(f"left out: {count:,} rows with {reason}")
     if found.trained_on:
         console.say(
-            f"{found.trained_on:,} of these rows were in its training data; the scores are "
+            f"{found.trained_on:,} of these rows were in the training data; the scores are "
             f"optimistic"
         )
     for note in found.notes:
@@ -83,7 +83,7 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
 
 
 def score_table(scores: Mapping[str, Scores], title: str) -> Table:
-    """A line a system, a column a score, each with its interval."""
+    """One row per system, one column per score, with intervals."""
     names = list(dict.fromkeys(name for found in scores.values() for name in found))
     table = Table("", *names, title=title)
     for system, found in scores.items():
@@ -92,7 +92,7 @@ def score_table(scores: Mapping[str, Scores], title: str) -> Table:
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; where nobody watches, as wide as it needs to be."""
+    """Print a table, at full width when the output is not a terminal."""
     console = Terminal()
     if not console.is_terminal:
         console.width = max(console.width, Terminal(width=10_000).measure(table).maximum)
@@ -100,11 +100,11 @@ def print_table(table: Table) -> None:
 
 
 def row_table(table: Mapping[str, Any]) -> Table:
-    """A table of the report, each text cut to fit."""
+    """A table of the report, with long texts truncated."""
     shown = Table(*(name.strip() for name in table["header"]), title=table["title"])
     for cells in table["rows"]:
-        said = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
-        shown.add_row(*(printable(text[:60] + ("…" if len(text) > 60 else "")) for text in said))
+        texts = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
+        shown.add_row(*(printable(text[:60] + ("…" if len(text) > 60 else "")) for text in texts))
     return shown
 
 
@@ -112,12 +112,12 @@ def _cell(name: str, score: Ends | None) -> str:
     """A score and its interval."""
     if score is None:
         return ""
-    said = {end: written(name, value) for end, value in score.items()}
-    return "{value} [{low}, {high}]".format(**said)
+    texts = {end: written(name, value) for end, value in score.items()}
+    return "{value} [{low}, {high}]".format(**texts)
 
 
 def _compared(name: str, found: Comparison) -> str:
-    """How far one run is above another by a score, and whether chance explains it."""
+    """The difference of two runs in one score, with its p-value and row counts."""
     gap = found.difference
     value, low, high = (written(name, end, "+") for end in (gap.value, gap.low, gap.high))
     rows = f"{found.wins:,} better, {found.losses:,} worse, {found.ties:,} the same"
@@ -125,7 +125,7 @@ def _compared(name: str, found: Comparison) -> str:
 
 
 def _names(run: Run, other: Run | None) -> tuple[str, str]:
-    """What two runs are called: their folders' names, or the whole paths where those are alike."""
+    """Names for two runs: their folder names, or full paths if those are equal."""
     path = run.folder.path
     if other is None:
         return path.name, ""
@@ -134,8 +134,8 @@ def _names(run: Run, other: Run | None) -> tuple[str, str]:
 
 
 def list_recipes(recipes: list[Recipe]) -> None:
-    """What can be reproduced, and what it should give."""
-    table = Table("recipe", "what", "measured", "where")
+    """List the recipes and the scores they claim."""
+    table = Table("recipe", "description", "measured", "machine")
     for recipe in recipes:
         found = recipe.result
         score = (

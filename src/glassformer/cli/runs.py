@@ -1,4 +1,4 @@
-"""`glassformer runs`: what is there, and what can go."""
+"""`glassformer runs`: list runs, and free disk space."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +7,11 @@ import typer
 
 from glassformer.terminal import print_json, print_line
 
-app = typer.Typer(no_args_is_help=True, help="List runs, and free the space they need no more.")
+app = typer.Typer(
+    no_args_is_help=True, help="List runs, and free disk space that they no longer need."
+)
 
-Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where runs are.")]
+Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder of runs.")]
 
 
 @app.command("list")
@@ -17,7 +19,7 @@ def list_runs(
     home: Home = Path("runs"),
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Show the runs in a folder: their job, their score, their size.
+    """List the runs in a folder with job, score and size.
 
     Example: glassformer runs list
     """
@@ -25,9 +27,9 @@ def list_runs(
 
     from glassformer.cli.results import print_table
     from glassformer.runs.display import in_bytes
-    from glassformer.runs.listing import found_in
+    from glassformer.runs.listing import list_runs_in
 
-    runs = found_in(home)
+    runs = list_runs_in(home)
     if as_json:
         print_json([run.as_values() for run in runs])
         return
@@ -43,11 +45,11 @@ def list_runs(
 @app.command("prune")
 def prune(
     home: Home = Path("runs"),
-    dry: Annotated[bool, typer.Option("--dry", help="Only say what would go.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Only list what would be removed.")] = False,
 ) -> None:
-    """Remove checkpoints and stored samples of finished runs, and what kills left behind.
+    """Remove checkpoints and stored samples of finished runs, and leftovers of killed ones.
 
-    Models, settings and reports stay. Example: glassformer runs prune --dry
+    Models, settings and reports are kept. Example: glassformer runs prune --dry
     """
     from glassformer.runs import listing
     from glassformer.runs.display import in_bytes

@@ -5,37 +5,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.options import asking
+from glassformer.cli.options import with_train_options
 
 if TYPE_CHECKING:
     from glassformer.runs.request import TrainRequest
 
 
-@asking
+@with_train_options
 def train(
-    asked: "TrainRequest",
-    began: float,
+    request: "TrainRequest",
+    started: float,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
 ) -> None:
-    """Train a model on raw data and say how good it is.
+    """Train a model on raw data and report how good it is.
 
     Example: glassformer train classify reviews.csv
     """
     from glassformer.cli.results import show_run
-    from glassformer.runs.api import train_as
+    from glassformer.runs.api import run_training
     from glassformer.runs.display import Display
 
-    found = train_as(asked, Display(quiet=quiet), began=began)
-    show_run(found, as_json=as_json)
+    trained = run_training(request, Display(quiet=quiet), started=started)
+    show_run(trained, as_json=as_json)
 
 
 def resume(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing meanwhile.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
 ) -> None:
-    """Go on with a run that was interrupted, to the same end.
+    """Resume an interrupted run; the result is the same as without the interruption.
 
     Example: glassformer resume runs/reviews
     """

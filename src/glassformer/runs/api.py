@@ -32,20 +32,20 @@ def train(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> R
         quiet: Whether to suppress progress output.
         options: Those of `glassformer train`: run, valid, test, columns, group, size, steps ...
     """
-    return train_as(train_request(job, data, **options), Display(quiet=quiet))
+    return run_training(train_request(job, data, **options), Display(quiet=quiet))
 
 
-def train_as(
-    request: TrainRequest, display: Display, command: str = "", *, began: float | None = None
+def run_training(
+    request: TrainRequest, display: Display, command: str = "", *, started: float | None = None
 ) -> Run:
     """Train what is requested; what cannot be trained leaves no folder behind.
 
     Args:
-        began: When the time budget began, as `time.monotonic` tells it; None for now.
+        started: When the time budget started, by `time.monotonic`; None for now.
     """
     config = request.resolve()
     budget = config.train.time
-    deadline = None if budget is None else Clock(budget, began=began)
+    deadline = None if budget is None else Clock(budget, started=started)
     refuse_processes(config)
     with processes.joined():
         run = prepare_together(request, config, display, command)

@@ -38,7 +38,7 @@ class Listed:
         }
 
 
-def found_in(home: Path) -> list[Listed]:
+def list_runs_in(home: Path) -> list[Listed]:
     """The runs directly in a folder, or the folder itself if it is one."""
     return [_listed(path) for path in _run_folders(home)]
 

@@ -62,14 +62,16 @@ def plan(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Es
         quiet: Whether to suppress progress output.
         options: As for `train`.
     """
-    return plan_as(train_request(job, data, **options), Display(quiet=quiet))
+    return estimate_training(train_request(job, data, **options), Display(quiet=quiet))
 
 
-def plan_as(request: TrainRequest, display: Display, *, began: float | None = None) -> Estimate:
+def estimate_training(
+    request: TrainRequest, display: Display, *, started: float | None = None
+) -> Estimate:
     """What the requested training would take; it leaves no folder behind.
 
     Args:
-        began: As for `train_as`.
+        started: As for `run_training`.
     """
     if processes.world_size() > 1:
         raise GlassformerError("plan looks at one process; leave torchrun out")
@@ -77,7 +79,7 @@ def plan_as(request: TrainRequest, display: Display, *, began: float | None = No
     refuse_taken(target)
     config = request.resolve()
     budget = config.train.time
-    deadline = None if budget is None else Clock(budget, began=began)
+    deadline = None if budget is None else Clock(budget, started=started)
     started, rehearsal = time.perf_counter(), Rehearsal(LONGEST_TRY)
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
         inside = replace(request, run=Path(scratch) / target.name)

@@ -20,7 +20,7 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_text
 from glassformer.reports import Report
 from glassformer.reports.wording import written
-from glassformer.runs.api import resume, train_as
+from glassformer.runs.api import resume, run_training
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.folds import column_of, pool, rows_with_folds
@@ -103,12 +103,12 @@ class Recipe:
     """A result and how it is made.
 
     Attributes:
-        asked: The word that asks for it: its name, or the path of its file.
+        reference: How the user refers to it: its name, or the path of its file.
         folds: How many models share the rows of data that nobody has split; None trains one.
     """
 
     name: str
-    asked: str
+    reference: str
     what: str
     stages: tuple[Stage, ...]
     result: Result | None
@@ -219,8 +219,8 @@ def follow_folds(
     wanted = json.dumps([asdict(stage) for stage in recipe.stages] + [recipe.folds])
     if followed.exists() and followed.read_text(encoding="utf-8") != wanted:
         raise GlassformerError(
-            f"{target}: was begun with other settings than {recipe.asked} has now; name another "
-            f"folder with --run"
+            f"{target}: was started with other settings than {recipe.reference} has now; name "
+            f"another folder with --run"
         )
     if not followed.exists():
         refuse_taken(target)
@@ -236,7 +236,7 @@ def follow_folds(
         display.say(f"fold {fold} of {recipe.folds}")
         stages = tuple(_over(stage, table, fold) for stage in recipe.stages)
         runs.append(_train(recipe, stages, target / column_of(fold), display, seed, device))
-    return target, pool(runs, target, f"glassformer reproduce {recipe.asked}", display)
+    return target, pool(runs, target, f"glassformer reproduce {recipe.reference}", display)
 
 
 def _train(
@@ -256,8 +256,8 @@ def _train(
         options |= {"seed": stage.seed if seed is None else seed}
         options |= {"device": device or stage.device}
         asked = TrainRequest(run=path, origin=paths[number - 1] if number else None, **options)
-        command = f"glassformer reproduce {recipe.asked}"
-        done = _again(asked, display) if number in begun else train_as(asked, display, command)
+        command = f"glassformer reproduce {recipe.reference}"
+        done = _again(asked, display) if number in begun else run_training(asked, display, command)
     return done
 
 

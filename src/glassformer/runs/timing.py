@@ -41,8 +41,10 @@ Some = TypeVar("Some")
 class Clock:
     """Counts down from a number of seconds, from when it is made, or from when work began."""
 
-    def __init__(self, seconds: float, reserve: float = 0.0, *, began: float | None = None) -> None:
-        self.deadline = (time.monotonic() if began is None else began) + seconds
+    def __init__(
+        self, seconds: float, reserve: float = 0.0, *, started: float | None = None
+    ) -> None:
+        self.deadline = (time.monotonic() if started is None else started) + seconds
         self.reserve, self.seconds = reserve, seconds
 
     @property

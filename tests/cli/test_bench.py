@@ -223,5 +223,5 @@ def test_what_does_not_fit_the_memory_is_named():
     def job():
         raise torch.OutOfMemoryError
 
-    with pytest.raises(GlassformerError, match="plain, length 9: does not fit the memory"):
+    with pytest.raises(GlassformerError, match="plain, length 9: does not fit in device memory"):
         attempt("plain, length 9", job, "use less")

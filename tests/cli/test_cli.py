@@ -146,7 +146,7 @@ def test_on_a_terminal_cells_are_square_and_the_mask_has_its_name(capsys, monkey
         "██░░░░",
         "░░██░░",
         "░░████",
-        "causal & documents([1, 2]): a line a query, a column a key",
+        "causal & documents([1, 2]): one row per query, one column per key",
     ]
 
 
@@ -161,7 +161,7 @@ def test_on_a_terminal_too_narrow_for_that_it_says_so(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "9")
     assert main(["mask", "causal", "--size", "10"]) == 1
-    told = "a picture of 10 does not fit a terminal of 9 columns; use --size 9"
+    told = "size 10 does not fit a terminal of 9 columns; use --size 9"
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 
 

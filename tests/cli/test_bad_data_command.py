@@ -132,8 +132,11 @@ OPTIONS = {
         "model must be a table of settings",
     ),
     "no value": (("fine.csv", "--set", "train.clip"), "--set 'train.clip' is not key=value"),
-    "a fact": (("fine.csv", "--set", "job=pretrain"), "job is no setting"),
-    "another origin": (("fine.csv", "--set", "origin=x"), "origin is no setting; use --from RUN"),
+    "a fact": (("fine.csv", "--set", "job=pretrain"), "job is not a setting"),
+    "another origin": (
+        ("fine.csv", "--set", "origin=x"),
+        "origin is not a setting; use --from RUN",
+    ),
     "a model that cannot be": (
         ("fine.csv", "--set", "model.encoder.dim=17"),
         "17 is not one of 2; change either",
@@ -151,12 +154,12 @@ OPTIONS = {
     "no such run": (("fine.csv", "--from", "none"), "none: not found; check the path"),
     "a place inside a file": (
         ("fine.csv", "--run", "fine.csv/run"),
-        "fine.csv/run: cannot be made",
+        "fine.csv/run: cannot be created",
     ),
     "a file": (("fine.csv", "--run", "broken.toml"), "broken.toml: already exists"),
     "a folder in use": (("fine.csv", "--run", "used"), "used: already exists; name another"),
-    "here": (("fine.csv", "--run", "."), ".: is where you are; name a folder inside it"),
-    "a name too long": (("fine.csv", "--run", "x" * 300), "cannot be made (File name too long)"),
+    "here": (("fine.csv", "--run", "."), ".: is the current directory; name a folder inside it"),
+    "a name too long": (("fine.csv", "--run", "x" * 300), "cannot be created (File name too long)"),
     "gaps in texts and a frontend": (
         ("fine.csv", "--set", "pretrain=yes", "--set", "model.frontend.kind=ngrams"),
         "pretrain=yes: a frontend of ngrams has no single tokens to fill in",
@@ -219,8 +222,8 @@ def test_a_run_is_never_written_over(home, tmp_path, refused):
     assert refused(*words) == "my run: already exists; name another with --run"  # it is finished
     (tmp_path / "my run" / "report.json").unlink()
     assert refused(*words) == (
-        "my run: already exists; go on with `glassformer resume 'my run'`, or name another with "
-        "--run"
+        "my run: already exists; resume it with `glassformer resume 'my run'`, or name another "
+        "with --run"
     )
 
 
@@ -229,10 +232,10 @@ def test_an_origin_that_does_not_fit_is_refused(home, tmp_path, refused):
     words = ("train", "classify", data, *SHORT, "--from", run)
     assert "it belongs to another model" in refused(*words, "--set", "model.encoder.dim=32")
     assert refused(*words, "--module", "ears") == (
-        f"{run}: nothing there fits ears; its parts are encoder, frontend, to_class"
+        f"{run}: has nothing that fits ears; its modules are encoder, frontend, to_class"
     )
     words = [word for word in words if word != "--no-pretrain"]
-    told = f"pretrain=yes and --from {run} both say what to begin with; leave one out"
+    told = f"pretrain=yes and --from {run} both set the initial weights; drop one"
     assert refused(*words, "--set", "pretrain=yes") == told
     half = tmp_path / "half"
     shutil.copytree(run, half)

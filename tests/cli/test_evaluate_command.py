@@ -112,8 +112,8 @@ def test_against_itself_nothing_differs(home, capsys):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ("loud", "answers in other labels than {ours}; compare two runs with the same labels"),
-        ("texts", "does pretrain, not classify; compare two runs of one job"),
+        ("loud", "has different labels than {ours}; compare two runs with the same labels"),
+        ("texts", "its job is pretrain, not classify; compare two runs of the same job"),
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused(other, told, home, others, capsys):
@@ -133,7 +133,7 @@ def test_runs_that_read_different_rows_are_refused(home, tmp_path, capsys):
             assert train(data, tmp_path / column, "--columns", f"text={column}") == 0
     capsys.readouterr()
     assert evaluate(tmp_path / "text", data, "--against", tmp_path / "title") == 1
-    assert "reads other rows or labels" in capsys.readouterr().err
+    assert "reads different rows or labels" in capsys.readouterr().err
 
 
 def test_rows_left_out_are_counted(home, tmp_path, capsys):

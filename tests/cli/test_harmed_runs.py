@@ -123,7 +123,7 @@ HARM = {
         "run/config.toml: unknown job 'dream'; the jobs are classify, pretrain",
     ),
     "a job of another type": ("config.toml", with_job_of_a_list, "unknown job ['classify']"),
-    "no model": ("model.safetensors", os.unlink, "it has no model.safetensors; go on with"),
+    "no model": ("model.safetensors", os.unlink, "it has no model.safetensors; resume it with"),
     "half a model": ("model.safetensors", cut, "not a whole file of weights"),
     "an empty model": ("model.safetensors", lambda p: p.write_bytes(b""), "not a whole file"),
     "a model of another size": (
@@ -230,7 +230,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(home, tmp_path, refused):
 
 def test_a_harmed_intake_is_refused(home, old_run, refused):
     (old_run / "intake.json").write_text(json.dumps({"columns": {}})[:-3], encoding="utf-8")
-    assert "run/intake.json: not whole" in refused("evaluate", "run", home / "test.csv")
+    assert "run/intake.json: incomplete or damaged" in refused("evaluate", "run", home / "test.csv")
 
 
 STRANGE = [

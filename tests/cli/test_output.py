@@ -92,9 +92,9 @@ def test_time_counts_from_when_the_command_began(monkeypatch):
     def stop(asked, display, *, began):
         raise TimeoutError(began)
 
-    monkeypatch.setattr(api, "train_as", stop)
-    monkeypatch.setattr(planning, "plan_as", stop)
-    monkeypatch.setattr(options, "asked_for", lambda **given: time.sleep(0.05))
+    monkeypatch.setattr(api, "run_training", stop)
+    monkeypatch.setattr(planning, "estimate_training", stop)
+    monkeypatch.setattr(options, "request_from_options", lambda **given: time.sleep(0.05))
     for verb in ("train", "plan"):
         before = time.monotonic()
         with pytest.raises(TimeoutError) as caught:

@@ -11,7 +11,7 @@ from quick import quickly
 from small_files import TINY, everything_in, reviews, write_csv
 
 from glassformer.cli import main
-from glassformer.cli.options import asked_for, asking
+from glassformer.cli.options import request_from_options, with_train_options
 from glassformer.cli.plan import plan
 from glassformer.cli.train import train
 from glassformer.tasks.classify.reporter import ClassifyReporter
@@ -52,7 +52,7 @@ def test_a_table_tells_people(data, capsys):
     for words in ("parameters", "a step", "GFLOP/s", "activations", "enough: yes", "reporting 7s"):
         assert words in out
     assert re.search(r"frontend [\d,]+ \(all frozen\), encoder [\d,]+,", out)
-    assert out.endswith("Memory is that of learning; the baseline at the end takes its own.\n")
+    assert out.endswith("Memory is for training; the baseline at the end needs its own.\n")
 
 
 def test_what_does_not_fit_is_said_with_what_to_change(data, capsys, monkeypatch):
@@ -62,7 +62,7 @@ def test_what_does_not_fit_is_said_with_what_to_change(data, capsys, monkeypatch
     out = capsys.readouterr().out
     assert "enough: no" in out
     assert "not measured" in out
-    assert re.search(r"^It does not fit: .* --set data\.batch_tokens=\d+ --set train", out, re.M)
+    assert re.search(r"^Out of memory: .* --set data\.batch_tokens=\d+ --set train", out, re.M)
 
 
 def test_a_model_too_large_to_be_built_has_a_plan_all_the_same(data, capsys):
@@ -85,13 +85,16 @@ def test_a_folder_that_is_taken_is_refused_as_train_refuses_it(data, tmp_path, c
 def test_plan_and_train_take_the_same_options():
     ours, theirs = (inspect.signature(command).parameters for command in (plan, train))
     assert list(ours) == list(theirs)
-    assert list(inspect.signature(asked_for).parameters) == list(ours)[:-2]
+    assert list(inspect.signature(request_from_options).parameters) == list(ours)[:-2]
 
 
 def test_every_option_reaches_what_is_asked_for():
     heard = []
-    command = asking(lambda asked, began, loud=False: heard.append((asked, loud)))
-    given = {name: value.default for name, value in inspect.signature(asked_for).parameters.items()}
+    command = with_train_options(lambda asked, began, loud=False: heard.append((asked, loud)))
+    given = {
+        name: value.default
+        for name, value in inspect.signature(request_from_options).parameters.items()
+    }
     command(
         **given | {"job": "classify", "data": ["a", "b"], "steps": 7, "curve": True, "loud": True}
     )
@@ -119,9 +122,15 @@ def test_help_answers_without_torch():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--steps", "3", "--epochs", "1"), "--steps and --epochs both say how long; give one"),
-        (("--epochs", "3", "--time", "1m"), "--epochs and --time both say how long; give one"),
-        (("--module", "encoder"), "--part encoder needs a run to take it from; add --from RUN"),
+        (
+            ("--steps", "3", "--epochs", "1"),
+            "--steps and --epochs both set the length of training; give one",
+        ),
+        (
+            ("--epochs", "3", "--time", "1m"),
+            "--epochs and --time both set the length of training; give one",
+        ),
+        (("--module", "encoder"), "--module encoder needs a run to copy it from; add --from RUN"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_in_one_line(

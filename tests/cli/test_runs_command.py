@@ -14,8 +14,8 @@ import typer
 from small_files import everything_in, trained
 
 from glassformer.cli import app, main
-from glassformer.runs.listing import found_in, prunable
-from glassformer.runs.lock import held
+from glassformer.runs.listing import list_runs_in, prunable
+from glassformer.runs.lock import run_lock
 
 
 @pytest.fixture
@@ -51,14 +51,17 @@ def test_list_shows_each_run_its_job_its_state_and_its_score(home, capsys):
     assert found["finished"]["job"] == found["halfway"]["job"] == "classify"
     assert found["finished"]["state"] == "finished"
     assert found["finished"]["score"].startswith("accuracy ")
-    assert (found["halfway"]["state"], found["halfway"]["score"]) == ("can be resumed", "")
+    assert (found["halfway"]["state"], found["halfway"]["score"]) == (
+        "interrupted, can be resumed",
+        "",
+    )
     assert "not valid TOML" in found["broken"]["state"]
     size = sum(p.stat().st_size for p in (home / "finished").rglob("*") if p.is_file())
     assert found["finished"]["bytes"] == size
 
 
 def states(home):
-    return {run.path.name: run.state for run in found_in(home)}
+    return {run.path.name: run.state for run in list_runs_in(home)}
 
 
 def test_a_run_whose_model_is_harmed_is_not_finished_and_resume_makes_it_anew(home, capsys):
@@ -66,7 +69,7 @@ def test_a_run_whose_model_is_harmed_is_not_finished_and_resume_makes_it_anew(ho
     whole = model.read_bytes()
     for harm in (model.unlink, lambda: model.write_bytes(whole[:-100])):
         harm()
-        assert states(home)["finished"] == "can be resumed"
+        assert states(home)["finished"] == "interrupted, can be resumed"
         before = everything_in(home / "finished")
         assert main(["runs", "prune", str(home)]) == 0
         assert everything_in(home / "finished") == before
@@ -75,15 +78,15 @@ def test_a_run_whose_model_is_harmed_is_not_finished_and_resume_makes_it_anew(ho
         assert states(home)["finished"] == "finished"
     model.unlink()
     shutil.rmtree(home / "finished" / "data")
-    assert states(home)["finished"] == "not whole; copy the run again"
+    assert states(home)["finished"] == "incomplete; copy the run again"
 
 
 def test_a_run_that_is_being_trained_is_listed_so_and_not_pruned(home):
-    with held(home / "halfway"), held(home / "finished"):
+    with run_lock(home / "halfway"), run_lock(home / "finished"):
         found = states(home)
-        assert found["halfway"] == found["finished"] == "is being trained"
+        assert found["halfway"] == found["finished"] == "training"
         assert {path.parent.name for path, _ in prunable(home)} == {"broken"}
-    assert states(home)["halfway"] == "can be resumed"
+    assert states(home)["halfway"] == "interrupted, can be resumed"
 
 
 def test_list_is_a_table_for_people(home, capsys):
@@ -95,7 +98,7 @@ def test_list_is_a_table_for_people(home, capsys):
 
 
 def test_list_shows_a_run_by_itself_and_an_empty_folder(home, tmp_path, capsys):
-    assert [run.path for run in found_in(home / "finished")] == [home / "finished"]
+    assert [run.path for run in list_runs_in(home / "finished")] == [home / "finished"]
     (tmp_path / "none").mkdir()
     assert main(["runs", "list", str(tmp_path / "none")]) == 0
     assert capsys.readouterr().out == f"No runs in {tmp_path / 'none'}.\n"
@@ -105,13 +108,13 @@ def test_a_broken_report_is_listed_and_not_fatal(home, capsys):
     (home / "finished" / "report.json").write_text('{"scores": {', encoding="utf-8")
     assert main(["runs", "list", str(home), "--json"]) == 0
     found = {entry["run"]: entry for entry in json.loads(capsys.readouterr().out)}
-    assert "not whole" in found[str(home / "finished")]["state"]
+    assert "incomplete" in found[str(home / "finished")]["state"]
 
 
 @pytest.mark.parametrize("command", ["list", "prune"])
 def test_a_folder_that_is_not_there_is_refused(command, tmp_path, capsys):
     assert main(["runs", command, str(tmp_path / "none")]) == 1
-    told = f"{tmp_path / 'none'}: no such folder; name the one that holds the runs"
+    told = f"{tmp_path / 'none'}: no such folder; name the one with the runs"
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 
 
@@ -159,7 +162,7 @@ def test_prune_says_in_one_line_what_it_may_not_remove(home, capsys, monkeypatch
     path = home / "broken" / "checkpoints" / "latest"
     assert capsys.readouterr() == (
         "",
-        f"glassformer: {path}: cannot be removed (Permission denied); check who may write there\n",
+        f"glassformer: {path}: cannot be removed (Permission denied); check its permissions\n",
     )
 
 

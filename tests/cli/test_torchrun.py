@@ -83,7 +83,7 @@ def test_a_killed_worker_ends_the_job_and_resume_comes_to_what_one_process_learn
     out, err = again.communicate(timeout=150)
     assert again.returncode == 0, err
     assert json.loads(out)["run"] == str(run)  # said once, by the first process
-    assert "goes on from step " in err
+    assert "resuming from step " in err
 
     assert main(asked(data, tmp_path / "one")) == 0
     alone, together = (read_tensors(path / "model.safetensors") for path in (tmp_path / "one", run))
@@ -103,7 +103,7 @@ def test_a_killed_worker_ends_the_job_and_resume_comes_to_what_one_process_learn
 
 def test_a_model_is_dealt_out_only_to_processes_that_were_started(data, tmp_path, capsys):
     assert main(asked(data, tmp_path / "run", "train.shard=true")) == 1
-    assert "train.shard deals a model out to several processes" in capsys.readouterr().err
+    assert "train.shard spreads a model over several processes" in capsys.readouterr().err
 
 
 def test_a_mistake_is_told_once(tmp_path):

@@ -167,7 +167,7 @@ def test_rows_left_out_are_counted_in_the_report(tmp_path):
     data = write_csv(tmp_path / "gaps.csv", rows)
     assert train(data, "run") == 0
     notes = report_of("run")["notes"]
-    assert f"Left out: 11 rows with empty label, the first is {data} row 4." in notes
+    assert f"Left out: 11 rows with empty label, first {data} row 4." in notes
 
 
 # Settings
@@ -371,7 +371,7 @@ def test_an_interrupted_training_says_how_to_go_on_and_does(data, home, tmp_path
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
     assert err.splitlines()[-2:] == [
-        "go on with: glassformer resume runs/reviews",
+        "resume with: glassformer resume runs/reviews",
         "glassformer: interrupted",
     ]
     done = int((run / "checkpoints" / "latest").read_text().removeprefix("step-"))
@@ -384,5 +384,5 @@ def test_an_interrupted_training_says_how_to_go_on_and_does(data, home, tmp_path
 
 def test_a_finished_run_is_not_resumed(home, capsys):
     assert main(["resume", str(home / "run")]) == 1
-    told = f"{home / 'run'}: is finished; use it with `glassformer predict {home / 'run'}`"
+    told = f"{home / 'run'}: already finished; use it with `glassformer predict {home / 'run'}`"
     assert capsys.readouterr() == ("", f"glassformer: {told}, or train another run\n")

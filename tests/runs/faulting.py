@@ -86,7 +86,7 @@ def main(folder: Path) -> None:
     learn(
         "twice",
         (signal.SIGINT, begun("twice")),
-        (signal.SIGINT, lambda: "again to stop at once" in said.read_text()),
+        (signal.SIGINT, lambda: "repeat to stop immediately" in said.read_text()),
     )
     print(json.dumps(told))
 

@@ -13,7 +13,7 @@ import glassformer
 from glassformer import GlassformerError, Run
 from glassformer.runs import api
 from glassformer.runs.evaluation import Evaluation
-from glassformer.runs.listing import found_in
+from glassformer.runs.listing import list_runs_in
 from glassformer.tasks.predictor import Prediction
 from glassformer.training.machine import choose_machine
 
@@ -102,11 +102,11 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(home, tmp_path, monkeypa
             patch.setattr("glassformer.runs.fit.keep_best", stop)
             with pytest.raises(KeyboardInterrupt):
                 learn(home / "reviews.csv", tmp_path / "stopped", "train.save_every=2", steps=7)
-        with pytest.raises(GlassformerError, match="is not trained to its end"):
+        with pytest.raises(GlassformerError, match="not fully trained"):
             glassformer.load(tmp_path / "stopped")
         done = glassformer.resume(tmp_path / "stopped")
     assert isinstance(done, Run)
-    assert "goes on from step 7 of 7\n" in capsys.readouterr().err
+    assert "resuming from step 7 of 7\n" in capsys.readouterr().err
     assert same(weights(tmp_path / "peace"), weights(tmp_path / "stopped"))
     assert done.report["facts"]["command"]
 
@@ -149,11 +149,11 @@ def test_what_is_no_option_or_no_path_is_refused_in_words(run, home, without_sha
     ):
         run.predict("a film", alternatives=2)
     for wrong in (glassformer.load, glassformer.resume):
-        with pytest.raises(GlassformerError, match="a run is given by its path, got None"):
+        with pytest.raises(GlassformerError, match="a run must be a path, got None"):
             wrong(None)
-    with pytest.raises(GlassformerError, match="a run is given by its path, got 3"):
+    with pytest.raises(GlassformerError, match="a run must be a path, got 3"):
         run.evaluate(home / "test.csv", against=3)
-    with pytest.raises(GlassformerError, match="run is given by its path, got 3"):
+    with pytest.raises(GlassformerError, match="run must be a path, got 3"):
         glassformer.train("classify", home / "test.csv", run=3)
 
 
@@ -166,7 +166,7 @@ def test_columns_are_named_alike_in_training_and_in_evaluation(run, tmp_path, wi
     )
     assert by_words == by_values != run.evaluate(data).as_values()
     for verb in (run.evaluate, partial(glassformer.train, "classify")):
-        with pytest.raises(GlassformerError, match="columns tells which column plays which role"):
+        with pytest.raises(GlassformerError, match="columns must map roles to columns"):
             verb(data, columns=["text"])
 
 
@@ -179,7 +179,7 @@ def test_evaluate_gives_scores_the_rows_and_the_comparison(run, home):
     found = run.evaluate(home / "test.csv", against=run)
     assert isinstance(found, Evaluation)
     assert found.scores["accuracy"].value > 0.9
-    assert sum(found.taken.counts.values()) == 31
+    assert sum(found.ingest.counts.values()) == 31
     assert found.comparison["accuracy"].p_value == 1
     assert run.evaluate(home / "test.csv").comparison is None
 
@@ -247,7 +247,7 @@ def test_scores_are_written_as_on_pages_and_may_be_no_numbers(home, tmp_path):
         run = glassformer.load(tmp_path / "run")
         assert repr(run).endswith(f": {said})")
         assert cell in run._repr_html_()
-        [listed] = found_in(tmp_path)
+        [listed] = list_runs_in(tmp_path)
         assert listed.score == said
 
 

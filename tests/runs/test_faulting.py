@@ -27,8 +27,8 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(faults, name, code):
     folder, told = faults
     assert told[name] == code
     words = said(folder, name)
-    assert "stops after this step and saves; again to stop at once" in words
-    assert f"go on with: glassformer resume {folder / name}" in words
+    assert "stopping after this step, with a checkpoint; repeat to stop immediately" in words
+    assert f"resume with: glassformer resume {folder / name}" in words
     assert words.endswith("glassformer: interrupted\n")
     assert "Traceback" not in words
 
@@ -37,7 +37,7 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(faults, name, code):
 def test_it_goes_on_from_there_to_the_same_bits(faults, name):
     folder, told = faults
     assert told[f"{name}-again"] == 0
-    assert "goes on from step " in said(folder, f"{name}-again")
+    assert "resuming from step " in said(folder, f"{name}-again")
     weights = [(folder / run / "model.safetensors").read_bytes() for run in ("peace", name)]
     assert weights[0] == weights[1]
     logs = [
@@ -57,7 +57,7 @@ def test_a_disk_that_fills_up_ends_in_one_line_and_loses_nothing(faults):
     assert "Traceback" not in words
     assert words.splitlines()[-1] == (
         f"glassformer: {folder / 'term'}: no space is left on the disk; free some, then resume or "
-        f"train again, or choose another place with --run"
+        f"train again, or choose another folder with --run"
     )
     assert told["left-full"] == told["left"]
 

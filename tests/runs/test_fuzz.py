@@ -14,8 +14,8 @@ import glassformer
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json
 from glassformer.runs import api
-from glassformer.runs.forecast import Foretold
-from glassformer.runs.listing import found_in
+from glassformer.runs.forecast import Forecast
+from glassformer.runs.listing import list_runs_in
 
 USED = ("config.toml", "intake.json", "labels.json", "model.safetensors", "tokenizer.json")
 HEADER = 160  # bytes at the beginning of a file, which say what the others are
@@ -90,7 +90,7 @@ def test_no_changed_byte_of_the_index_is_learned_from_or_crashes(name, finished,
 
 
 ODD = [None, True, -1, 1e308, math.nan, "x", "\ud800", [], [[1]], {}, {"a": 1}, 10**30]
-PREDICTED = Foretold(after=2, steps=3, seconds=1.5, took_seconds=2.0, bytes=None, took_bytes=None)
+PREDICTED = Forecast(after=2, steps=3, seconds=1.5, took_seconds=2.0, bytes=None, took_bytes=None)
 KEPT = ("intake.json", "labels.json", "prediction.json", "report.json", "tokenizer.json")
 
 
@@ -125,7 +125,7 @@ def test_json_that_a_stranger_wrote_is_refused_or_does_no_harm(name, finished, t
         with_an_odd_value(run / name, dice)
         outcome(lambda run=run: repr(glassformer.load(run)))
         outcome(lambda run=run: glassformer.load(run).evaluate(data))
-    assert len(found_in(tmp_path / "runs")) == 4
+    assert len(list_runs_in(tmp_path / "runs")) == 4
     (run / "report.json").unlink()
     with quickly():
         outcome(lambda: api.resume(run, quiet=True))

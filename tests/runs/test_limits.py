@@ -14,7 +14,7 @@ from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import api, fit as fitting
 from glassformer.runs.display import Display
-from glassformer.runs.lock import held
+from glassformer.runs.lock import run_lock
 from glassformer.training.state import State
 
 
@@ -66,7 +66,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_space(
 
 def test_a_disk_that_is_full_from_the_start_keeps_nothing(data, tmp_path, monkeypatch):
     monkeypatch.setattr(Samples, "write", raising(FULL[0]))
-    with pytest.raises(GlassformerError, match="or choose another place with --run"):
+    with pytest.raises(GlassformerError, match="or choose another folder with --run"):
         learn(data, tmp_path / "run")
     assert list(tmp_path.iterdir()) == [data]
 
@@ -88,7 +88,10 @@ def test_other_faults_are_not_hidden(data, tmp_path, monkeypatch):
 def test_a_run_is_trained_by_one_process_at_a_time(data, tmp_path):
     learn(data, tmp_path / "run")
     (tmp_path / "run" / "report.json").unlink()
-    with held(tmp_path / "run"), pytest.raises(GlassformerError, match="by another process; wait"):
+    with (
+        run_lock(tmp_path / "run"),
+        pytest.raises(GlassformerError, match="by another process; wait"),
+    ):
         api.resume(tmp_path / "run", quiet=True)
     api.resume(tmp_path / "run", quiet=True)
 
@@ -139,7 +142,7 @@ def test_a_best_checkpoint_damaged_on_the_way_is_named_and_not_kept(data, tmp_pa
     monkeypatch.setattr(fitting, "train_with_recovery", damaging)
     monkeypatch.setattr(Display, "say", lambda self, sentence: said.append(sentence))
     learn(data, tmp_path / "run", "train.keep=2", "train.validate_every=1", steps=3)
-    assert [line for line in said if "is damaged; the next best checkpoint is used" in line]
+    assert [line for line in said if "is damaged; using the next best checkpoint" in line]
     assert all(tensor.isfinite().all() for tensor in weights(tmp_path / "run").values())
 
 

@@ -10,7 +10,7 @@ from small_runs import learn, write_reviews
 from glassformer.errors import GlassformerError
 from glassformer.files import locked, replacing, write_text
 from glassformer.runs import api
-from glassformer.runs.lock import is_held
+from glassformer.runs.lock import is_locked
 
 WRITTEN = ("report.json", "report.html", "labels.json", "metrics.jsonl", "model.safetensors")
 
@@ -95,11 +95,11 @@ def test_a_run_that_would_be_trained_through_a_link_is_refused(name, run, tmp_pa
     with pytest.raises(GlassformerError) as refused:
         api.resume(run, quiet=True)
     assert str(refused.value) == (
-        f"{run / name}: is a link, and training would write to where it leads; remove it, or put "
-        f"what it leads to in its place"
+        f"{run / name}: is a symbolic link, which training would write through; remove it, or "
+        f"replace it with its target"
     )
     assert letter.read_text() == "Dear"
-    assert not is_held(run)
+    assert not is_locked(run)
 
 
 def test_a_lock_is_never_a_link_and_never_emptied(tmp_path, letter):

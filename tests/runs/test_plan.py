@@ -17,8 +17,8 @@ from glassformer.runs import forecast, plan as planning, timing
 from glassformer.runs.display import Display
 from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.forecast import Watch, prediction_fact
-from glassformer.runs.model_size import foreseen_bytes
+from glassformer.runs.forecast import Forecaster, prediction_fact
+from glassformer.runs.model_size import predicted_bytes
 from glassformer.runs.timing import Pace, checkpoints, validations
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.classify.reporter import ClassifyReporter
@@ -113,7 +113,7 @@ def test_frozen_parts_are_told_apart(data):
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("model.encoder.dim=2000000", r"this model does not fit: .* take .* [TPE]B, and cpu has"),
+        ("model.encoder.dim=2000000", r"this model does not fit: .* take .* [TPE]B, but cpu has"),
         ("model.encoder.depth=1000000", r"depth must be at most 10,000, got 1000000"),
     ],
 )
@@ -137,7 +137,7 @@ def test_the_plan_of_a_model_too_large_to_be_built_tells_what_it_would_need(data
 
 def test_a_plan_looks_at_one_process(data, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(GlassformerError, match="plan looks at one process; leave torchrun out"):
+    with pytest.raises(GlassformerError, match="plan runs in one process; drop torchrun"):
         planned(data)
 
 
@@ -154,7 +154,7 @@ def test_a_step_that_would_not_fit_is_not_tried(data, monkeypatch):
     assert found.time is None
     assert not found.memory.measured
     assert found.memory.total > state + 100_000
-    assert "It does not fit" in found.notes[0]
+    assert "Out of memory" in found.notes[0]
     assert "--set data.batch_tokens=" in found.notes[0]
 
 
@@ -182,7 +182,7 @@ def test_advice_is_to_cut_batches_where_that_helps_and_a_smaller_model_where_not
     assert advice(some_memory(1000, 1500), enough, 4096, 2) == []
     assert advice(some_memory(1000, None), enough, 4096, 2) == []
     [full] = advice(some_memory(1000, 1500), Disk(total=6, room=5), 4096, 2)
-    assert full.startswith("The disk is too small: 6 bytes are needed, 5 bytes are free")
+    assert full.startswith("Not enough disk space: needs 6 bytes, 5 bytes are free")
 
 
 def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
@@ -191,7 +191,7 @@ def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
     deep = replace(run.config.model, encoder=replace(run.config.model.encoder, depth=5))
     config = replace(run.config, model=deep)
     built = run.folder.open_task(config, None).model()
-    foreseen = foreseen_bytes(config, lambda shallow: run.folder.open_task(shallow, None))
+    foreseen = predicted_bytes(config, lambda shallow: run.folder.open_task(shallow, None))
     assert foreseen == state_bytes(built, config.train)
 
 
@@ -202,7 +202,7 @@ def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
     ("asked", "said"),
     [
         ({"settings": (*SETTINGS, "pretrain=yes")}, "pretraining, about 3 times the work"),
-        ({}, "a trial whether pretraining helps (about 20s), and pretraining if it does"),
+        ({}, "a trial of whether pretraining helps (about 20s), and pretraining if it does"),
         ({"pretrain": False}, None),
         ({"settings": (*SETTINGS, "model.frontend.kind=ngrams")}, None),
     ],
@@ -267,7 +267,7 @@ class Paced:
     def __init__(self, monkeypatch, job, setup, state):
         self.now, self.setup, self.state = 0.0, setup, state
         monkeypatch.setattr(forecast.time, "perf_counter", lambda: self.now)
-        self.watch = Watch(state, job, setup)
+        self.watch = Forecaster(state, job, setup)
 
     def events(self, until):
         for step in range(1, until + 1):
@@ -335,7 +335,7 @@ def test_a_training_that_is_watched_learns_the_same(tmp_path):
     learned = []
     for is_watched in (False, True):
         state = State(fresh_model(job, 0), setup.train)
-        watch, events = Watch(state, job, setup), train(state, job, setup)
+        watch, events = Forecaster(state, job, setup), train(state, job, setup)
         list(watch.follow(events) if is_watched else events)
         learned.append(weights_of(state.model))
         assert (watch.compare() is not None) == is_watched

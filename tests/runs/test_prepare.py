@@ -75,7 +75,7 @@ def test_two_that_want_one_name_at_once_do_not_mix(tmp_path):
             for _ in others:
                 make()
 
-    with pytest.raises(GlassformerError, match="run: cannot be made"):
+    with pytest.raises(GlassformerError, match="run: cannot be created"):
         make("another")
     assert names(tmp_path) == ["run", "run/0 others"]
 
@@ -93,7 +93,7 @@ def test_a_place_without_permission_is_refused(data, tmp_path, monkeypatch):
 
     before = names(tmp_path)
     monkeypatch.setattr(new_folder.Path, "mkdir", forbidden)
-    told = "run: cannot be made .Permission denied.; choose another place with --run"
+    told = "run: cannot be created .Permission denied.; choose another folder with --run"
     with pytest.raises(GlassformerError, match=told):
         prepared(asked_for(data, run=Path("run")), Display(quiet=True))
     assert names(tmp_path) == before

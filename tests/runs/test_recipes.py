@@ -136,7 +136,7 @@ def test_a_recipe_of_ones_own_is_named_by_its_file(tiny, tmp_path):
     assert (recipe.name, recipe.asked) == ("tiny", str(tiny))
     assert len(recipe.stages) == 2
     tiny.write_text("[stage]\njob = 'classify'\n")
-    with pytest.raises(GlassformerError, match=r"tiny\.toml: a recipe says in `what`"):
+    with pytest.raises(GlassformerError, match=r"tiny\.toml: a recipe needs `what`"):
         read_recipe(str(tiny))
     with pytest.raises(GlassformerError, match=r"none\.toml: cannot be read"):
         read_recipe(str(tmp_path / "none.toml"))
@@ -149,16 +149,16 @@ STAGE = "what = 'x'\n[[stage]]\njob = 'classify'\ndata = ['a.csv']\n"
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("what = 'x'\nstage = [1, 2]", "a recipe says in `what`"),
-        ("what = 'x'\nstage = []", "a recipe says in `what`"),
+        ("what = 'x'\nstage = [1, 2]", "a recipe needs `what`"),
+        ("what = 'x'\nstage = []", "a recipe needs `what`"),
         ("fold = 3\n" + STAGE, "unknown key 'fold'; did you mean 'folds'"),
-        ("result = 5\n" + STAGE, "result is a table"),
+        ("result = 5\n" + STAGE, "result must be a table"),
         ("folds = 'ten'\n" + STAGE, "folds must be a whole number of 2 or more, got 'ten'"),
         ("folds = 0\n" + STAGE, "folds must be a whole number of 2 or more, got 0"),
         ("folds = 3\n" + STAGE.replace("classify", "pretrain"), "pretrain cannot be scored in"),
         (
             "folds = 3\n" + STAGE.replace("['a.csv']", "['a.csv', 'b.csv']"),
-            "folds are for the rows of one table",
+            "folds need the same single table",
         ),
         (STAGE + "colour = 'red'", "unknown setting 'stage.colour'"),
         (STAGE + "[result]\nscore = 'accuracy'", "missing"),

@@ -187,7 +187,7 @@ def test_the_facts_of_another_run_are_not_taken_over(tmp_path):
     assert config.version != "0.0"
 
 
-def test_a_set_of_the_catalog_is_split_by_its_usual_group_unless_told_otherwise():
+def test_a_set_of_the_catalog_is_split_by_its_default_group_unless_told_otherwise():
     assert settled(data=("imdb",)).data.group == "film"
     assert settled(data=("imdb",), settings=("data.group=other",)).data.group == "other"
     assert settled(data=("imdb",), group="third").data.group == "third"
@@ -217,16 +217,18 @@ def test_what_is_no_time_is_refused(text):
 
 
 def test_two_ways_to_say_how_long_are_refused_in_python_too():
-    with pytest.raises(GlassformerError, match="--steps and --time both say how long"):
+    with pytest.raises(
+        GlassformerError, match="--steps and --time both set the length of training"
+    ):
         TrainRequest(job="classify", data=(), steps=3, time="1m")
-    with pytest.raises(GlassformerError, match="--module encoder needs a run to take it from"):
+    with pytest.raises(GlassformerError, match="--module encoder needs a run to copy it from"):
         TrainRequest(job="classify", data=(), module="encoder")
 
 
 def test_the_command_says_the_same_when_it_is_typed(monkeypatch):
     """So the command in a report makes the same run again."""
     typed = []
-    monkeypatch.setattr(api, "train_as", lambda asked, display, **_: typed.append(asked))
+    monkeypatch.setattr(api, "run_training", lambda asked, display, **_: typed.append(asked))
     monkeypatch.setattr("glassformer.cli.results.show_run", lambda run, as_json: None)
     everything = TrainRequest(
         job="classify",

@@ -33,9 +33,9 @@ def config_of(run):
 
 
 def notes_of(run):
-    """What the report says, but for the remark that few rows chose the model."""
+    """What the report says, but for the remark that few rows selected the model."""
     notes = json.loads((run / "report.json").read_text(encoding="utf-8"))["notes"]
-    return [note for note in notes if "chose the model" not in note]
+    return [note for note in notes if "selected the model" not in note]
 
 
 def decided(monkeypatch, helps):
@@ -70,8 +70,8 @@ def test_the_trial_is_told_written_down_and_obeyed(
     err = capsys.readouterr().err
     told = [line for line in err.splitlines() if line.startswith("Pretraining trial, equal work")]
     assert len(told) == 1
-    assert told[0].endswith(f"the run {'starts with' if helps else 'does without'} it.")
-    assert "trying whether pretraining helps" in err
+    assert told[0].endswith(f"the run {'uses' if helps else 'skips'} it.")
+    assert "testing whether pretraining helps" in err
     assert notes_of(tmp_path / "run") == told
     assert config_of(tmp_path / "run")["pretrain"] == decision
     assert (tmp_path / "run" / "pretrain" / "model.safetensors").exists() == helps
@@ -109,7 +109,7 @@ SKIPPED = {
     "no rows held out": (
         17,
         ("data.valid_share=0.0",),
-        "no validation rows are there to try it on",
+        "there are no validation rows to test it on",
     ),
     "phrases": (
         17,

@@ -61,7 +61,7 @@ def test_the_time_left_is_filled_with_steps(seconds, reserve, times, steps, sett
 
 def test_a_clock_may_have_begun_before(monkeypatch):
     monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
-    assert Clock(100.0, began=990.0).left == Clock(100.0).left - 10.0
+    assert Clock(100.0, started=990.0).left == Clock(100.0).left - 10.0
 
 
 def test_only_jobs_that_calibrate_take_time_for_it(settled, paced, monkeypatch):
@@ -79,7 +79,7 @@ def test_validations_that_a_person_asks_for_are_counted(settled, paced, tmp_path
 
 @pytest.mark.parametrize(("seconds", "reserve"), [(12.6, 0.0), (100.0, 90.0), (100.0, 1e6)])
 def test_too_little_time_for_one_step_is_refused(seconds, reserve, settled, paced):
-    with pytest.raises(GlassformerError, match="is too short: reading, validating and comparing"):
+    with pytest.raises(GlassformerError, match="is too short: reading, validation and the report"):
         steps_in(*settled, Clock(seconds, reserve))
 
 

@@ -70,7 +70,7 @@ def test_a_new_job_goes_on_where_it_was_interrupted(lines, tmp_path, monkeypatch
     folder = RunFolder(tmp_path / "run")
     assert (folder.checkpoints / "latest").read_text() == "step-30\n"
     assert not folder.model.exists()
-    with pytest.raises(GlassformerError, match="is not trained to its end"):
+    with pytest.raises(GlassformerError, match="not fully trained"):
         api.load(folder.path)
     monkeypatch.setattr(Copy, "score", write)
     api.resume(folder.path, quiet=True)

@@ -1,37 +1,37 @@
-"""Runs: a folder with all that is needed to use a model, and how one is made and used.
+"""Runs: a folder with everything needed to use a model, and how it is created and used.
 
-In the order a run lives:
+In the order of a run's life:
 
-request             what is asked for, and the settings that follow
+request             a training request, and the settings that follow from it
 shorthands          one word for the settings of a stack
-unused_settings     settings that would do nothing, refused
+unused_settings     settings that would have no effect, refused
 post_norm_defaults  a gentler start, for models that need one
-folder              what lies where in a run
-new_folder          a new one, whole or not at all
-checksums           by which files that changed are known
-lock                a run that only one process may train at a time
-limits              what a machine can run out of, said in one line
-display             what a person sees meanwhile
+folder              the files of a run
+new_folder          a new run folder, created complete or not at all
+checksums           detects files that changed
+lock                only one process may train a run at a time
+limits              a full disk or memory, as a one-line error
+display             progress output
 warm_start          modules of a model that another run has trained
 trained             a trained model out of a folder, and its predictions
-companions          other runs that a job needs, opened for it
+companions          other runs that a job needs
 model_size          models too large for the machine, refused before they are built
 prepared            a run that is ready to train
-prepare             from raw data to such a run
-timing              seconds, from a few measured steps; a time as a number of steps
-forecast            what the first steps say of the whole, beside what it took
-log                 what happened meanwhile, a line an event
-stopping            Ctrl-C and SIGTERM, which stop a training well
-fit                 training it, from the start or from where it stopped
+prepare             from raw data to a prepared run
+timing              time of a few measured steps; a time budget as a number of steps
+forecast            predicted against actual time and memory
+log                 training events, one JSON line each
+stopping            graceful stop on Ctrl-C and SIGTERM
+fit                 training, from the start or from a checkpoint
 pretraining         a first stage, where a trial shows that it helps
 learning_curve      whether more rows would help
-report              how good it is, beside an honest baseline
+report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
-run                 the finished thing: predict, evaluate
-api                 train, resume, load and align: all of it in one call each
-doctor              the doctor's look at raw data
-estimate, plan      what a training will take, before it begins
+run                 a finished run: predict, evaluate
+api                 train, resume, load and align, one call each
+doctor              examining raw data
+estimate, plan      the cost of a training run, before it starts
 folds               every row tested once, by a model that never saw it
-recipes             results we stand behind, made again
-listing             the runs in a folder, and what of them can go
+recipes             published results, reproduced
+listing             the runs in a folder, and what can be pruned
 """

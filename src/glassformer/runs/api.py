@@ -13,7 +13,7 @@ from glassformer.runs.fit import fit
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import kept_in, within_limits
-from glassformer.runs.lock import held
+from glassformer.runs.lock import run_lock
 from glassformer.runs.new_folder import discard
 from glassformer.runs.prepare import prepare
 from glassformer.runs.prepared import Prepared
@@ -38,7 +38,7 @@ def train(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> R
 def run_training(
     request: TrainRequest, display: Display, command: str = "", *, started: float | None = None
 ) -> Run:
-    """Train what is requested; what cannot be trained leaves no folder behind.
+    """Run the requested training; a failure before the first checkpoint leaves no folder behind.
 
     Args:
         started: When the time budget started, by `time.monotonic`; None for now.
@@ -48,32 +48,32 @@ def run_training(
     deadline = None if budget is None else Clock(budget, started=started)
     refuse_processes(config)
     with processes.joined():
-        run = prepare_together(request, config, display, command)
+        run = prepare_on_first(request, config, display, command)
         display.say(f"run folder: {run.folder.path}")
         try:
-            return bring_to_end(run, display, deadline)
+            return complete(run, display, deadline)
         except GlassformerError:
             newest = [path.read_text() for path in run.folder.path.rglob("checkpoints/latest")]
             if processes.is_first() and not any(name != "step-0\n" for name in newest):
-                discard(run.folder)  # nothing learned is lost
+                discard(run.folder)  # nothing trained is lost
             raise
 
 
 def refuse_processes(config: Config) -> None:
     """Some settings need several processes, and some need one."""
     if config.curve and processes.world_size() > 1:
-        raise GlassformerError("--curve trains in one process; leave it or torchrun out")
+        raise GlassformerError("--curve trains in one process; drop --curve or torchrun")
     if config.train.shard and not processes.is_launched():
         raise GlassformerError(
-            "train.shard deals a model out to several processes; start them with "
+            "train.shard spreads a model over several processes; start them with "
             "`torchrun --nproc-per-node 2 -m glassformer -- train ...`, or leave it out"
         )
 
 
-def prepare_together(
+def prepare_on_first(
     request: TrainRequest, config: Config, display: Display, command: str
 ) -> Prepared:
-    """A run folder, made by the first of the processes and opened by the others."""
+    """A run folder, created by the first process and opened by the others."""
     place, run = "", None
     try:
         if processes.is_first():
@@ -84,38 +84,38 @@ def prepare_together(
     if run is not None:
         return run
     if not place:
-        raise GlassformerError("the first process could not create the run; it says why")
+        raise GlassformerError("the first process could not create the run; see its error")
     if not RunFolder(Path(place)).config_file.exists():
         raise GlassformerError(
-            f"{place}: not seen by process {processes.rank()}; put the run with --run where all "
-            f"machines see it"
+            f"{place}: not visible to process {processes.rank()}; use --run to name a folder "
+            f"that all machines share"
         )
     return Prepared.open(RunFolder(Path(place)))
 
 
 def resume(path: str | Path, *, quiet: bool = False) -> Run:
-    """Go on with a run that was interrupted."""
+    """Resume an interrupted run."""
     folder, display = RunFolder(path_of(path, "a run")), Display(quiet=quiet)
     folder.config()
-    folder.intake()  # what is not whole shows before anything is learned
+    folder.intake()  # damage shows before anything is trained
     if folder.is_finished and is_as_written(folder.path, folder.model.name):
         raise GlassformerError(
-            f"{path}: is finished; use it with `glassformer predict {shlex.quote(str(path))}`, "
-            f"or train another run"
+            f"{path}: already finished; use it with `glassformer predict "
+            f"{shlex.quote(str(path))}`, or train another run"
         )
     refuse_changed(folder.path, data=True, but=REMADE)
     with processes.joined():
-        return bring_to_end(Prepared.open(folder), display)
+        return complete(Prepared.open(folder), display)
 
 
-def bring_to_end(run: Prepared, display: Display, deadline: Clock | None = None) -> Run:
+def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> Run:
     """Pretrain where that helps, train, keep the best model, and report."""
     folder, budget = run.folder, run.config.train.time
     if budget is not None:
         deadline = deadline or Clock(budget)
         deadline.reserve = reporter_of(run.task).baseline_seconds()
     try:
-        with held(folder.path), kept_in(folder.path), within_limits(folder.path):
+        with run_lock(folder.path), kept_in(folder.path), within_limits(folder.path):
             pretrain_first(run, display, deadline)
             result = fit(run, display, deadline)
             if processes.is_first():
@@ -124,11 +124,11 @@ def bring_to_end(run: Prepared, display: Display, deadline: Clock | None = None)
                 report_on(result, folder, display, curve=curve)
                 note_checksums(folder.path)  # of the report
     except BaseException as error:
-        hint = f"go on with: glassformer resume {shlex.quote(str(folder.path))}"
-        if not isinstance(error, Exception):  # a person, or the system, wants it to stop
+        hint = f"resume with: glassformer resume {shlex.quote(str(folder.path))}"
+        if not isinstance(error, Exception):  # Ctrl-C or SIGTERM
             display.say(hint)
         if processes.lost_another(error):
-            raise GlassformerError(f"another process of this training ended; {hint}") from None
+            raise GlassformerError(f"another process of this training run died; {hint}") from None
         raise
     return Run(folder.path, device=result.config.machine.device)
 
@@ -139,7 +139,7 @@ def load(path: str | Path, *, device: str = "auto") -> Run:
 
 
 def align(run: Run, text: str, **options: Any) -> Any:
-    """Predict for a text, and say which of its words each word of the answer looked at.
+    """Predict for a text, and align each word of the answer with the words it attended to.
 
     Args:
         options: More of the predictor's options, such as `prefix`.

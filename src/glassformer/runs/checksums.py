@@ -1,8 +1,8 @@
-"""Checksums of a run's files: what changed since the run wrote it is refused, not used.
+"""Checksums of a run's files: a file that changed since it was written is refused.
 
-They lie in checksums.json, taken when files have come to their final form: of what training reads
-when the folder is made, of what it leaves behind at its end. A file without one is not checked:
-runs of older versions have none, and what training is about to write must have none.
+They are stored in checksums.json, computed when files are final: inputs of training when the folder
+is created, results when training ends. A file without a checksum is not checked: runs of older
+versions have none, and neither does what training is about to write.
 """
 
 from collections.abc import Container, Iterator
@@ -18,7 +18,7 @@ REMADE = ("model.safetensors", "report.json")  # by `resume`, from checkpoints
 
 
 def note_checksums(run: Path, *names: str) -> None:
-    """Take the checksums of these files, or of all that have none yet."""
+    """Store the checksums of these files, or of all that have none yet."""
     known = known_checksums(run)
     new = {
         name: checksum(path)
@@ -29,7 +29,7 @@ def note_checksums(run: Path, *names: str) -> None:
 
 
 def drop_checksums(run: Path) -> None:
-    """Forget the checksums of what is written anew at the end of a training, before it is."""
+    """Drop the checksums of files that the end of training rewrites."""
     known = known_checksums(run)
     if known:
         kept = {name: expected for name, expected in known.items() if name.startswith("data/")}
@@ -37,11 +37,11 @@ def drop_checksums(run: Path) -> None:
 
 
 def refuse_changed(run: Path, *, data: bool, but: Container[str] = ()) -> None:
-    """Refuse a run of whose files one is not as it was written.
+    """Refuse a run with a file that changed since it was written.
 
     Args:
-        data: Whether the samples and their index are looked at, too.
-        but: Names of files that may have changed.
+        data: Whether to check the samples and their index, too.
+        but: Files that may have changed.
     """
     known = known_checksums(run)
     for name, path in files_in(run, data=data):
@@ -53,18 +53,18 @@ def refuse_changed(run: Path, *, data: bool, but: Container[str] = ()) -> None:
 
 
 def is_as_written(run: Path, name: str) -> bool:
-    """Whether a file of a run has not changed since it was written, as far as anybody knows."""
+    """Whether a file still matches its checksum; True if it has none."""
     expected = known_checksums(run).get(name)
     return expected is None or checksum(run / name) == expected
 
 
 def known_checksums(run: Path) -> dict[str, str]:
-    """By name; none in a run of an older version."""
+    """Checksums by file name; empty for a run of an older version."""
     return read_json(run / CHECKSUMS)
 
 
 def files_in(run: Path, *, data: bool = True) -> Iterator[tuple[str, Path]]:
-    """The files that a run is made of, by name; not those that grow, such as metrics.jsonl."""
+    """The files of a run with their names; not those that grow, such as metrics.jsonl."""
     for path in sorted([*run.glob("*"), *((run / "data").glob("*") if data else ())]):
         if path.suffix in KINDS and path.name != CHECKSUMS and path.is_file():
             yield path.relative_to(run).as_posix(), path

@@ -1,6 +1,6 @@
-"""What a person sees while something takes time, on standard error.
+"""Progress output on standard error.
 
-In a terminal a bar moves; in a log file a line appears now and then; `quiet` says nothing.
+A progress bar in a terminal, a line now and then in a log file, nothing with `quiet`.
 """
 
 import time
@@ -18,38 +18,38 @@ LINE_EVERY = 10.0  # seconds between lines of a log
 BYTE_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
-class Lasting(Terminal):
-    """Says nothing more once nobody reads; what it speaks of goes on."""
+class ProgressTerminal(Terminal):
+    """Falls silent when its reader goes away; the work continues."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        send_nowhere(self.file)  # others write there, too
+        send_nowhere(self.file)  # other code writes there, too
 
 
 class Display:
-    """Says things and shows progress.
+    """Prints messages and shows progress.
 
     Args:
-        quiet: Say nothing.
+        quiet: Suppress all output.
     """
 
     def __init__(self, *, quiet: bool = False, console: Terminal | None = None) -> None:
         self.quiet = quiet or not processes.is_first()
-        self.console = console or Lasting(stderr=True)
+        self.console = console or ProgressTerminal(stderr=True)
 
     @property
     def moves(self) -> bool:
-        """Whether someone watches a terminal where a bar can move."""
+        """Whether there is a terminal to show a moving bar in."""
         return self.console.is_terminal and not self.quiet
 
     def say(self, sentence: str) -> None:
-        """One line."""
+        """Print one line."""
         if not self.quiet:
             self.console.say(sentence)
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int], None]]:
-        """For work of unknown length: a count that rises."""
+        """Show a rising count, for work of unknown length."""
         if not self.moves:
             yield lambda count: None
             return
@@ -60,12 +60,12 @@ class Display:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """For work that says nothing of how far it is."""
+        """Show a spinner, for work that reports no progress."""
         with self.console.status(what) if self.moves else nullcontext():
             yield
 
     def follow(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
-        """The same events, shown as they pass."""
+        """Pass the events through, showing each."""
         shown = self._bar(events, steps, what) if self.moves else self._lines(events, steps, what)
         yield from events if self.quiet else shown
 
@@ -73,38 +73,38 @@ class Display:
         columns = (
             TextColumn(what),
             BarColumn(),
-            TextColumn("{task.completed:,}/{task.total:,}  {task.fields[said]}"),
+            TextColumn("{task.completed:,}/{task.total:,}  {task.fields[status]}"),
         )
         left = TimeLeft(steps)
         with Progress(*columns, console=self.console, transient=True) as progress:
-            task = progress.add_task(what, total=steps, said="")
+            task = progress.add_task(what, total=steps, status="")
             for event in events:
                 if isinstance(event, Step):
-                    progress.update(task, completed=event.step, said=left.said(event))
+                    progress.update(task, completed=event.step, status=left.line(event))
                 else:
-                    self.say(told(event))
+                    self.say(event_line(event))
                 yield event
 
     def _lines(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
         left, last = TimeLeft(steps), 0.0
         for event in events:
             if not isinstance(event, Step):
-                self.say(told(event))
+                self.say(event_line(event))
             elif time.monotonic() - last > LINE_EVERY or event.step == steps:
-                self.say(f"{what} {event.step:,}/{steps:,}  {left.said(event)}")
+                self.say(f"{what} {event.step:,}/{steps:,}  {left.line(event)}")
                 last = time.monotonic()
             yield event
 
 
 class TimeLeft:
-    """How fast it goes, and how long is left."""
+    """Training speed and remaining time."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
         self.first: tuple[int, float] | None = None
 
-    def said(self, event: Step) -> str:
-        """Loss, rate, tokens a second and time left, in one line."""
+    def line(self, event: Step) -> str:
+        """Loss, learning rate, tokens per second and time left."""
         self.first = self.first or (event.step, time.monotonic())
         done, spent = event.step - self.first[0], time.monotonic() - self.first[1]
         left = f"  {clock(spent / done * (self.steps - event.step))} left" if done else ""
@@ -114,8 +114,8 @@ class TimeLeft:
         )
 
 
-def told(event: Validation | Trouble) -> str:
-    """A validation as a line of a table: its columns stand under each other; trouble in words."""
+def event_line(event: Validation | Trouble) -> str:
+    """One line for a validation, in aligned columns, or for trouble."""
     if isinstance(event, Trouble):
         return f"step {event.step:>7,}  {event.what}"
     scores = "  ".join(f"{name} {value:<7.4f}" for name, value in event.scores.items())
@@ -124,21 +124,21 @@ def told(event: Validation | Trouble) -> str:
 
 
 def clock(seconds: int | float) -> str:
-    """A duration as people say it.
+    """A duration for people to read.
 
     >>> clock(75), clock(3700), clock(0.4)
     ('1m15s', '1h01m', '0s')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    total = round(seconds)
+    if total < 60:
+        return f"{total}s"
+    if total < 3600:
+        return f"{total // 60}m{total % 60:02d}s"
+    return f"{total // 3600}h{total % 3600 // 60:02d}m"
 
 
 def in_bytes(count: int | float) -> str:
-    """Bytes as people say them.
+    """A number of bytes for people to read.
 
     >>> in_bytes(999), in_bytes(1_530_000), in_bytes(51e12)
     ('999 bytes', '1.5 MB', '51 TB')

@@ -1,4 +1,4 @@
-"""The verb `doctor`: look through raw data for what a training would stumble over."""
+"""The verb `doctor`: examine raw data for problems before training."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,18 +22,18 @@ def doctor(
 
     Args:
         data: Files, folders or names of the catalog.
-        job: What they are for; by default what fits, see `likely`.
+        job: What the data are for; by default guessed, see `likely`.
         quiet: Whether to suppress progress output.
         options: As for `train`: valid, test, columns, group, settings.
     """
     choices = [train_request(name, data, **options) for name in ([job] if job else JOBS)]
-    return examine_as(likely(choices), Display(quiet=quiet))
+    return examine_request(likely(choices), Display(quiet=quiet))
 
 
 def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
-    """The job that the first of the data are for, where there is a choice.
+    """The request whose job fits the first file.
 
-    That is the job whose schema recognises them as its own, else the first that finds its columns.
+    That is the job whose schema recognises it, else the first job that finds its columns.
     """
     for request in choices if len(choices) > 1 else ():
         if recognised(request):
@@ -50,7 +50,7 @@ def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
 
 
 def recognised(request: TrainRequest) -> bool:
-    """Whether the first of the data can only be meant for the job; roles that are given win."""
+    """Whether the first file can only be for this job; columns that are given win."""
     schema = JOBS[request.job].schema
 
     def rows() -> Iterator[Row]:
@@ -66,8 +66,8 @@ def recognised(request: TrainRequest) -> bool:
         return False
 
 
-def examine_as(request: TrainRequest, display: Display) -> Examination:
-    """Show the data to the checks of their job."""
+def examine_request(request: TrainRequest, display: Display) -> Examination:
+    """Run the checks of the job over the data."""
     config = request.resolve()
     checks = JOBS[request.job].schema.checks(config)
     with display.counting("reading rows") as seen:
@@ -76,5 +76,5 @@ def examine_as(request: TrainRequest, display: Display) -> Examination:
 
 
 def reading_of(request: TrainRequest) -> Reading:
-    """The data, with what the job needs of them."""
+    """The data, read by the schema of the job."""
     return Reading(request.resolve().data, JOBS[request.job].schema)

@@ -1,4 +1,4 @@
-"""What a training is foreseen to take: a record, and what it comes to in words."""
+"""The estimated cost of a training run, and advice where it does not fit."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,11 +10,11 @@ from glassformer.training.cost import Part
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """How much is learned from, and how many operations that takes.
+    """Training steps, tokens and FLOPs.
 
     Attributes:
-        flops: Of one step, forwards and backwards.
-        speed: Operations a second, while steps are taken; None where none was.
+        flops: Of one step, forward and backward.
+        speed: FLOPs per second during steps; None if none was measured.
     """
 
     steps: int
@@ -26,7 +26,7 @@ class Work:
 
     @property
     def flops_in_all(self) -> float:
-        """Of all steps; validations come on top."""
+        """FLOPs of all steps, without validation."""
         return self.flops * self.steps
 
 
@@ -36,9 +36,9 @@ class Memory:
 
     Attributes:
         before: What the process holds without the model: program, libraries, data; 0 on a GPU.
-        activations: What a step needs besides, with what the allocator keeps for itself.
-        measured: Whether steps were taken; or else activations are counted on fewer rows.
-        room: What the device has for this process; None where that cannot be known.
+        activations: What a step needs on top, including the allocator's reserve.
+        measured: Whether steps were run; otherwise activations are extrapolated from a few rows.
+        room: Memory available to this process; None if unknown.
     """
 
     before: int
@@ -52,38 +52,38 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum."""
         state = self.weights + self.gradients + self.optimiser + self.averages
         return self.before + state + self.activations
 
     @property
     def fits(self) -> bool | None:
-        """Whether the device has as much; None where that cannot be known."""
+        """Whether the device has enough memory; None if unknown."""
         return None if self.room is None else self.total <= self.room
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Disk:
-    """Bytes of the whole run folder at its largest, and what the disk has."""
+    """Bytes of the run folder at its largest, and free disk space."""
 
     total: int
     room: int
 
     @property
     def fits(self) -> bool:
-        """Whether the disk has as much."""
+        """Whether there is enough disk space."""
         return self.total <= self.room
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """A training before it begins.
+    """The estimated cost of a training run.
 
     Attributes:
-        parts: Parameters by part of the model.
-        work, disk: Not known of a model too large to be built.
-        seconds: By what they are spent on; empty where no step could be measured.
-        notes: What is not in the numbers, and what to change where it does not fit.
+        parts: Parameters by module of the model.
+        work, disk: None for a model too large to build.
+        seconds: Time by activity; empty if no step could be measured.
+        notes: What the numbers leave out, and what to change where it does not fit.
     """
 
     job: str
@@ -97,17 +97,17 @@ class Estimate:
 
     @property
     def parameters(self) -> int:
-        """All of them."""
+        """The total number of parameters."""
         return sum(part.learning + part.frozen for part in self.parts.values())
 
     @property
     def time(self) -> float | None:
-        """Seconds in all."""
+        """Total seconds; None if not measured."""
         return sum(self.seconds.values()) if self.seconds else None
 
     @property
     def fits(self) -> bool:
-        """Whether memory and disk are enough, as far as that can be known."""
+        """Whether memory and disk suffice, as far as known."""
         return self.memory.fits is not False and (self.disk is None or self.disk.fits)
 
     def as_values(self) -> dict[str, Any]:
@@ -123,27 +123,27 @@ class Estimate:
 
 def advice(memory: Memory, disk: Disk, batch_tokens: int, accumulate: int) -> list[str]:
     """What to change where it does not fit."""
-    said = []
+    notes = []
     if memory.fits is False and memory.room is not None:
         over = memory.total - memory.room
         without = memory.total - memory.activations
         if over < memory.activations and without < memory.room:
             share = (memory.room - without) / memory.activations
             parts = max(2, round(1 / share + 0.5))
-            said.append(
-                f"It does not fit: {in_bytes(memory.total)} are needed, {in_bytes(memory.room)} "
-                f"are there. The same with smaller batches: --set "
+            notes.append(
+                f"Out of memory: needs {in_bytes(memory.total)}, {in_bytes(memory.room)} are "
+                f"available. For the same result with smaller batches: --set "
                 f"data.batch_tokens={max(1, batch_tokens // parts)} --set "
                 f"train.accumulate={accumulate * parts}"
             )
         else:
-            said.append(
-                f"It does not fit, however small its batches are: {in_bytes(memory.total)} are "
-                f"needed, {in_bytes(memory.room)} are there; use a smaller --size."
+            notes.append(
+                f"Out of memory, even with smaller batches: needs {in_bytes(memory.total)}, "
+                f"{in_bytes(memory.room)} are available; use a smaller --size."
             )
     if not disk.fits:
-        said.append(
-            f"The disk is too small: {in_bytes(disk.total)} are needed, {in_bytes(disk.room)} are "
-            f"free; free some, or choose another place with --run."
+        notes.append(
+            f"Not enough disk space: needs {in_bytes(disk.total)}, {in_bytes(disk.room)} are free; "
+            f"free some, or choose another folder with --run."
         )
-    return said
+    return notes

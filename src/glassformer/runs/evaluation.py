@@ -1,4 +1,4 @@
-"""What a run says about data, and how good that is."""
+"""Answers of a run on some data, and their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,40 +10,40 @@ from glassformer.metrics.score import Score
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a run says about some data, what came in of them, and which rows those are."""
+class SplitAnswers:
+    """Answers of a run for every row of some data, with the report on reading them."""
 
-    said: Any
-    taken: IngestReport
+    answers: Any
+    ingest: IngestReport
     rows: list[str]
     trained_on: int | None
     remarks: list[str]
 
     @property
-    def answered_in(self) -> dict[str, str]:
-        """The columns that hold the right answers; what is read may differ."""
-        return dict(list(self.taken.columns.items())[1:])
+    def label_columns(self) -> dict[str, str]:
+        """The columns that hold the labels; input columns may differ between runs."""
+        return dict(list(self.ingest.columns.items())[1:])
 
 
 class Evaluation:
     """Scores with intervals, the rows behind them, and the comparison with another run.
 
     Attributes:
-        trained_on: How many of the rows the run has learned from; None when nobody knows.
-        notes: What to know about the rows and the scores.
-        others: The scores of the other run, where there is one.
+        trained_on: How many of the rows were in the training data; None if unknown.
+        notes: Remarks about the rows and the scores.
+        others: The scores of the other run, if there is one.
     """
 
     def __init__(
         self,
         scores: dict[str, Score],
-        taken: IngestReport,
+        ingest: IngestReport,
         comparison: dict[str, Comparison] | None,
         trained_on: int | None,
         notes: Sequence[str] = (),
         others: dict[str, Score] | None = None,
     ) -> None:
-        self.scores, self.taken, self.comparison = scores, taken, comparison
+        self.scores, self.ingest, self.comparison = scores, ingest, comparison
         self.trained_on, self.notes, self.others = trained_on, notes, others
 
     def as_values(self) -> dict[str, Any]:
@@ -52,8 +52,8 @@ class Evaluation:
         values: dict[str, Any] = {
             **scores,
             "scores": scores,
-            "rows": sum(self.taken.counts.values()),
-            "skipped": {reason: entry.count for reason, entry in self.taken.skipped.items()},
+            "rows": sum(self.ingest.counts.values()),
+            "skipped": {reason: entry.count for reason, entry in self.ingest.skipped.items()},
             "trained_on": self.trained_on,
             "notes": list(self.notes),
         }

@@ -1,4 +1,4 @@
-"""Training a run, from the start or from where it stopped, to the report at the end."""
+"""Training a run, from the start or from a checkpoint."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from glassformer.models.stacks import recompute_activations
 from glassformer.runs.checksums import drop_checksums
 from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, reporter_of
-from glassformer.runs.forecast import Watch
+from glassformer.runs.forecast import Forecaster
 from glassformer.runs.log import Log
 from glassformer.runs.prepared import Prepared, initial_model
 from glassformer.runs.stopping import stopping
@@ -44,7 +44,7 @@ from glassformer.training.weights import (
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """A trained run, in memory: `steps` were done, the weights are those of step `kept`."""
+    """A trained run in memory, after `steps` steps, with the weights of step `kept`."""
 
     config: Config
     task: JobTask[Any, Any, Any]
@@ -56,20 +56,20 @@ class FitResult:
 
 
 def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitResult:
-    """Train a run to its end and keep the best model; `deadline` is for a run given by time."""
+    """Train a run to its end and keep the best model; `deadline` comes from a time budget."""
     task, folder = run.task, run.folder
     machine = training_machine(run.config.machine)
     config = resolve_time(run, machine, display, deadline)
     setup = TrainSetup(config.train, config.data, machine, config.seed, folder.checkpoints)
     model = run.model.to(machine.device)
     size = sum(p.numel() for p in model.parameters())
-    state = begin_state(model, setup, display)
+    state = initial_state(model, setup, display)
     display.say(f"{config.job}: {size:,} parameters, {setup.steps:,} steps on {machine.described}")
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress) as log:
-        watch = Watch(state, task, setup)
+        forecaster = Forecaster(state, task, setup)
         beginning = partial(initial_weights, task, config, folder)
-        events = watch.follow(train_with_recovery(state, task, setup, beginning, stop))
+        events = forecaster.follow(train_with_recovery(state, task, setup, beginning, stop))
         for event in display.follow(events, setup.steps, config.job):
             log(event)
     finish(state, setup, display)
@@ -77,28 +77,28 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
         drop_checksums(folder.path)
     kept = keep_best(state, task, setup, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
-    watch.tell(folder, display)
-    model = whole_model(state.model, task, config, folder)
+    forecaster.report(folder, display)
+    model = gathered_model(state.model, task, config, folder)
     calibrate(task, model, setup)
     progress = state.progress
     return FitResult(config, task, model, setup, progress.seconds, progress.step, kept)
 
 
 def finish(state: State, setup: TrainSetup, display: Display) -> None:
-    """Say why training ended early, and pass over best checkpoints that are damaged."""
+    """Report early stopping, and skip best checkpoints that are damaged."""
     progress = state.progress
     if progress.stopped:
         display.say(
-            f"stopped at step {progress.step:,}: no better for {progress.stale} validations"
+            f"stopped at step {progress.step:,}: no improvement in {progress.stale} validations"
         )
     assert setup.checkpoints is not None
     progress.best, lost = whole_best(setup.checkpoints, progress)
     for damage in lost:
-        display.say(f"{damage}; the next best checkpoint is used")
+        display.say(f"{damage}; using the next best checkpoint")
 
 
 def calibrate(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup) -> None:
-    """Let the reporter learn from the validation rows; of several processes, the first does."""
+    """Let the reporter calibrate on the validation rows, in the first process only."""
     reporter = reporter_of(task)
     if reporter.calibrates and len(task.lengths("valid")) and processes.is_first():
         reporter.calibrate(answers_on(task, model, setup, "valid"))
@@ -108,7 +108,7 @@ def calibrate(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup)
 def resolve_time(
     run: Prepared, machine: Machine, display: Display, deadline: Clock | None
 ) -> Config:
-    """A time as a number of steps, written down; several processes go by the first one's clock."""
+    """Turn a time budget into a number of steps and store it; the first process decides."""
     config = run.config
     if config.train.steps is not None:
         return config
@@ -124,24 +124,24 @@ def resolve_time(
     return config
 
 
-def begin_state(model: nn.Module, setup: TrainSetup, display: Display) -> State:
-    """The state before the first step, or where an interrupted run stopped."""
+def initial_state(model: nn.Module, setup: TrainSetup, display: Display) -> State:
+    """The state before the first step, or at the last checkpoint of an interrupted run."""
     if setup.train.recompute:
         recompute_activations(model)
-    if setup.train.shard and processes.is_launched():  # one process holds all of it anyway
+    if setup.train.shard and processes.is_launched():  # a single process holds it all anyway
         shard(model, setup.machine)
     state = State(model, setup.train)
     assert setup.checkpoints is not None
     if state.load(setup.checkpoints):
         for damage in state.damaged:
-            display.say(f"{damage}; the next best checkpoint is used")
-        display.say(f"goes on from step {state.progress.step:,} of {setup.steps:,}")
+            display.say(f"{damage}; using the next best checkpoint")
+        display.say(f"resuming from step {state.progress.step:,} of {setup.steps:,}")
     return state
 
 
 @contextmanager
 def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], None]]:
-    """A place to note events, from here on; only the first process writes them down."""
+    """A function that logs events from here on; only the first process writes."""
     if not processes.is_first():
         yield lambda event: None
         return
@@ -153,11 +153,13 @@ def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], 
         log.close()
 
 
-def answers_on(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup, part: str) -> Any:
-    """What a model says about all rows of a part."""
+def answers_on(
+    task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup, split: str
+) -> Any:
+    """The answers of a model for all rows of a split."""
     model.eval()
     with torch.no_grad(), setup.machine.autocast():
-        return reporter_of(task).answers(model, split_batches(task, setup, part))
+        return reporter_of(task).answers(model, split_batches(task, setup, split))
 
 
 def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
@@ -168,10 +170,10 @@ def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFol
 def keep_best(
     state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, folder: RunFolder
 ) -> str:
-    """Give the model the weights it was best with, and write them down.
+    """Load the best weights into the model, and save them.
 
-    The mean of several checkpoints is taken where it is better than the best of them: while a
-    model still learns fast, it is not. Returns the steps the weights are of, in words.
+    The mean of several checkpoints is used if it beats the best of them: while a model still
+    improves quickly, it does not. Returns the steps of the weights, in words.
     """
     best = state.progress.best[: setup.train.average]
     steps = [step for _, step in best]
@@ -191,24 +193,24 @@ def keep_best(
 
 
 def put_mean(state: State, setup: TrainSetup, steps: list[int]) -> None:
-    """The mean of the weights of some checkpoints, into the model."""
+    """Load the mean of the weights of some checkpoints into the model."""
     assert setup.checkpoints is not None
     checkpoints = (checkpoint_weights(setup.checkpoints, step) for step in steps)
     put_weights(state.model, mean(checkpoints), str(setup.checkpoints))
 
 
 def improves(state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, score: float) -> bool:
-    """Whether the model as it is now is as good on the validation part as a score, or better."""
+    """Whether the model scores at least as well on the validation split."""
     found = validate(state.model, task, setup, micro_batches=state.progress.micro_batches)[
         task.goal
     ]
     return found >= score if task.higher_is_better else found <= score
 
 
-def whole_model(
+def gathered_model(
     model: nn.Module, task: JobTask[Any, Any, Any], config: Config, folder: RunFolder
 ) -> nn.Module:
-    """The trained model, in one piece where it was dealt out to several processes."""
+    """The trained model, gathered if it was sharded."""
     if not is_sharded(model):
         return model
     single = fresh_model(task, config.seed)

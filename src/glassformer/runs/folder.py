@@ -1,18 +1,18 @@
-"""A run folder: what lies where.
+"""A run folder and its files.
 
-config.toml          what was asked for, all settings settled
+config.toml          the request, with all settings resolved
 command.txt          the same, as typed on a command line
-intake.json          columns, rows by part, and what was left out
+intake.json          columns, rows by split, and skipped rows
 tokenizer.json       and whatever else the job learned before training
 data/                samples and their index
-initial.safetensors  weights it began with, where parts came from another run
-checkpoints/         to go on from
-metrics.jsonl        what happened, a line an event
+initial.safetensors  initial weights, if some came from another run
+checkpoints/         to resume from
+metrics.jsonl        training events, one JSON line each
 board/               the same for TensorBoard
 model.safetensors    the trained model
-report.json, .html   how good it is
-checksums.json       by which files that changed are known
-pretrain/            the run that learned the texts first, where there was one
+report.json, .html   scores beside a baseline
+checksums.json       to detect changed files
+pretrain/            the pretraining run, if there was one
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ INTAKE = {  # what intake.json holds
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where a run lives; `samples` is where its data are, if not in it."""
+    """The folder of a run; `samples` is where its data are, if elsewhere."""
 
     path: Path
     samples: Path | None = None
@@ -79,18 +79,18 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is a report, and a model that can be read."""
-        return self.report.exists() and is_whole(self.model)
+        """Whether there is a report, and a readable model."""
+        return self.report.exists() and is_readable(self.model)
 
     def config(self) -> Config:
-        """What was asked for."""
+        """The configuration."""
         self.refuse_special_files()
         if not self.config_file.exists():
             if not self.path.exists():
                 raise GlassformerError(f"{self.path}: not found; check the path")
             raise GlassformerError(
-                f"{self.path}: not a run folder, it has no config.toml; name one that "
-                f"`glassformer train` made"
+                f"{self.path}: not a run folder, it has no config.toml; name one "
+                f"created by `glassformer train`"
             )
         values = read_config_values(self.config_file)
         job = values["job"]
@@ -104,7 +104,7 @@ class RunFolder:
             raise GlassformerError(f"{self.config_file}: {error}") from None
 
     def refuse_special_files(self) -> None:
-        """What is neither a file nor a folder, such as a pipe, would be waited for without end."""
+        """Refuse anything but files and folders: reading a pipe would block forever."""
         for path in self.path.rglob("*"):
             if path.exists() and not (path.is_file() or path.is_dir()):
                 raise GlassformerError(
@@ -113,7 +113,7 @@ class RunFolder:
 
     @property
     def pretrain(self) -> "RunFolder":
-        """The run that learned the texts first, over the same data."""
+        """The pretraining run, over the same data."""
         return RunFolder(self.path / "pretrain", self.data)
 
     def write_config(self, config: Config) -> None:
@@ -121,34 +121,36 @@ class RunFolder:
         write_text(config.to_toml(), self.config_file)
 
     def open_task(self, config: Config, data: Path | None) -> JobTask[Any, Any, Any]:
-        """The run's task, over these data."""
+        """The task of the run, over these data."""
         try:
             return JOBS[config.job].task(config, self.path, data)
         except (OSError, ValueError) as error:
             where = self.path if data is None else data
-            raise GlassformerError(f"{where}: not whole ({error}); copy the run again") from None
+            raise GlassformerError(
+                f"{where}: incomplete or damaged ({error}); copy the run again"
+            ) from None
 
     def intake(self) -> dict[str, Any]:
-        """What is known about the data that came in."""
+        """The report on reading the data."""
         return read_json(self.path / "intake.json", INTAKE)
 
     def read_report(self) -> dict[str, Any]:
-        """What report.json says; empty when there is none."""
+        """The contents of report.json; empty if there is none."""
         return read_json(self.report, {"scores": dict[str, dict[str, dict[str, float | None]]]})
 
     def command(self) -> str:
-        """What was typed; nothing where that is not known."""
+        """The command that created the run; empty if unknown."""
         path = self.path / "command.txt"
         return path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else ""
 
 
 def reporter_of(task: JobTask[Any, Any, Any]) -> Reporter[Any, Any]:
-    """What reports on an opened task."""
+    """The reporter of an opened task."""
     return JOBS[task.name].reporter(task)
 
 
-def is_whole(weights: Path) -> bool:
-    """Whether a file of weights is there, and as long as its head says."""
+def is_readable(weights: Path) -> bool:
+    """Whether a weights file exists and matches its header."""
     if not weights.is_file():
         return False
     try:
@@ -159,35 +161,37 @@ def is_whole(weights: Path) -> bool:
 
 
 def read_json(path: Path, kinds: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """One of a run's own JSON files; empty when it is not there.
+    """Read a JSON file of a run; empty if it does not exist.
 
     Args:
-        kinds: What must be of which type, where it is there.
+        kinds: Expected types by key; keys may be missing.
     """
     if not path.exists():
         return {}
     try:
         values = files.read_json(path)
     except (OSError, ValueError) as error:
-        raise GlassformerError(f"{path}: not whole ({error}); copy the run again") from None
+        raise GlassformerError(
+            f"{path}: incomplete or damaged ({error}); copy the run again"
+        ) from None
     try:
         values = fitting(dict[str, Any], values, "it")
         for name in kinds.keys() & values.keys():
             fitting(kinds[name], values[name], name)
     except GlassformerError as error:
-        raise strange(path, error) from None
+        raise malformed(path, error) from None
     return values
 
 
 def read_record(path: Path, kind: type[Record]) -> Record | None:
-    """A record that a run keeps as JSON; None when it is not there."""
+    """Read a record that a run stores as JSON; None if it does not exist."""
     values = read_json(path)
     try:
         return build(kind, values) if values else None
     except GlassformerError as error:
-        raise strange(path, error) from None
+        raise malformed(path, error) from None
 
 
-def strange(path: Path, error: GlassformerError) -> GlassformerError:
-    """The words for a file of which a run has written no such thing."""
+def malformed(path: Path, error: GlassformerError) -> GlassformerError:
+    """The error for a file that a run cannot have written."""
     return GlassformerError(f"{path}: not what a run writes ({error}); copy the run again")

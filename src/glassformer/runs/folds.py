@@ -1,8 +1,8 @@
-"""Folds: every row is tested once, by a model that has not learned from it.
+"""Cross-validation: every row is tested once, by a model that was not trained on it.
 
-For data that nobody has split. A row falls into a fold by a hash of what it says, or of its group,
-so duplicates fall together and the folds are the same on every machine. All rows are written once,
-as a table with a column a fold (`fold-3` is "test" for the rows of the third fold and "train" for
+For data without a split. A row is assigned to a fold by a hash of its content, or of its group, so
+duplicates stay together and the folds are the same on every machine. All rows are written once, as
+a table with one column per fold (`fold-3` is "test" for the rows of the third fold and "train" for
 the others), and each fold is an ordinary run over that table; its validation split is held out of
 the rest. The answers of all folds, and those of the baseline, are then scored together.
 """
@@ -35,7 +35,7 @@ def column_of(fold: int) -> str:
 
 
 def fold_of(key: str, folds: int) -> int:
-    """The fold of a row, by a hash of its own: validation splits are drawn by another.
+    """The fold of a row, by a hash that is independent of the validation split.
 
     >>> [fold_of(f"film {n}", 3) for n in range(6)]
     [2, 2, 2, 3, 3, 2]
@@ -46,7 +46,7 @@ def fold_of(key: str, folds: int) -> int:
 
 
 def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
-    """All rows of a set, with a column a fold, a line of JSON each."""
+    """All rows of a data set as JSON Lines, with one column per fold."""
     schema, config = JOBS[job].schema, DataConfig(group=group)
     rows, columns = open_rows(data, config, schema, "train")
     written = []
@@ -54,7 +54,7 @@ def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
         if "split" in columns and row[columns["split"]]:
             raise GlassformerError(
                 f"{row.where}: has a split of its own, {row[columns['split']]!r}; folds are for "
-                f"data that nobody has split"
+                f"data without a split"
             )
         values = {role: row[column] for role, column in columns.items() if role != "split"}
         sample, _ = schema.sample(row, columns)
@@ -67,7 +67,7 @@ def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What the model of a fold says about its test rows, and what its baseline says."""
+    """Answers of a fold's model and of its baseline for the test rows."""
 
     reporter: Reporter[Any, Any]
     samples: list[Sample]
@@ -76,12 +76,12 @@ class Fold:
     notes: list[str]
 
     def goal(self, answers: Any) -> float:
-        """The score that counts, of some answers to these rows."""
+        """The main score of some answers to these rows."""
         return self.reporter.scores(answers)[self.reporter.task.goal].value
 
 
 def answers_of(run: Run) -> Fold:
-    """Ask the model of a finished fold, and train its baseline, on the rows of the fold."""
+    """Evaluate the model of a finished fold and its baseline on the test rows."""
     config, folder = run.config, run.folder
     task = folder.open_task(config, folder.data)
     reporter = reporter_of(task)
@@ -93,7 +93,7 @@ def answers_of(run: Run) -> Fold:
 
 
 def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> Report:
-    """Score the folds together, and write report.json and .html into the folder around them."""
+    """Score all folds together, and write the report into their parent folder."""
     with display.waiting("scoring all folds together"):
         folds = [answers_of(run) for run in runs]
     reporter, ours = folds[0].reporter, folds[0].reporter.pool([fold.ours for fold in folds])
@@ -135,12 +135,12 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
 
 
 def per_fold(baseline: Baseline[Any]) -> str:
-    """What the baselines of all folds are called together."""
+    """A name for the baselines of all folds."""
     return f"{baseline.kind}, one per fold"
 
 
 def by_fold(folds: Sequence[Fold]) -> Table:
-    """How the folds differ."""
+    """The scores by fold."""
     return Table(
         title="By fold",
         header=("fold", "rows", folds[0].reporter.task.goal, "baseline"),

@@ -1,7 +1,8 @@
-"""Predicted against actual: what the first steps of a training said of the whole, and what it took.
+"""Predicted against actual time and memory, predicted from the first steps of training.
 
-It watches the steps that are taken anyway, and the first validation, so that nothing learns from it
-or is random because of it. Checkpoints between validations, which take little, are not foreseen.
+It observes the first steps and the first validation as they happen, so it changes neither the
+result nor the random state. Checkpoints between validations, which take little time, are not
+predicted.
 """
 
 import time
@@ -23,10 +24,10 @@ from glassformer.training.state import State
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Foretold:
-    """What was foreseen after some steps for all steps that were taken, and what came.
+class Forecast:
+    """Time and memory of all steps, as predicted after the first ones, and as measured.
 
-    Seconds and bytes are those of learning, with its validations and checkpoints.
+    Seconds and bytes are those of training, with its validations and checkpoints.
     """
 
     after: int
@@ -37,30 +38,30 @@ class Foretold:
     took_bytes: int | None
 
     def sentence(self) -> str:
-        """For a person."""
+        """One sentence for the display and the report."""
         seconds = f"predicted {clock(self.seconds)}, took {clock(self.took_seconds)}"
         if self.bytes is None or self.took_bytes is None:
             return seconds
-        return f"{seconds}; predicted {in_bytes(self.bytes)}, took {in_bytes(self.took_bytes)}"
+        return f"{seconds}; predicted {in_bytes(self.bytes)}, used {in_bytes(self.took_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
-    """What was known at a step: seconds spent so far, and how fast it goes."""
+class MeasuredPace:
+    """The pace as measured at a step, and the seconds spent until then."""
 
     step: int
     spent: float
     pace: Pace
 
 
-class Watch:
-    """Follows a training, foretells its end, and compares."""
+class Forecaster:
+    """Observes a training run, predicts its time and memory, and compares."""
 
     def __init__(self, state: State, job: JobTask[Any, Any, Any], setup: TrainSetup) -> None:
         self.state, self.job, self.setup, self.device = state, job, setup, setup.machine.device
-        self.begun, self.learned = state.progress.step, state.progress.seconds
+        self.first_step, self.seconds_before = state.progress.step, state.progress.seconds
         self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came
-        self.foreseen: Foreseen | None = None
+        self.measured: MeasuredPace | None = None
         self.took, self.peak = 0.0, memory.peak(self.device)
         self.peaks: dict[int, int] = {}  # by steps taken
         to_come = state_bytes(state.model, setup.train)
@@ -68,72 +69,73 @@ class Watch:
         self.fixed = held + to_come.gradients + to_come.optimiser
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The same events, looked at as they pass."""
+        """Pass the events through, measuring as they happen."""
         memory.forget_peak(self.device)
         validates = bool(len(self.job.lengths("valid")))
         started = time.perf_counter()
         for event in events:
             before, self.took = self.took, time.perf_counter() - started
-            if self.foreseen is None:
-                self._look(event.step - self.begun)
+            if self.measured is None:
+                self._record_peak(event.step - self.first_step)
                 if isinstance(event, Validation):
-                    self._foresee(event.step - self.begun, self.took - before)
+                    self._measure(event.step - self.first_step, self.took - before)
                 elif not validates:
-                    self._foresee(event.step - self.begun, 0.0)
+                    self._measure(event.step - self.first_step, 0.0)
             yield event
         self.took = time.perf_counter() - started
         self.peak = memory.peak(self.device)
 
-    def _look(self, done: int) -> None:
-        """See how much is held; what came before the first report is slow and does not count."""
+    def _record_peak(self, done: int) -> None:
+        """Record memory; steps before the first report are slow and do not count."""
         if (peak := memory.peak(self.device)) is not None:
             self.peaks[done] = peak
-        self.warm = self.warm or (done, self.state.progress.seconds - self.learned)
+        self.warm = self.warm or (done, self.state.progress.seconds - self.seconds_before)
 
-    def _foresee(self, done: int, validation: float) -> None:
-        """After enough steps, see how fast it goes."""
+    def _measure(self, done: int, validation: float) -> None:
+        """Measure the pace once enough steps are done."""
         if done < TRIED:
             return
         first, before = self.warm or (0, 0.0)
-        seconds = self.state.progress.seconds - self.learned
+        seconds = self.state.progress.seconds - self.seconds_before
         step = (seconds - before) / (done - first) if done > first else seconds / done
         pace = Pace(step, validation, checkpoint=0.0)
-        self.foreseen = Foreseen(self.begun + done, self.took, pace)
+        self.measured = MeasuredPace(self.first_step + done, self.took, pace)
 
-    def compare(self) -> Foretold | None:
-        """What was foreseen beside what came; None for a training too short to foretell."""
-        if self.foreseen is None:
+    def compare(self) -> Forecast | None:
+        """Predicted against actual; None if training was too short to predict."""
+        if self.measured is None:
             return None
-        at, last, pace = self.foreseen.step, self.state.progress.step, self.foreseen.pace
+        at, last, pace = self.measured.step, self.state.progress.step, self.measured.pace
         rest = pace.step * (last - at) + pace.validating(self.setup, at, last)
-        return Foretold(
-            after=at - self.begun,
-            steps=last - self.begun,
-            seconds=self.foreseen.spent + rest,
+        return Forecast(
+            after=at - self.first_step,
+            steps=last - self.first_step,
+            seconds=self.measured.spent + rest,
             took_seconds=self.took,
-            bytes=self._bytes(last - self.begun),
+            bytes=self._bytes(last - self.first_step),
             took_bytes=self.peak,
         )
 
     def _bytes(self, steps: int) -> int | None:
         return memory.grown(self.device, self.peaks, self.fixed, steps) if self.peaks else None
 
-    def tell(self, folder: RunFolder, display: Display) -> None:
-        """Say it, and write it down for the report; of several processes, the first does."""
-        found = self.compare()
-        if found is not None and processes.is_first():
-            display.say(found.sentence())
-            write_json(asdict(found), note_of(folder))
+    def report(self, folder: RunFolder, display: Display) -> None:
+        """Print the comparison and store it for the report, in the first process only."""
+        forecast = self.compare()
+        if forecast is not None and processes.is_first():
+            display.say(forecast.sentence())
+            write_json(asdict(forecast), note_of(folder))
 
 
 def note_of(folder: RunFolder) -> Path:
-    """Where it is written down."""
+    """Where the forecast is stored."""
     return folder.path / "prediction.json"
 
 
 def prediction_fact(folder: RunFolder) -> dict[str, str]:
-    """For the report: a fact, or none."""
-    found = read_record(note_of(folder), Foretold)
-    if found is None:
+    """The forecast as a fact of the report; empty if there is none."""
+    forecast = read_record(note_of(folder), Forecast)
+    if forecast is None:
         return {}
-    return {"predicted": f"after {found.after:,} of {found.steps:,} steps: {found.sentence()}"}
+    progress = f"after {forecast.after:,} of {forecast.steps:,} steps"
+    return {"predicted": f"{progress}: {forecast.sentence()}"}

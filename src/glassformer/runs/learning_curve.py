@@ -1,8 +1,8 @@
-"""A learning curve: would more data help? The same run on shares of its training rows.
+"""A learning curve: would more data help? The same run on fractions of its training rows.
 
-The rows of a smaller share are among those of the larger, the validation split stays the same, and
-the steps shrink with the rows, but not below what a run takes at least. A power law through the
-errors says what twice the data might give; it is a guess, and says so.
+Smaller fractions are subsets of larger ones, the validation split stays the same, and the number of
+steps shrinks with the rows, down to a minimum. A power law fitted to the errors extrapolates to
+twice the data; it is a guess, and the report says so.
 """
 
 import math
@@ -28,13 +28,13 @@ from glassformer.runs.timing import SHARES
 from glassformer.training.setup import FEWEST_STEPS
 from glassformer.training.validation import validate
 
-FEWEST_ROWS = 8  # fewer teach nothing
-WORTH = 0.002  # a smaller gain is none
+FEWEST_ROWS = 8  # fewer are not worth training on
+WORTH = 0.002  # smaller gains are ignored
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How good a model is on the validation split, by the number of rows it learned from.
+    """Validation scores by the number of training rows.
 
     >>> print(Curve("accuracy", True, [(100, 0.7), (200, 0.8), (400, 0.866)]).sentence())
     With 100, 200, 400 rows accuracy is 0.700, 0.800, 0.866; twice the rows might give 0.911.
@@ -46,19 +46,19 @@ class Curve:
     perfect: float = 1.0
 
     def sentence(self) -> str:
-        """What the curve says about more data."""
+        """Whether more data would help."""
         rows = ", ".join(f"{count:,}" for count, _ in self.points)
         scores = ", ".join(written(self.goal, score) for _, score in self.points)
         last, guess = self._error(self.points[-1][1]), self.doubled()
-        told = (
+        outlook = (
             f"twice the rows might give {written(self.goal, self._score(guess))}"
             if last - guess > WORTH * self.perfect
             else "more rows would hardly help"
         )
-        return f"With {rows} rows {named(self.goal)} is {scores}; {told}."
+        return f"With {rows} rows {named(self.goal)} is {scores}; {outlook}."
 
     def doubled(self) -> float:
-        """The error that a power law foresees with twice the rows; never above the last one."""
+        """The error that a power law predicts for twice the rows; at most the last one."""
         counts = np.log([count for count, _ in self.points])
         errors = [self._error(score) for _, score in self.points]
         slope, level = np.polyfit(counts, np.log(errors), 1)
@@ -71,7 +71,7 @@ class Curve:
         return self.perfect - error if self.higher_is_better else error
 
     def table(self) -> Table:
-        """For the report."""
+        """The table of the report."""
         return Table(
             title="Learning curve",
             header=("training rows", f"{self.goal} on the validation split"),
@@ -81,7 +81,7 @@ class Curve:
 
 
 def learning_curve(result: FitResult, folder: RunFolder, display: Display) -> Curve | None:
-    """Train on an eighth, a quarter and a half of the rows, as far as those are enough."""
+    """Train on an eighth, a quarter and a half of the rows, where those are enough."""
     task, samples = result.task, Samples.open(folder.data)
     if not len(task.lengths("valid")):
         display.say("no learning curve: there are no validation rows to score on")
@@ -106,7 +106,7 @@ def learning_curve(result: FitResult, folder: RunFolder, display: Display) -> Cu
 def trained_on(
     folder: RunFolder, share: float, splits: UInt8[np.ndarray, " samples"], display: Display
 ) -> float:
-    """The score of the same run when only these rows are in the training split."""
+    """The score of the same run trained on these rows only."""
     with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
         smaller = RunFolder(Path(scratch))
         learned = (folder.model, folder.metrics, folder.report)
@@ -119,8 +119,8 @@ def trained_on(
         (smaller.data / "parts.npy").unlink()
         Samples.assign(smaller.data, splits)
         config = folder.config()
-        whole = config.train.steps or 1
-        steps = max(min(FEWEST_STEPS, whole), round(whole * share))
+        full = config.train.steps or 1
+        steps = max(min(FEWEST_STEPS, full), round(full * share))
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
         display.say(f"learning curve: {int((splits == 0).sum()):,} rows")
         result = fit(Prepared.open(smaller), display)
@@ -128,13 +128,13 @@ def trained_on(
 
 
 def shares_of(samples: Samples) -> Iterator[tuple[float, UInt8[np.ndarray, " samples"]]]:
-    """Each share of the training rows, and the split of each sample when only those are left."""
+    """Each fraction of the training rows, with the resulting split of every sample."""
     for share in SHARES:
         yield share, fewer(samples, share)
 
 
 def fewer(samples: Samples, share: float) -> UInt8[np.ndarray, " samples"]:
-    """The split of each sample, with only a share of the training rows left in theirs."""
+    """The split of every sample when only a fraction of the training rows is kept."""
     splits = samples.splits.copy()
     for row in samples.rows("train").tolist():
         if split_of(str(row), {"kept": share}, 0) != "kept":

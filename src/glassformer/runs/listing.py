@@ -1,4 +1,4 @@
-"""The runs in a folder, and what of them is needed no more."""
+"""The runs in a folder, and what can be pruned."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from glassformer.files import remove
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import is_as_written
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.lock import is_held
+from glassformer.runs.lock import is_locked
 from glassformer.runs.new_folder import LEFT_BEHIND
 
 
@@ -39,14 +39,14 @@ class Listed:
 
 
 def list_runs_in(home: Path) -> list[Listed]:
-    """The runs directly in a folder, or the folder itself if it is one."""
+    """The runs directly in a folder, or the folder itself if it is a run."""
     return [_listed(path) for path in _run_folders(home)]
 
 
 def prunable(home: Path) -> Iterator[tuple[Path, int]]:
-    """What finished runs need no more, and what was left of killed ones, with sizes."""
+    """What finished runs no longer need, and leftovers of killed ones, with sizes."""
     for path in _run_folders(home):
-        if _is_intact(RunFolder(path)) and not is_held(path):
+        if _is_intact(RunFolder(path)) and not is_locked(path):
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
                     yield path / name, _size(path / name)
@@ -57,18 +57,17 @@ def prunable(home: Path) -> Iterator[tuple[Path, int]]:
 
 
 def prune(path: Path) -> None:
-    """Remove a file or a folder with all in it."""
+    """Remove a file, or a folder with its contents."""
     try:
         remove(path)
     except OSError as error:
         raise GlassformerError(
-            f"{error.filename or path}: cannot be removed ({error.strerror}); check who may write "
-            f"there"
+            f"{error.filename or path}: cannot be removed ({error.strerror}); check its permissions"
         ) from None
 
 
 def _is_intact(folder: RunFolder) -> bool:
-    """Whether a run is finished and its model as it was written, so that all else may go."""
+    """Whether a run is finished and its model unchanged, so that the rest can be removed."""
     try:
         return folder.is_finished and is_as_written(folder.path, folder.model.name)
     except GlassformerError:
@@ -77,14 +76,14 @@ def _is_intact(folder: RunFolder) -> bool:
 
 def _run_folders(home: Path) -> list[Path]:
     if not home.is_dir():
-        raise GlassformerError(f"{home}: no such folder; name the one that holds the runs")
+        raise GlassformerError(f"{home}: no such folder; name the one with the runs")
     if (home / "config.toml").exists():
         return [home]
     try:
         return sorted(p for p in home.iterdir() if (p / "config.toml").exists())
     except OSError as error:
         raise GlassformerError(
-            f"{home}: cannot be opened ({error.strerror}); check who may read it"
+            f"{home}: cannot be opened ({error.strerror}); check its permissions"
         ) from None
 
 
@@ -101,30 +100,30 @@ def _listed(path: Path) -> Listed:
 
 
 def _state(folder: RunFolder) -> str:
-    """How far a run is, in words."""
-    if is_held(folder.path):
-        return "is being trained"
+    """The state of a run."""
+    if is_locked(folder.path):
+        return "training"
     if folder.is_finished:
         return "finished"
     if folder.data.is_dir():
-        return "can be resumed"
-    return "not whole; copy the run again"
+        return "interrupted, can be resumed"
+    return "incomplete; copy the run again"
 
 
 def _first(scores: dict[str, Any]) -> str:
-    """The first score of the run, in words."""
+    """The first score of the run."""
     ours: dict[str, Any] = next(iter(scores.values()), {})
     name, score = next(iter(ours.items()), ("", None))
     return f"{name} {written(name, score.get('value'))}" if score else ""
 
 
 def _is_alive(process: int) -> bool:
-    """Whether the process that prepares a run is still there."""
+    """Whether a process is still running."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is someone else's
+    except PermissionError:  # another user's
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""A run that only one process may train at a time, and that writes to no other place."""
+"""The lock of a run: only one process may train it at a time."""
 
 import os
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ WRITTEN = ("checkpoints", "pretrain", "board")  # folders that training fills
 
 
 @contextmanager
-def held(place: Path) -> Iterator[None]:
-    """Hold a run while it is trained: a second process is refused, a killed one lets go."""
+def run_lock(place: Path) -> Iterator[None]:
+    """Lock a run while it is trained: a second process is refused, a killed one releases it."""
     with ExitStack() as stack:
         if processes.is_first():
             refuse_links(place)
@@ -22,28 +22,28 @@ def held(place: Path) -> Iterator[None]:
                 stack.enter_context(locked(place, wait=False))
             except BlockingIOError:
                 raise GlassformerError(
-                    f"{place}: is being trained by another process; wait for it, or stop it first"
+                    f"{place}: is being trained by another process; wait for it or stop it"
                 ) from None
             except OSError as error:
                 raise GlassformerError(
-                    f"{place}: cannot be written to ({error.strerror}); copy the run to where you "
-                    f"may write"
+                    f"{place}: cannot be written to ({error.strerror}); copy the run to a "
+                    f"writable folder"
                 ) from None
         yield
 
 
 def refuse_links(place: Path) -> None:
-    """Training must not write, or remove, where a link in the run's folder leads."""
+    """Training must not write or delete through a symbolic link."""
     for path in (place / name for name in (".lock", *WRITTEN)):
         if path.is_symlink():
             raise GlassformerError(
-                f"{path}: is a link, and training would write to where it leads; remove it, or "
-                f"put what it leads to in its place"
+                f"{path}: is a symbolic link, which training would write through; remove it, "
+                f"or replace it with its target"
             )
 
 
-def is_held(place: Path) -> bool:
-    """Whether some process trains a run; False, too, where nobody can tell."""
+def is_locked(place: Path) -> bool:
+    """Whether a process is training the run; False if that cannot be determined."""
     if fcntl is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What happened, a line of JSON an event, and the same for TensorBoard where it is installed."""
+"""Training events as JSON Lines, and for TensorBoard if it is installed."""
 
 import json
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from typing import Any
 from glassformer.files import to_json, write_text
 from glassformer.training.setup import Event, Step, Trouble
 
-LARGEST = 1e100  # of numbers that are shown; those of a damaged file may be any
+LARGEST = 1e100  # number shown; a damaged file may hold any
 
 
 class Log:
-    """metrics.jsonl, from this step on; what an interrupted run wrote later is forgotten.
+    """metrics.jsonl, from this step on; later events of an interrupted run are dropped.
 
     Args:
-        unvalidated: Whether the validation of this step is still to come, and is forgotten, too.
+        unvalidated: Whether the validation of this step is still to come, and is dropped, too.
     """
 
     def __init__(self, metrics: Path, board: Path, step: int, *, unvalidated: bool = False) -> None:
@@ -26,7 +26,7 @@ class Log:
         self.board = open_board(board, step)
 
     def forget_after(self, step: int, *, unvalidated: bool = False) -> None:
-        """Leave out what happened later."""
+        """Drop later events."""
         kept = [
             line
             for line in read(self.metrics)
@@ -50,13 +50,13 @@ class Log:
                 self.board.add_scalar(f"{group}/{name}", value, event.step)
 
     def close(self) -> None:
-        """Flush what TensorBoard holds back."""
+        """Flush TensorBoard's buffer."""
         if self.board is not None:
             self.board.close()
 
 
 def read(metrics: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a metrics file; what is no event, such as half a line left by a kill, is not."""
+    """The events of a metrics file; anything else, such as a half-written line, is skipped."""
     if not metrics.exists():
         return
     for line in metrics.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -68,12 +68,12 @@ def read(metrics: Path) -> Iterator[dict[str, Any]]:
 
 
 def is_finite(value: object) -> bool:
-    """Whether it is a number that a chart can show."""
+    """Whether a chart can show this number."""
     return isinstance(value, int | float) and abs(value) <= LARGEST
 
 
 def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
-    """By name, the loss while training and every score on the validation part."""
+    """The training loss and every validation score by step, keyed by name."""
     found: dict[str, list[tuple[float, float]]] = {}
     for line in read(metrics):
         numbers: dict[str, Any] = {"training loss": line.get("loss")}
@@ -86,7 +86,7 @@ def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
 
 
 def troubles(metrics: Path) -> list[str]:
-    """What went wrong on the way, and what was done about it."""
+    """What went wrong during training, and what was done about it."""
     return [f"Step {line['step']:,}: {line['what']}." for line in read(metrics) if "what" in line]
 
 

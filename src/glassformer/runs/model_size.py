@@ -1,7 +1,7 @@
-"""Whether a model can be trained here at all, known before a number of it is in memory.
+"""Whether a model fits this machine, checked before it is built.
 
-The model is built without numbers (PyTorch's `meta` device), one and two layers deep; every layer
-more takes as much as the second. So a model of ten thousand layers is refused at once.
+The model is built without storage (PyTorch's `meta` device), one and two layers deep; every further
+layer takes as much as the second. So a model of ten thousand layers is refused at once.
 """
 
 from collections.abc import Callable
@@ -23,17 +23,17 @@ STACKS = ("encoder", "decoder")
 
 
 class TooLargeError(GlassformerError):
-    """A model that does not fit, what it needs, and what there is."""
+    """A model does not fit; with what it needs and what is available."""
 
-    def __init__(self, needs: StateBytes, room: int, said: str) -> None:
+    def __init__(self, needs: StateBytes, room: int, message: str) -> None:
         self.needs, self.room = needs, room
-        super().__init__(said)
+        super().__init__(message)
 
 
-def foreseen_bytes(
+def predicted_bytes(
     config: Config, job_of: Callable[[Config], JobTask[Any, Any, Any]]
 ) -> StateBytes:
-    """What training this model would hold, if all of it learned."""
+    """Memory for training this model, if nothing is frozen."""
 
     def bytes_of(**depths: int) -> StateBytes:
         stacks = {
@@ -58,20 +58,20 @@ def foreseen_bytes(
 def refuse_too_large(
     config: Config, machine: Machine, job_of: Callable[[Config], JobTask[Any, Any, Any]]
 ) -> None:
-    """Refuse a model that does not fit, however small its batches are."""
-    needs, has = foreseen_bytes(config, job_of), memory.room(machine.device)
+    """Refuse a model that does not fit, whatever the batch size."""
+    needs, has = predicted_bytes(config, job_of), memory.room(machine.device)
     learns = "weights" if config.train.freeze else "weights, gradients and optimiser"
-    wanted = needs.weights if config.train.freeze else needs.total
-    if has is not None and wanted > has:
+    needed = needs.weights if config.train.freeze else needs.total
+    if has is not None and needed > has:
         raise TooLargeError(
             needs,
             has,
-            f"this model does not fit: its {learns} take {in_bytes(wanted)}, and {machine.device} "
-            f"has {in_bytes(has)} for it; use a smaller --size, or a smaller model.encoder.dim or "
+            f"this model does not fit: its {learns} take {in_bytes(needed)}, but {machine.device} "
+            f"has {in_bytes(has)} available; use a smaller --size, model.encoder.dim or "
             f"depth",
         )
 
 
 def depths_of(config: Config) -> dict[str, int]:
-    """How many layers each stack of the model has."""
+    """The number of layers of each stack."""
     return {name: stack.depth for name in STACKS if (stack := getattr(config.model, name))}

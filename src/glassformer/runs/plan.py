@@ -1,7 +1,7 @@
-"""What a training will take, before it begins: parameters, operations, memory, disk and time.
+"""The cost of a training run before it starts: parameters, FLOPs, memory, disk and time.
 
-Data come in as for training, into a folder that is thrown away; the model is built and takes a few
-steps. A batch that might not fit is never tried: a few of its rows tell what the whole would need.
+Data are read as for training, into a temporary folder; the model is built and runs a few steps. A
+batch that might not fit is never run: the need of all its rows is extrapolated from a few.
 """
 
 import shutil
@@ -21,11 +21,11 @@ from glassformer.data.batches import RowNumbers
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import Display, clock
 from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
-from glassformer.runs.fit import begin_state
+from glassformer.runs.fit import initial_state
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.limits import within_limits
 from glassformer.runs.model_size import TooLargeError
-from glassformer.runs.new_folder import free_name, refuse_taken
+from glassformer.runs.new_folder import free_name, refuse_existing
 from glassformer.runs.prepare import Rehearsal, prepare
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
@@ -50,12 +50,12 @@ from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine, training_machine
 from glassformer.training.setup import TrainSetup
 
-COUNTED = 4  # batches whose operations are counted
-FEW_ROWS = 1 / 8  # of the widest batch, tried before all of it
+COUNTED = 4  # batches whose FLOPs are counted
+FEW_ROWS = 1 / 8  # of the widest batch, run first
 
 
 def plan(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Estimate:
-    """What training would take: `glassformer.plan("classify", "reviews.csv").time`.
+    """Estimate the cost of training: `glassformer.plan("classify", "reviews.csv").time`.
 
     Args:
         data: Files, folders or names of the catalog.
@@ -68,15 +68,15 @@ def plan(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Es
 def estimate_training(
     request: TrainRequest, display: Display, *, started: float | None = None
 ) -> Estimate:
-    """What the requested training would take; it leaves no folder behind.
+    """Estimate the cost of the requested training; leaves no folder behind.
 
     Args:
         started: As for `run_training`.
     """
     if processes.world_size() > 1:
-        raise GlassformerError("plan looks at one process; leave torchrun out")
+        raise GlassformerError("plan runs in one process; drop torchrun")
     target = request.run or free_name(request.data[0] if request.data else request.job)
-    refuse_taken(target)
+    refuse_existing(target)
     config = request.resolve()
     budget = config.train.time
     deadline = None if budget is None else Clock(budget, started=started)
@@ -86,17 +86,17 @@ def estimate_training(
         try:
             run = prepare(inside, config, display, rehearsal=rehearsal)
         except TooLargeError as error:
-            return hopeless(config, error)
+            return estimate_too_large(config, error)
         reading = time.perf_counter() - started + rehearsal.seconds
         if deadline is not None:
             deadline.deadline -= rehearsal.seconds
-        with within_limits(target), display.waiting("taking a few steps"):
-            found = Trying(run, display, deadline).estimate(target, reading)
-    return replace(found, notes=(*found.notes, *rehearsal.notes))
+        with within_limits(target), display.waiting("running a few steps"):
+            estimate = TrialRun(run, display, deadline).estimate(target, reading)
+    return replace(estimate, notes=(*estimate.notes, *rehearsal.notes))
 
 
-def hopeless(config: Config, error: TooLargeError) -> Estimate:
-    """What is known of a model that is too large to be built here."""
+def estimate_too_large(config: Config, error: TooLargeError) -> Estimate:
+    """The estimate for a model that is too large to build here."""
     needs = error.needs
     return Estimate(
         job=config.job,
@@ -110,15 +110,15 @@ def hopeless(config: Config, error: TooLargeError) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What a few steps told: how fast they are, and how high memory rose after each."""
+class TrialResult:
+    """The pace of a few steps, and the memory peak after each."""
 
     pace: Pace
     peaks: Mapping[int, int]
 
 
-class Trying:
-    """A run that is not trained: its model takes a few steps and is thrown away."""
+class TrialRun:
+    """Runs a few steps of a model that is then thrown away."""
 
     def __init__(self, run: Prepared, display: Display, deadline: Clock | None) -> None:
         config, self.folder, self.task = run.config, run.folder, run.task
@@ -135,12 +135,12 @@ class Trying:
         self.setup = TrainSetup(self.config.train, config.data, machine, config.seed, keeps)
         held = memory.held(self.device) or 0
         on_cpu = state_bytes(run.model, config.train).weights if self.device.type == "cpu" else 0
-        self.before = max(0, held - on_cpu)  # without the model, which is built by now
-        self.state = begin_state(run.model.to(self.device), self.setup, display)
+        self.before = max(0, held - on_cpu)  # without the model, which is already built
+        self.state = initial_state(run.model.to(self.device), self.setup, display)
         self.rows = one_epoch(self.task, self.setup, 0)
 
     def estimate(self, target: Path, reading: float) -> Estimate:
-        """All that can be told."""
+        """The complete estimate."""
         model, setup = self.state.model, self.setup
         widest = widest_of(self.rows, self.task)
         few = widest[: max(1, round(FEW_ROWS * len(widest)))]
@@ -155,7 +155,7 @@ class Trying:
         seconds = self.seconds(tried, reading) if tried else {}
         disk = self.disk(target, needs)
         data, train = self.config.data, self.config.train
-        told = advice(needs, disk, data.batch_tokens, train.accumulate)
+        notes = advice(needs, disk, data.batch_tokens, train.accumulate)
         return Estimate(
             job=self.config.job,
             machine=setup.machine.described,
@@ -164,34 +164,34 @@ class Trying:
             memory=needs,
             disk=disk,
             seconds=seconds,
-            notes=(*told, *self.left_out(seconds)),
+            notes=(*notes, *self.caveats(seconds)),
         )
 
     def batch(self, rows: RowNumbers) -> SomeBatch:
-        """These rows of the training part, as the first epoch reads them."""
-        made: SomeBatch = self.task.batch("train", rows, 0)
-        return made.to(self.device)
+        """These training rows as a batch of the first epoch."""
+        batch: SomeBatch = self.task.batch("train", rows, 0)
+        return batch.to(self.device)
 
     def cost(self, rows: RowNumbers) -> BatchCost:
-        """What a batch of these rows costs."""
+        """The cost of a batch of these rows."""
         return batch_cost(self.state.model, self.task, self.batch(rows), self.setup)
 
-    def try_steps(self, widest: SomeBatch) -> Tried:
-        """A few steps, the widest batch first; then a validation and a checkpoint."""
+    def try_steps(self, widest: SomeBatch) -> TrialResult:
+        """Run a few steps, the widest batch first; then a validation and a checkpoint."""
         seconds: list[float] = []
         peaks: dict[int, int] = {}
         memory.forget_peak(self.device)
-        for taken in tried_steps(self.task, self.setup, self.state, widest):
-            seconds.append(taken)
+        for step in tried_steps(self.task, self.setup, self.state, widest):
+            seconds.append(step)
             if (peak := memory.peak(self.device)) is not None:
                 peaks[len(seconds)] = peak
         validation = validation_seconds(self.task, self.setup, self.state.model)
         checkpoint = checkpoint_seconds(self.state, self.folder.path)
         pace = Pace(mean_after_first(seconds), validation, checkpoint)
-        return Tried(pace, peaks)
+        return TrialResult(pace, peaks)
 
     def memory(self, activations: int, *, measured: bool) -> Memory:
-        """The peak, when a step needs so much beside what is held."""
+        """Peak memory for this size of activations."""
         fixed = state_bytes(self.state.model, self.config.train)
         return Memory(
             before=self.before,
@@ -204,16 +204,16 @@ class Trying:
             room=memory.room(self.device),
         )
 
-    def memory_of(self, tried: Tried, counted: Memory) -> Memory:
-        """The peak as it was measured; as it was counted, where nobody measures."""
+    def memory_of(self, tried: TrialResult, counted: Memory) -> Memory:
+        """Peak memory as measured; as counted where it cannot be measured."""
         if not tried.peaks:
             return counted
         fixed = counted.total - counted.activations
         peak = memory.grown(self.device, tried.peaks, fixed, self.setup.steps)
         return self.memory(max(0, peak - fixed), measured=True)
 
-    def work(self, costs: list[BatchCost], tried: Tried | None) -> Work:
-        """Tokens and operations, by the epoch as it will be dealt."""
+    def work(self, costs: list[BatchCost], tried: TrialResult | None) -> Work:
+        """Steps, tokens and FLOPs, from the batches of the first epoch."""
         tokens, accumulate = int(self.task.lengths("train").sum()), self.config.train.accumulate
         a_step = accumulate * tokens / len(self.rows)
         a_token = sum(cost.flops for cost in costs) / sum(cost.tokens for cost in costs)
@@ -226,8 +226,8 @@ class Trying:
             speed=a_token * a_step / tried.pace.step if tried else None,
         )
 
-    def seconds(self, tried: Tried, reading: float) -> dict[str, float]:
-        """What time goes into."""
+    def seconds(self, tried: TrialResult, reading: float) -> dict[str, float]:
+        """Seconds by activity."""
         pace, steps = tried.pace, self.setup.steps
         baseline = self.reporter.timed_baseline_seconds()
         tested = report_seconds(self.task, self.setup, self.state.model)
@@ -241,7 +241,7 @@ class Trying:
         }
 
     def disk(self, target: Path, needs: Memory) -> Disk:
-        """The data, the checkpoints that stay, the one being written, and the model."""
+        """Disk space for the data, the checkpoints kept and being written, and the model."""
         files = (path for path in self.folder.path.rglob("*") if path.is_file())
         checkpoint = needs.weights + needs.optimiser + needs.averages
         total = sum(path.stat().st_size for path in files)
@@ -249,38 +249,38 @@ class Trying:
         there = next(path for path in target.absolute().parents if path.exists())
         return Disk(total=total, room=shutil.disk_usage(there).free)
 
-    def left_out(self, seconds: Mapping[str, float]) -> list[str]:
-        """What the numbers do not hold."""
-        said, config = [], self.config
+    def caveats(self, seconds: Mapping[str, float]) -> list[str]:
+        """What the numbers do not include."""
+        notes, config = [], self.config
         learning = sum(seconds.get(name, 0.0) for name in ("learning", "validating", "saving"))
         if config.train.time is None and config.pretrain == "yes":
-            said.append(
+            notes.append(
                 f"Not included: pretraining, about {TIMES:.0f} times the work"
                 f"{of_time(TIMES * learning)}."
             )
-        if config.train.time is None and self.tries_both:
-            said.append(
-                f"Not included: a trial whether pretraining helps"
+        if config.train.time is None and self.needs_trial:
+            notes.append(
+                f"Not included: a trial of whether pretraining helps"
                 f"{of_time(4 * TRIAL * learning)}, and pretraining if it does"
                 f"{of_time(TIMES * learning)}; --no-pretrain skips both."
             )
         if config.train.patience is not None:
-            said.append(
-                f"It may be done sooner: it stops after {config.train.patience} validations "
-                f"without a better score."
+            notes.append(
+                f"It may finish sooner: it stops after {config.train.patience} validations "
+                f"without improvement."
             )
         if self.reporter.baseline_seconds():
-            said.append("Memory is that of learning; the baseline at the end takes its own.")
-        return said
+            notes.append("Memory is for training; the baseline at the end needs its own.")
+        return notes
 
     @property
-    def tries_both(self) -> bool:
+    def needs_trial(self) -> bool:
         """Whether a trial will decide about pretraining."""
         return self.config.pretrain == "auto" and not objection_to(self.config, self.task)
 
 
 def widest_of(batches: list[RowNumbers], task: JobTask[Any, Any, Any]) -> RowNumbers:
-    """The rows of the batch with the most tokens, padding included where there is some."""
+    """The rows of the batch with the most tokens, including padding."""
     lengths = task.lengths("train")
 
     def tokens(rows: RowNumbers) -> int:
@@ -290,5 +290,5 @@ def widest_of(batches: list[RowNumbers], task: JobTask[Any, Any, Any]) -> RowNum
 
 
 def of_time(seconds: float) -> str:
-    """A time in brackets, where it is known."""
+    """A time in brackets; empty if unknown."""
     return f" (about {clock(seconds)})" if seconds else ""

@@ -18,7 +18,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import within_limits
 from glassformer.runs.model_size import refuse_too_large
-from glassformer.runs.new_folder import free_name, refuse_taken, under_temporary_name
+from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
@@ -34,12 +34,12 @@ from glassformer.training.weights import weights_of, write_tensors
 
 @dataclass(slots=True)
 class Rehearsal:
-    """Preparing for a plan: what takes long is tried for a while and then estimated.
+    """Preparing for a plan: slow work runs for a while and is then extrapolated.
 
     Attributes:
-        limit: Seconds that are tried.
-        seconds: What the rest would take.
-        notes: What the numbers rest on.
+        limit: Seconds to run.
+        seconds: Estimated time of the rest.
+        notes: How the numbers were obtained.
     """
 
     limit: float
@@ -54,22 +54,22 @@ def prepare(
     command: str = "",
     rehearsal: Rehearsal | None = None,
 ) -> Prepared:
-    """Make a run folder with samples, tokens and resolved settings.
+    """Create a run folder with samples, tokens and resolved settings.
 
     Args:
         config: The resolved request.
-        command: What was typed, if it was not `glassformer train`.
-        rehearsal: For a plan, which makes no more of the data than it needs.
+        command: The command typed, if not `glassformer train`.
+        rehearsal: For a plan, which prepares no more data than it needs.
     """
     machine = choose_machine(config.machine, trial=True)
     target = request.run or free_name(request.data[0] if request.data else request.job)
-    refuse_taken(target)
+    refuse_existing(target)
     if request.origin is not None:
         refuse_untrained(RunFolder(request.origin))
     with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path)
         samples = read_samples(config, folder, display, rehearsal)
-        with display.waiting("learning tokens"):
+        with display.waiting("building the vocabulary"):
             config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
             folder.open_task(config, None).index(samples, folder.data)
         task = folder.open_task(config, folder.data)
@@ -78,13 +78,13 @@ def prepare(
         config = resolve_steps(config, task)
         refuse_too_large(config, machine, lambda smaller: folder.open_task(smaller, None))
         model = fresh_model(task, config.seed)
-        freeze(model, config.train.freeze)  # a mistake in it shows before anything is kept
+        freeze(model, config.train.freeze)  # a mistake in it shows before the folder is created
         if request.origin is not None:
             modules = start_from(model, RunFolder(request.origin), request.module)
             write_tensors(weights_of(model), folder.initial)
-            display.say(f"starts with {', '.join(modules)} of {request.origin}")
+            display.say(f"starting from {', '.join(modules)} of {request.origin}")
         write_text((command or request.command()) + "\n", path / "command.txt")
-        note_checksums(path)  # not of the settings: what is open is resolved while it trains
+        note_checksums(path)  # not of config.toml: training resolves open settings
         folder.write_config(config)
     task.config, task.folder = config, target
     return Prepared(RunFolder(target), config, task, model)
@@ -93,7 +93,7 @@ def prepare(
 def read_samples(
     config: Config, folder: RunFolder, display: Display, rehearsal: Rehearsal | None
 ) -> Samples:
-    """Read the raw data into the folder, look at them, and extend them where asked for."""
+    """Read the raw data into the folder, examine them, and extend them if requested."""
     with display.counting("reading rows") as seen:
         samples, report = ingest(
             config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
@@ -114,7 +114,7 @@ def read_samples(
 def extend(
     config: Config, samples: Samples, display: Display, rehearsal: Rehearsal | None
 ) -> Extended | None:
-    """More training samples, made with the help of other runs, where the settings ask for them."""
+    """Extra training samples, made with the help of other runs, if the settings request them."""
     extension = JOBS[config.job].extension
     paths: Mapping[str, str] = extension.companions(config) if extension else {}
     if extension is None or not paths:
@@ -130,7 +130,7 @@ def extend(
 
 
 def resolve_steps(config: Config, task: JobTask[Any, Any, Any]) -> Config:
-    """The length of training as a number of steps; few rows are seen often by default."""
+    """The length of training as a number of steps; small data get more epochs by default."""
     train = config.train
     if train.steps is not None or train.time is not None:
         return config
@@ -142,7 +142,7 @@ def resolve_steps(config: Config, task: JobTask[Any, Any, Any]) -> Config:
 
 
 def show_ingest(report: IngestReport, display: Display) -> None:
-    """Show what was read, and what was left out."""
+    """Show what was read, and what was skipped."""
     columns = ", ".join(f"{role} = {column!r}" for role, column in report.columns.items())
     splits = ", ".join(f"{count:,} {split}" for split, count in report.counts.items())
     display.say(f"columns: {columns}")
@@ -155,20 +155,20 @@ def show_ingest(report: IngestReport, display: Display) -> None:
 
 
 def refuse_curve(config: Config, report: IngestReport) -> None:
-    """A learning curve needs rows to score on, which shows before anything is learned."""
+    """Refuse a learning curve without validation rows before training."""
     if config.curve and not report.counts.get("valid"):
         raise GlassformerError(
-            "--curve has no validation rows to score on; give some with --valid or "
-            "--set data.valid_share=0.1, or leave --curve out"
+            "--curve needs validation rows; give some with --valid or "
+            "--set data.valid_share=0.1, or drop --curve"
         )
 
 
 def examine_briefly(samples: Samples, config: Config, display: Display) -> None:
-    """Show what the doctor finds in the data that would harm training."""
+    """Show problems in the data that would harm training."""
     schema = JOBS[config.job].schema
     found = examine_samples(samples, schema, config.data, schema.checks(config))
     for finding in found.alarms:
         display.say(finding.line)
     if found.seen < found.total:
         seen = f"{found.seen:,} of {found.total:,} rows"
-        display.say(f"looked at {seen}; for all of them: glassformer doctor")
+        display.say(f"examined {seen}; to examine all: glassformer doctor")

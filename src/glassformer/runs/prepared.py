@@ -30,13 +30,13 @@ class Prepared:
 
 
 def initial_model(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:
-    """The model before its first step: fresh, or with what another run learned."""
+    """The model before its first step: freshly initialised, or with weights of another run."""
     model = fresh_model(task, config.seed)
     put_initial(model, folder)
     return model
 
 
 def put_initial(model: nn.Module, folder: RunFolder) -> None:
-    """Give a model the weights that the run starts with, where another run learned some."""
+    """Load the initial weights that came from another run, if any."""
     if folder.initial.exists():
         put_weights(model, read_tensors(folder.initial), str(folder.initial))

@@ -1,13 +1,13 @@
 """Pretraining: a first stage, where a short trial shows that it helps.
 
-A job may declare a first stage: another job over the same samples whose weights it starts with, as
-a classifier may first fill gaps in its own texts. The trial spends equal work on two ways: one
-model trains for the job all the time, the other spends half of it on the first stage. If that one
-is better on the validation rows, by more than chance, the whole training starts so. The decision is
-written into config.toml: a resumed run keeps it.
+A job may declare a first stage: another job over the same samples whose weights it starts from, as
+a classifier may first fill gaps in its own texts. The trial gives two models equal compute: one
+trains for the job only, the other spends half of it on the first stage. If the second is better on
+the validation rows, by more than chance, the run is pretrained. The decision is stored in
+config.toml, so a resumed run keeps it.
 
-Work is counted and not timed, so that the same seed gives the same run; only a run that is given by
-time is measured.
+Compute is counted, not timed, so that the same seed gives the same run; only a run with a time
+budget is measured.
 """
 
 import shutil
@@ -39,16 +39,16 @@ from glassformer.training.setup import TrainSetup
 from glassformer.training.state import State
 from glassformer.training.weights import put_weights, weights_of, write_tensors
 
-TRIAL = 0.1  # of the job's steps; the trial takes four times as many in all
-TIMES = 3.0  # pretraining takes so many times the work of the job itself
-SHARE = 0.65  # of the time left, where time is given
-FEW = 50  # validation rows; fewer cannot tell
-CHANCE = 0.1  # a gain that chance explains more often than this does not count
+TRIAL = 0.1  # of the job's steps; the trial takes four times as many in total
+TIMES = 3.0  # compute of pretraining, relative to the job itself
+SHARE = 0.65  # of the remaining time budget
+FEW = 50  # validation rows; fewer cannot decide
+CHANCE = 0.1  # gains with a larger p-value do not count
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Scores of both ways on the validation rows, after a short trial."""
+    """Validation scores with and without pretraining, after a short trial."""
 
     without: float
     pretrained: float
@@ -61,7 +61,7 @@ class Trial:
 
 
 def pretrain_first(run: Prepared, display: Display, deadline: Clock | None) -> None:
-    """Decide whether to pretrain, if that is open, and do so, if that is decided."""
+    """Decide whether to pretrain, if undecided, and do so if it helps."""
     if run.config.pretrain == "auto":
         decide(run, display, deadline)
     if run.config.pretrain == "yes":
@@ -78,17 +78,17 @@ def first_stage_of(config: Config) -> FirstStage:
 
 
 def objection_to(config: Config, task: JobTask[Any, Any, Any]) -> str:
-    """Why no trial can show that pretraining helps; nothing where one might."""
+    """Why no trial can show that pretraining helps; empty if one might."""
     held_out = len(task.lengths("valid"))
     if not held_out:
-        return "no validation rows are there to try it on"
+        return "there are no validation rows to test it on"
     if held_out < FEW:
         return f"fewer than {FEW} validation rows cannot show whether it helps"
     return first_stage_of(config).objection(config, task)
 
 
 def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
-    """Try both ways for a short time, and write down which one is taken."""
+    """Run a short trial and store the decision."""
     decision, objection = "no", objection_to(run.config, run.task)
     if objection:
         sentence = f"No pretraining: {objection}."
@@ -96,9 +96,9 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
         trial = try_both(run, display, deadline)
         decision = "yes" if trial.helps else "no"
         sentence = (
-            f"Pretraining trial, equal work, validation rows: {run.task.goal} {trial.without:.3f} "
-            f"without and {trial.pretrained:.3f} with pretraining ({chance(trial.p_value)}); the "
-            f"run {'starts with' if trial.helps else 'does without'} it."
+            f"Pretraining trial, equal compute, validation rows: {run.task.goal} "
+            f"{trial.without:.3f} without and {trial.pretrained:.3f} with pretraining "
+            f"({chance(trial.p_value)}); the run {'uses' if trial.helps else 'skips'} it."
         )
     display.say(sentence)
     run.config = replace(run.config, pretrain=processes.broadcast(decision))
@@ -108,7 +108,7 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
 
 
 def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
-    """The job alone, against the first stage and then the job, with the same work."""
+    """The job alone, against the first stage followed by the job, with equal compute."""
     folder, config, task = run.folder, run.config, run.task
     machine = training_machine(config.machine)
     first = open_first_stage(folder, config, 1)
@@ -116,7 +116,7 @@ def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
     steps = max(10, round(TRIAL * steps))
     setup = short_setup(config, steps)
     gaps = short_setup(first.config, max(1, round(steps / first.relative_work)))
-    display.say(f"trying whether pretraining helps, for {3 * steps + gaps.steps:,} steps")
+    display.say(f"testing whether pretraining helps, for {3 * steps + gaps.steps:,} steps")
 
     def model_of(some: JobTask[Any, Any, Any]) -> nn.Module:
         return initial_model(some, config, folder).to(machine.device)
@@ -132,13 +132,13 @@ def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
 
     reporter = reporter_of(task)
     answers = [answers_on(task, model, setup, "valid") for model in (after, alone)]
-    found = reporter.compare(*answers)[task.goal]
+    comparison = reporter.compare(*answers)[task.goal]
     pretrained, without = (reporter.scores(some)[task.goal].value for some in answers)
-    return Trial(without=without, pretrained=pretrained, p_value=found.p_value)
+    return Trial(without=without, pretrained=pretrained, p_value=comparison.p_value)
 
 
 def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
-    """Train the first stage in a run of its own inside the run, and keep what it learned."""
+    """Train the first stage as a run inside the run, and keep its weights."""
     folder, config, inside = run.folder, run.config, run.folder.pretrain
     if processes.broadcast("" if inside.config_file.exists() else "new"):
         steps = int(processes.broadcast(str(pretrain_steps(folder, config, deadline))))
@@ -185,7 +185,7 @@ def open_first_stage(folder: RunFolder, config: Config, steps: int) -> Any:
 
 
 def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) -> int:
-    """How many steps of the first stage the time allows, or the work of the job."""
+    """Steps of the first stage, by the time left or by the compute of the job."""
     first = open_first_stage(folder, config, 1)
     if config.train.steps is None and deadline is not None:
         step = step_seconds(first, short_setup(first.config, TRIED))
@@ -194,7 +194,7 @@ def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) ->
 
 
 def short_setup(config: Config, steps: int) -> TrainSetup:
-    """A plan of so many steps that keeps nothing and validates at its end."""
+    """A short training that saves nothing and validates at its end."""
     brief = replace(config.train, steps=steps, validate_every=steps, patience=None, ema=0.0)
     return TrainSetup(brief, config.data, training_machine(config.machine), config.seed)
 
@@ -206,11 +206,11 @@ def run_through(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetu
 
 
 def note_of(folder: RunFolder) -> Path:
-    """Where the decision is explained."""
+    """Where the decision is stored."""
     return folder.path / "pretraining.json"
 
 
 def decision_note(folder: RunFolder) -> list[str]:
-    """What was decided and why, for the report."""
+    """The decision and its reason, for the report."""
     sentence = read_json(note_of(folder)).get("said")
     return [str(sentence)] if sentence else []

@@ -1,9 +1,9 @@
-"""Recipes: results we stand behind, one TOML file each, with the score that was measured.
+"""Recipes: published results, one TOML file each, with the measured score.
 
 what = "..."                what it shows, in a sentence
-folds = 10                  for data that nobody has split: every row is tested once
-[[stage]]                   one training; a later one begins with what the one before learned
-job, data, size, steps, ... options of `glassformer train`; paths as seen from where it is started
+folds = 10                  for data without a split: every row is tested once
+[[stage]]                   one training; a later one starts from the weights of the one before
+job, data, size, steps, ... options of `glassformer train`; paths relative to the working directory
 [stage.values.train]        settings, as in a configuration
 [result]                    the score, and the command, commit and machine that gave it
 """
@@ -24,7 +24,7 @@ from glassformer.runs.api import resume, run_training
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.folds import column_of, pool, rows_with_folds
-from glassformer.runs.new_folder import free_name, refuse_taken
+from glassformer.runs.new_folder import free_name, refuse_existing
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
 from glassformer.tasks import JOBS
@@ -53,7 +53,7 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """What was measured, and how.
+    """A measured score, and how it was measured.
 
     Attributes:
         score: The name of the score, as in a report.
@@ -80,16 +80,16 @@ class Result:
 
     @property
     def interval(self) -> tuple[float, float, float]:
-        """The score, and between what and what it lies."""
+        """The score and its interval."""
         return self.value, self.low, self.high
 
     def agrees(self, found: Mapping[str, float | None]) -> bool:
-        """Whether a score of a report may be the one claimed: the intervals of both overlap."""
+        """Whether the interval of a reported score overlaps the claimed one."""
         low, high = found["low"], found["high"]
         return low is not None and high is not None and low <= self.high and self.low <= high
 
     def verdict(self, found: Mapping[str, float | None]) -> str:
-        """The same in a sentence."""
+        """The comparison in a sentence."""
         value, low, high = (written(self.score, end) for end in self.interval)
         return (
             f"{self.score} {written(self.score, found['value'])} "
@@ -100,11 +100,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A result and how it is made.
+    """A result and how to reproduce it.
 
     Attributes:
         reference: How the user refers to it: its name, or the path of its file.
-        folds: How many models share the rows of data that nobody has split; None trains one.
+        folds: Number of cross-validation folds; None trains one model.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Recipe:
 
 
 def home() -> Path:
-    """Where the recipes are: inside the package when it is installed, beside it otherwise."""
+    """The folder of recipes: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).parents[1]
     inside = package / "recipes"
     return inside if inside.is_dir() else package.parents[1] / "recipes"
@@ -126,7 +126,7 @@ RECIPES: dict[str, Path] = {path.stem: path for path in sorted(home().glob("*.to
 
 
 def read_recipe(name: str) -> Recipe:
-    """A recipe by name, or one's own by the path of its file."""
+    """A recipe by name, or by the path of its file."""
     own = name.endswith(".toml")
     if not own and name not in RECIPES:
         raise GlassformerError(unknown("recipe", name, RECIPES))
@@ -143,7 +143,7 @@ def read_recipe(name: str) -> Recipe:
 
 
 def _refuse_misshapen(path: Path, values: Values) -> None:
-    """A recipe is wrong before anything is trained, not after."""
+    """Refuse a malformed recipe before anything is trained."""
     for key in values:
         if key not in KEYS:
             raise GlassformerError(f"{path}: {unknown('key', key, KEYS)}")
@@ -151,10 +151,10 @@ def _refuse_misshapen(path: Path, values: Values) -> None:
     folds = values.get("folds")
     if not (isinstance(values.get("what"), str) and is_tables(stages)):
         raise GlassformerError(
-            f"{path}: a recipe says in `what` what it shows, and how in [[stage]]; add both"
+            f"{path}: a recipe needs `what`, a sentence, and at least one [[stage]]; add both"
         )
     if not isinstance(values.get("result", {}), dict):
-        raise GlassformerError(f"{path}: result is a table; write [result] above it")
+        raise GlassformerError(f"{path}: result must be a table; write [result] above it")
     if folds is None:
         return
     if type(folds) is not int or folds < 2:
@@ -162,18 +162,18 @@ def _refuse_misshapen(path: Path, values: Values) -> None:
     tables = {(str(stage.get("data")), stage.get("group")) for stage in stages}
     if len(tables) > 1 or len(stages[0].get("data", ())) != 1:
         raise GlassformerError(
-            f"{path}: folds are for the rows of one table in all stages; leave folds out, or join "
+            f"{path}: folds need the same single table in all stages; drop folds, or join "
             f"the tables"
         )
     job = stages[-1].get("job")
     if job in JOBS and not JOBS[job].reporter.pools:
         raise GlassformerError(
-            f"{path}: {job} cannot be scored in folds; leave folds out, or end with another job"
+            f"{path}: {job} cannot be scored in folds; drop folds, or end with another job"
         )
 
 
 def refuse_unknown_score(job: str, result: Result | None) -> None:
-    """A claim is about a score that the last stage has."""
+    """A claimed score must be one that the last stage reports."""
     if result is None or job not in JOBS:
         return
     names = JOBS[job].reporter.score_names
@@ -182,7 +182,7 @@ def refuse_unknown_score(job: str, result: Result | None) -> None:
 
 
 def is_tables(value: Any) -> bool:
-    """Whether this is what [[stage]] gives: tables, at least one."""
+    """Whether this is a non-empty list of tables, as [[stage]] gives."""
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
@@ -197,7 +197,7 @@ def follow(
     """Train every stage of a recipe and return the last run."""
     target = run or free_name(recipe.name)
     for path in _stage_paths(target, recipe.stages):
-        refuse_taken(path)
+        refuse_existing(path)
     return _train(recipe, recipe.stages, target, display, seed, device)
 
 
@@ -209,27 +209,27 @@ def follow_folds(
     seed: int | None = None,
     device: str | None = None,
 ) -> tuple[Path, Report]:
-    """Train a recipe once a fold, inside one folder, and score all folds together.
+    """Train a recipe once per fold, inside one folder, and score all folds together.
 
-    Given a folder where folds are already, it goes on with what is missing.
+    Given a folder with finished folds, it continues with the missing ones.
     """
     assert recipe.folds is not None
     target = run or free_name(recipe.name)
     table, followed = target / FOLD_TABLE, target / FOLLOWED
-    wanted = json.dumps([asdict(stage) for stage in recipe.stages] + [recipe.folds])
-    if followed.exists() and followed.read_text(encoding="utf-8") != wanted:
+    expected = json.dumps([asdict(stage) for stage in recipe.stages] + [recipe.folds])
+    if followed.exists() and followed.read_text(encoding="utf-8") != expected:
         raise GlassformerError(
             f"{target}: was started with other settings than {recipe.reference} has now; name "
             f"another folder with --run"
         )
     if not followed.exists():
-        refuse_taken(target)
+        refuse_existing(target)
     if not table.exists():
         data = {(stage.data, stage.group) for stage in recipe.stages}
         [((name,), group)] = data  # folds share one table
         rows = rows_with_folds(recipe.stages[-1].job, name, group, recipe.folds)
         target.mkdir(parents=True, exist_ok=True)
-        write_text(wanted, followed)  # before the rows, which nobody could tell the settings of
+        write_text(expected, followed)  # before the rows, so that rows never lack their settings
         write_text(rows, table)
     runs = []
     for fold in range(1, recipe.folds + 1):
@@ -247,22 +247,25 @@ def _train(
     seed: int | None,
     device: str | None,
 ) -> Run:
-    """Train one stage after the other, from the last that was begun before."""
+    """Train one stage after the other, from the last that was started before."""
     paths = _stage_paths(target, stages)
-    begun = [n for n, path in enumerate(paths) if RunFolder(path).config_file.exists()]
-    for number in range(max(begun, default=0), len(stages)):
+    started = [n for n, path in enumerate(paths) if RunFolder(path).config_file.exists()]
+    for number in range(max(started, default=0), len(stages)):
         stage, path = stages[number], paths[number]
         options = {name: getattr(stage, name) for name in Stage.__dataclass_fields__}
         options |= {"seed": stage.seed if seed is None else seed}
         options |= {"device": device or stage.device}
-        asked = TrainRequest(run=path, origin=paths[number - 1] if number else None, **options)
+        request = TrainRequest(run=path, origin=paths[number - 1] if number else None, **options)
         command = f"glassformer reproduce {recipe.reference}"
-        done = _again(asked, display) if number in begun else run_training(asked, display, command)
-    return done
+        if number in started:
+            trained = _continue(request, display)
+        else:
+            trained = run_training(request, display, command)
+    return trained
 
 
 def _stage_paths(target: Path, stages: tuple[Stage, ...]) -> list[Path]:
-    """Where the run of each stage goes: the last into the target, the others beside it."""
+    """The folder of each stage: the target for the last, its siblings for the others."""
     earlier = range(1, len(stages))
     return [*(target.with_name(f"{target.name}-stage-{number}") for number in earlier), target]
 
@@ -274,16 +277,16 @@ def _over(stage: Stage, table: Path, fold: int) -> Stage:
     return replace(stage, data=(str(table),), group=group, columns=columns)
 
 
-def _again(asked: TrainRequest, display: Display) -> Run:
-    """A stage of a fold that was begun before: finished by now, or to be gone on with."""
-    assert asked.run is not None
-    folder = RunFolder(asked.run)
+def _continue(request: TrainRequest, display: Display) -> Run:
+    """A stage that was started before: load it if finished, otherwise resume it."""
+    assert request.run is not None
+    folder = RunFolder(request.run)
     seed = folder.config().seed
-    if seed != asked.seed:
+    if seed != request.seed:
         raise GlassformerError(
-            f"{asked.run}: was trained with seed {seed}, not {asked.seed}; name another folder "
+            f"{request.run}: was trained with seed {seed}, not {request.seed}; name another folder "
             f"with --run"
         )
     if folder.is_finished:
-        return Run(asked.run, device=asked.device or "auto")
-    return resume(asked.run, quiet=display.quiet)
+        return Run(request.run, device=request.device or "auto")
+    return resume(request.run, quiet=display.quiet)

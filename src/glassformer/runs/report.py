@@ -1,4 +1,4 @@
-"""The report at the end: how good a run is, beside an honest baseline on the same rows."""
+"""The final report: scores of a run beside an honest baseline on the same rows."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +20,8 @@ from glassformer.runs.pretraining import decision_note
 from glassformer.tasks.reporter import Baseline, Reporter
 
 OURS = "this model"
-CHANCE = 0.05  # a difference that chance explains more often than this is none
-FEW = 50  # validation rows; fewer choose a model by luck
+CHANCE = 0.05  # differences with a larger p-value do not count
+FEW = 50  # validation rows; fewer make the choice noisy
 
 
 def report_on(
@@ -31,7 +31,7 @@ def report_on(
     *,
     curve: Curve | None = None,
 ) -> Report:
-    """Score a run on the split held out, train the baseline, and write report.json and .html."""
+    """Score a run on the held-out split, train the baseline, and write report.json and .html."""
     task, reporter = result.task, reporter_of(result.task)
     split = "test" if len(task.lengths("test")) else "valid"
     notes = [*intake_notes(folder), *decision_note(folder), *troubles(folder.metrics)]
@@ -59,7 +59,7 @@ def report_on(
 
 @dataclass(slots=True)
 class Findings:
-    """What a report tells about answers, and about those of a baseline to the same rows."""
+    """Scores, sections and notes on the answers of the model and the baseline."""
 
     scores: dict[str, dict[str, Score]] = field(default_factory=dict)
     sections: Sections = field(default_factory=Sections)
@@ -71,7 +71,7 @@ class Findings:
 def findings(
     result: FitResult, reporter: Reporter[Any, Any], split: str, display: Display
 ) -> Findings:
-    """Ask the model about a split, and the baseline about the same rows."""
+    """Evaluate the model and the baseline on a split."""
     task = result.task
     assert task.samples is not None
     with display.waiting("evaluating"):
@@ -83,8 +83,8 @@ def findings(
         notes=reporter.notes(answers),
     )
     with display.waiting("training the baseline"):
-        baseline, said = baseline_of(reporter, split)
-    found.notes += said
+        baseline, remarks = baseline_of(reporter, split)
+    found.notes += remarks
     if baseline is not None:
         found.scores[baseline.name] = reporter.scores(baseline.answers)
         rows = len(task.lengths(split))
@@ -95,7 +95,7 @@ def findings(
 
 
 def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any] | None, list[str]]:
-    """The baseline of a job, if there is one, and what to know about it."""
+    """The baseline of a job, if there is one, and notes on it."""
     try:
         found = reporter.baseline(split)
     except GlassformerError as error:  # such as a library that is not installed
@@ -112,19 +112,21 @@ def compared(
 
 
 def choice_notes(chosen_by: int, split: str) -> list[str]:
-    """What to know about the rows that chose the model."""
+    """Caveats about the rows that selected the model."""
     notes = []
     if 0 < chosen_by < FEW:
-        notes.append(f"Only {chosen_by} validation rows chose the model, so the choice is noisy.")
+        notes.append(
+            f"Only {chosen_by} validation rows selected the model, so the choice is noisy."
+        )
     if split == "valid":
         notes.append(
-            "There is no test split: these rows also chose the model, so the scores are optimistic."
+            "There is no test split: these rows also selected the model, so scores are optimistic."
         )
     return notes
 
 
 def verdict(found: Comparison, rows: int, goal: str) -> str:
-    """What the comparison with the baseline comes to by one score, in a sentence."""
+    """The comparison with the baseline in one score, as a sentence."""
     luck, difference = f"({chance(found.p_value)})", found.difference.value
     if found.p_value > CHANCE:
         return f"On {rows:,} rows it is not significantly different from the baseline {luck}."
@@ -133,7 +135,7 @@ def verdict(found: Comparison, rows: int, goal: str) -> str:
 
 
 def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:
-    """What was run, on what, and how."""
+    """The facts of the run."""
     config, rows = result.config, folder.intake().get("counts", {})
     counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
     command = folder.command()
@@ -154,15 +156,15 @@ def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | i
 
 
 def intake_notes(folder: RunFolder) -> list[str]:
-    """What was left out of the data, what was added to them, and what is there twice."""
+    """Notes on skipped, added and duplicated rows."""
     intake = folder.intake()
     notes = [f"{sentence}." for sentence in intake.get("back_translated", ())]
     notes += [
-        f"Left out: {entry['count']:,} rows with {reason}, the first is {entry['first']}."
+        f"Left out: {entry['count']:,} rows with {reason}, first {entry['first']}."
         for reason, entry in intake.get("skipped", {}).items()
     ]
     return notes + [
-        f"{entry['count']:,} texts of the {split} split are also in the training split, the first "
-        f"is {entry['first']}: scores on them are optimistic."
+        f"{entry['count']:,} texts of the {split} split are also in the training split, first "
+        f"{entry['first']}: scores on them are optimistic."
         for split, entry in intake.get("shared", {}).items()
     ]

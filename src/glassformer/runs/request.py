@@ -1,7 +1,7 @@
 """A request to train, and the settings that follow from it.
 
-Settings are laid over one another, later ones win: the records' defaults, the job's, those of the
-run that parts are taken from, the TOML file, the size, `--set`, and the other named options.
+Settings are merged, later ones win: the records' defaults, the job's, those of the run that modules
+are copied from, the TOML file, the size, `--set`, and the other named options.
 """
 
 import re
@@ -20,8 +20,8 @@ from glassformer.data.catalog import CATALOG
 from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.post_norm_defaults import gentle_start
-from glassformer.runs.shorthands import spelt_out
+from glassformer.runs.post_norm_defaults import post_norm_defaults
+from glassformer.runs.shorthands import expand_shorthands
 from glassformer.runs.unused_settings import refuse_unused_settings
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
@@ -29,7 +29,7 @@ from glassformer.training.machine import choose_machine
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 HOW_LONG = ("steps", "epochs", "time")
 TABLES = ("task", "model", "data", "train", "machine")
-FACTS = ("job", "format", "version", "origin")  # a configuration tells them, nobody sets them
+FACTS = ("job", "format", "version", "origin")  # stored in a configuration, never set
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,35 +67,35 @@ class TrainRequest:
         given = [name for name in HOW_LONG if getattr(self, name) is not None]
         if len(given) > 1:
             raise GlassformerError(
-                f"--{given[0]} and --{given[1]} both say how long; give one of them"
+                f"--{given[0]} and --{given[1]} both set the length of training; give one of them"
             )
         require(
             self.module is None or self.origin is not None,
-            f"--module {self.module} needs a run to take it from; add --from RUN",
+            f"--module {self.module} needs a run to copy it from; add --from RUN",
         )
 
     def resolve(self) -> Config:
-        """The configuration, complete but for what the data decide."""
-        said, options = self._said(), self._options()
-        given = spelt_out(self.values, self._stacks)
+        """The configuration, complete except for what the data decide."""
+        overrides, options = self._overrides(), self._options()
+        given = expand_shorthands(self.values, self._stacks)
         file, by_hand = self._from_file()
-        values = lay_all(file, self._of_size(), given, said, options)
+        values = merge_layers(file, self._of_size(), given, overrides, options)
         accelerated = choose_machine(_machine(values)).device.type != "cpu"
-        below = lay_all(JOBS[self.job].defaults(accelerated), self._assumed())
+        below = merge_layers(JOBS[self.job].defaults(accelerated), self._implied())
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
         if self.origin is not None:
-            below = lay_all(below, inherited(self.origin, below["model"]))
+            below = merge_layers(below, inherited(self.origin, below["model"]))
             facts |= {"origin": str(self.origin)}
-        config = config_of(lay_all(below, values) | facts, JOBS[self.job].settings)
-        if gentle := gentle_start(config):
-            values = lay_all(below, gentle, values)
+        config = config_of(merge_layers(below, values) | facts, JOBS[self.job].settings)
+        if assumed := post_norm_defaults(config):
+            values = merge_layers(below, assumed, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         self._refuse_pretraining(config)
-        refuse_unused_settings(lay_all(file if by_hand else {}, given, said), config)
+        refuse_unused_settings(merge_layers(file if by_hand else {}, given, overrides), config)
         return config
 
     def command(self) -> str:
-        """The same as typed on a command line, as far as options can say it."""
+        """The equivalent command line, as far as options can express it."""
         words = ["glassformer", "train", self.job, *self.data]
         named = {name: getattr(self, name) for name in ("run", "group", "size", "config")}
         named |= {name: getattr(self, name) for name in (*HOW_LONG, "seed", "module", "device")}
@@ -108,23 +108,23 @@ class TrainRequest:
         words += [flag for flag, is_set in (flags | {"--curve": self.curve}).items() if is_set]
         return shlex.join(map(str, words))
 
-    def _assumed(self) -> Values:
-        """What is meant where nothing is said."""
-        assumed: Values = {}
-        if group := usual_group(self.data):
-            assumed["data"] = {"group": group}
+    def _implied(self) -> Values:
+        """Defaults that follow from the data and the job."""
+        implied: Values = {}
+        if group := default_group(self.data):
+            implied["data"] = {"group": group}
         if JOBS[self.job].first_stage is not None and self.origin is None:
-            assumed["pretrain"] = "auto"
-        return assumed
+            implied["pretrain"] = "auto"
+        return implied
 
     def _from_file(self) -> tuple[Values, bool]:
-        """The settings of the file, and whether a person chose them: a run's has all there are."""
+        """The settings of the file, and whether they are hand-written: a run's file lists all."""
         found = {} if self.config is None else read_values(self.config)
         values = {key: value for key, value in found.items() if key not in FACTS}
-        return spelt_out(values, self._stacks), "format" not in found
+        return expand_shorthands(values, self._stacks), "format" not in found
 
     def _of_size(self) -> Values:
-        """What the dial sets, for every stack that the job has."""
+        """The settings of --size, for every stack of the job."""
         if self.size is None:
             return {}
         choose("size", self.size, tuple(SIZES))
@@ -135,11 +135,11 @@ class TrainRequest:
 
     @property
     def _stacks(self) -> list[str]:
-        """The stacks that the job's model has."""
+        """The stacks of the job's model."""
         has = JOBS[self.job].defaults(False)["model"]
         return [name for name in ("encoder", "decoder") if name in has]
 
-    def _said(self) -> Values:
+    def _overrides(self) -> Values:
         """The settings written key=value."""
         values: Values = {}
         for setting in self.settings:
@@ -147,14 +147,14 @@ class TrainRequest:
             for key in FACTS:
                 require(
                     key not in parsed,
-                    f"--set {setting}: {key} is no setting; "
+                    f"--set {setting}: {key} is not a setting; "
                     + ("use --from RUN" if key == "origin" else "leave it out"),
                 )
-            values = lay_over(values, spelt_out(parsed, self._stacks))
+            values = merge(values, expand_shorthands(parsed, self._stacks))
         return values
 
     def _options(self) -> Values:
-        """The named options, those that were given."""
+        """The settings of the named options that were given."""
         tables: dict[str, Values] = {
             "data": {
                 "files": list(self.data),
@@ -167,32 +167,32 @@ class TrainRequest:
             "machine": {"device": self.device, "deterministic": self.deterministic or None},
         }
         given = {
-            table: {key: value for key, value in said.items() if value is not None}
-            for table, said in tables.items()
+            table: {key: value for key, value in settings.items() if value is not None}
+            for table, settings in tables.items()
         }
         single = {
             "seed": self.seed,
             "curve": self.curve or None,
             "pretrain": None if self.pretrain else "no",
         }
-        values: Values = {table: said for table, said in given.items() if said}
+        values: Values = {table: settings for table, settings in given.items() if settings}
         return values | {key: value for key, value in single.items() if value is not None}
 
     def _refuse_pretraining(self, config: Config) -> None:
-        """Pretraining needs a job that has such a stage, and no other weights to start from."""
+        """Refuse pretraining for a job without such a stage, or with --from."""
         if config.pretrain == "no":
             return
         stage = JOBS[self.job].first_stage
         if stage is None:
             jobs = ", ".join(name for name in JOBS if JOBS[name].first_stage)
             raise GlassformerError(
-                f"pretrain={config.pretrain}: {self.job} has no pretraining stage; leave it out, "
-                f"only {jobs} has"
+                f"pretrain={config.pretrain}: {self.job} has no pretraining stage, only {jobs} "
+                f"does; drop it"
             )
         require(
             self.origin is None,
-            f"pretrain={config.pretrain} and --from {self.origin} both say what to start from; "
-            f"leave one out",
+            f"pretrain={config.pretrain} and --from {self.origin} both set the initial weights; "
+            f"drop one",
         )
         objection = stage.objection(config, None)
         require(
@@ -202,7 +202,7 @@ class TrainRequest:
 
 
 def train_request(job: str, data: Iterable[str | Path], **options: Any) -> TrainRequest:
-    """As from Python: one path for several, a string for a path, each in the type of its field."""
+    """A request from Python arguments: a single path or a string is accepted for several paths."""
     for name in ("run", "config", "origin"):
         if options.get(name) is not None:
             options[name] = path_of(options[name], name)
@@ -215,14 +215,14 @@ def train_request(job: str, data: Iterable[str | Path], **options: Any) -> Train
 
 
 def path_of(value: object, what: str) -> Path:
-    """A path given from Python, refused where it is none."""
+    """A path given from Python; other types are refused."""
     if isinstance(value, str | PathLike):
         return Path(value)
-    raise GlassformerError(f"{what} is given by its path, got {value!r}; give a text or a Path")
+    raise GlassformerError(f"{what} must be a path, got {value!r}; give a str or a Path")
 
 
 def named_columns(columns: object) -> Mapping[str, str]:
-    """Role to column, from a dictionary, or written as on the command line; None names none."""
+    """Columns by role, from a dictionary or from text as on the command line; None is empty."""
     if columns is None:
         return {}
     if isinstance(columns, str):
@@ -230,56 +230,58 @@ def named_columns(columns: object) -> Mapping[str, str]:
     if isinstance(columns, Mapping):
         return columns
     raise GlassformerError(
-        f"columns tells which column plays which role, got {columns!r}; write a dictionary such as "
+        f"columns must map roles to columns, got {columns!r}; write a dictionary such as "
         f"{{'text': 'review'}}"
     )
 
 
-def lay_all(*layers: Values) -> Values:
-    """Layers of settings, the last on top."""
+def merge_layers(*layers: Values) -> Values:
+    """Merge settings; later layers win."""
     values: Values = {}
     for layer in layers:
-        values = lay_over(values, layer)
+        values = merge(values, layer)
     return values
 
 
-def lay_over(below: Values, above: Values) -> Values:
-    """Settings over others; what says how long replaces all that said it otherwise.
+def merge(below: Values, above: Values) -> Values:
+    """Merge two layers; a length of training replaces any other kind of length.
 
-    >>> lay_over({"train": {"epochs": 8.0, "clip": 1.0}}, {"train": {"steps": 5}})
+    >>> merge({"train": {"epochs": 8.0, "clip": 1.0}}, {"train": {"steps": 5}})
     {'train': {'clip': 1.0, 'steps': 5}}
     """
     for table in TABLES:
-        said = above.get(table, {})
-        require(isinstance(said, Mapping), f"{table} must be a table of settings, got {said!r}")
+        settings = above.get(table, {})
+        require(
+            isinstance(settings, Mapping), f"{table} must be a table of settings, got {settings!r}"
+        )
     if any(name in above.get("train", {}) for name in HOW_LONG):
         old = below.get("train", {}).items()
         below = below | {"train": {key: value for key, value in old if key not in HOW_LONG}}
     return laid_over(below, above)
 
 
-def usual_group(data: tuple[str, ...]) -> str | None:
-    """The column by which a set of the catalog is to be split."""
+def default_group(data: tuple[str, ...]) -> str | None:
+    """The group column of a data set from the catalog."""
     named = [CATALOG[name] for name in data if name in CATALOG and not Path(name).exists()]
     return named[0].group if len(named) == len(data) and named else None
 
 
-def inherited(origin: Path, usual: Values) -> Values:
-    """The settings that must agree with the run parts are taken from: its model and its tokens.
+def inherited(origin: Path, defaults: Values) -> Values:
+    """The settings that must match the run that modules are copied from: model and tokenizer.
 
     Args:
-        usual: The job's own settings of a model; a part that is not in them is not taken.
+        defaults: The model settings of the job; a module that is not in them is not copied.
     """
     config = RunFolder(origin).config()
-    parts = {"frontend", "scale", *usual}
+    modules = {"frontend", "scale", *defaults}
     return {
-        "model": {key: value for key, value in plain(config.model).items() if key in parts},
+        "model": {key: value for key, value in plain(config.model).items() if key in modules},
         "data": {"tokenizer": plain(config.data.tokenizer)},
     }
 
 
 def seconds(text: str | int | float | None) -> float | None:
-    """A time such as 90, 90s, 10m, 1.5h or 1h30m, in seconds.
+    """Seconds of a time such as 90, 90s, 10m, 1.5h or 1h30m.
 
     >>> seconds("1h30m")
     5400.0

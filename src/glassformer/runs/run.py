@@ -21,7 +21,7 @@ from glassformer.errors import GlassformerError
 from glassformer.models.packing import for_inference
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import refuse_changed
-from glassformer.runs.evaluation import Evaluation, Said
+from glassformer.runs.evaluation import Evaluation, SplitAnswers
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.request import named_columns, path_of
 from glassformer.runs.trained import load_model, predictions, refuse_unusable
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def schema(self) -> Schema:
-        """What the job needs of data."""
+        """The schema of the job."""
         return JOBS[self.config.job].schema
 
     @cached_property
@@ -64,17 +64,17 @@ class Run:
 
     @cached_property
     def _fast(self) -> nn.Module:
-        """What predicts: the model as it is now, with its weights laid out for speed on a CPU."""
+        """The model used for predictions, with its weights laid out for speed on a CPU."""
         return for_inference(self.model.eval())
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """What report.json says; empty when there is none."""
+        """The contents of report.json; empty if there is none."""
         return self.folder.read_report()
 
     @cached_property
     def predictor(self) -> Predictor[Any, Any]:
-        """What predicts with the model."""
+        """The predictor of the job."""
         return JOBS[self.config.job].predictor(self.task)
 
     def predict(self, inputs: Any, **options: Any) -> Any:
@@ -86,17 +86,17 @@ class Run:
         """
         one = isinstance(inputs, self.predictor.kinds)
         if not one and (isinstance(inputs, Mapping) or not isinstance(inputs, Iterable)):
-            self.predictor.accept(inputs)  # which says what it takes
+            self.predictor.accept(inputs)  # raises, naming what it accepts
         found = list(self.predict_each([inputs] if one else inputs, **options))
         return found[0] if one else found
 
     def predict_each(self, inputs: Iterable[Any], **options: Any) -> Iterator[Prediction]:
-        """Predict one after the other, as the inputs come."""
+        """Yield predictions one by one as inputs arrive."""
         predictor = self.configured(**options)
         yield from predictions(predictor, self._fast.eval(), self.machine, inputs)
 
     def configured(self, **options: Any) -> Predictor[Any, Any]:
-        """The predictor with these options, refused where the job does not have them."""
+        """The predictor with these options; unknown ones are refused."""
         if not options:
             return self.predictor
         refuse_foreign_options(JOBS[self.config.job].about, options)
@@ -108,11 +108,11 @@ class Run:
         against: "Run | str | Path | None" = None,
         columns: Mapping[str, str] | str | None = None,
     ) -> Evaluation:
-        """How good it is on these data, and how far better than another run.
+        """Scores on these data, and the comparison with another run.
 
         Args:
-            columns: Which column plays which role, where it is not as in training: a dictionary,
-                or as on the command line.
+            columns: Columns by role, if different from training: a dictionary, or text as on the
+                command line.
         """
         columns = named_columns(columns)
         if against is not None and not isinstance(against, Run):
@@ -123,54 +123,55 @@ class Run:
         reporter, comparison, others = reporter_of(self.task), None, None
         if against is not None:
             theirs = against._answers(data, columns)
-            if ours.rows != theirs.rows or ours.answered_in != theirs.answered_in:
+            if ours.rows != theirs.rows or ours.label_columns != theirs.label_columns:
                 raise GlassformerError(
-                    f"{against.folder.path}: reads other rows or labels of these data than "
-                    f"{self.folder.path}; compare two runs that are asked the same"
+                    f"{against.folder.path}: reads different rows or labels from these data than "
+                    f"{self.folder.path}; compare runs that read the same rows"
                 )
-            comparison = reporter.compare(ours.said, theirs.said)
-            others = reporter.scores(theirs.said)
+            comparison = reporter.compare(ours.answers, theirs.answers)
+            others = reporter.scores(theirs.answers)
         return Evaluation(
-            reporter.scores(ours.said),
-            ours.taken,
+            reporter.scores(ours.answers),
+            ours.ingest,
             comparison,
             ours.trained_on,
-            (*ours.remarks, *reporter.notes(ours.said)),
+            (*ours.remarks, *reporter.notes(ours.answers)),
             others,
         )
 
     def _refuse_other(self, against: "Run") -> None:
-        """Two runs can be compared when they do one job and answer in the same words."""
+        """Refuse to compare runs of different jobs or labels."""
         if against.config.job != self.config.job:
             raise GlassformerError(
-                f"{against.folder.path}: does {against.config.job}, not {self.config.job}; "
-                f"compare two runs of one job"
+                f"{against.folder.path}: its job is {against.config.job}, not {self.config.job}; "
+                f"compare two runs of the same job"
             )
         if reporter_of(against.task).vocabulary != reporter_of(self.task).vocabulary:
             raise GlassformerError(
-                f"{against.folder.path}: answers in other labels than {self.folder.path}; "
+                f"{against.folder.path}: has different labels than {self.folder.path}; "
                 f"compare two runs with the same labels"
             )
 
-    def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str]) -> Said:
-        """What it says about all rows of some files."""
+    def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str]) -> SplitAnswers:
+        """The answers for all rows of some files."""
         with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
             place, names = Path(scratch), tuple(map(str, data))
             encoding = self.config.data.encoding
             named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)
-            samples, taken = ingest(config, self.schema, place)
+            samples, report = ingest(config, self.schema, place)
             self.task.index(samples, place)
             job = self.folder.open_task(self.config, place)
             reporter = reporter_of(job)
             setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
-                said = reporter.answers(self.model, split_batches(job, setup, "test"))
+                answers = reporter.answers(self.model, split_batches(job, setup, "test"))
             where = [sample["where"] for sample in samples.of("test")]
-            return Said(said, taken, where, self._trained_on(samples), reporter.remarks())
+            trained_on = self._trained_on(samples)
+            return SplitAnswers(answers, report, where, trained_on, reporter.remarks())
 
     def _trained_on(self, samples: Samples) -> int | None:
-        """How many of these samples it has learned from; None when its own are gone."""
+        """How many of these samples it was trained on; None if its samples are gone."""
         if not (self.folder.data / "parts.npy").exists():
             return None
         refuse_changed(self.folder.path, data=True)
@@ -179,7 +180,7 @@ class Run:
         return sum(content(sample, config) in learned for sample in samples.of("test"))
 
     def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
-        """The inputs in a table's rows: the columns that were trained on, or the likeliest."""
+        """The inputs in the rows of a table: the training columns, or the likeliest ones."""
         rest, schema = iter(rows), self.schema.inputs()
         head = list(islice(rest, LOOKED_AT))
         columns = schema.find_columns(head, self._trained_columns(schema, head))
@@ -190,7 +191,7 @@ class Run:
             yield self.predictor.from_sample(found)
 
     def _columns(self, names: Sequence[str]) -> dict[str, str]:
-        """The columns that were trained on, as far as these files have them."""
+        """The training columns, as far as these files have them."""
         found: dict[str, str] = {}
         for name in self.schema.arrange(names):
             if all(path.exists() for path in self.schema.files(name)):
@@ -205,13 +206,15 @@ class Run:
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
-        said = ", ".join(
+        summary = ", ".join(
             f"{name} {written(name, score.get('value'))}" for name, score in ours.items()
         )
-        return f"Run({str(self.folder.path)!r}, {self.config.job}{': ' + said if said else ''})"
+        return (
+            f"Run({str(self.folder.path)!r}, {self.config.job}{': ' + summary if summary else ''})"
+        )
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it: what it is, and its scores beside the baseline's."""
+        """The notebook view: job, path, and scores beside the baseline."""
         scores = self.report.get("scores", {})
         names = list(next(iter(scores.values()), {}))
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)

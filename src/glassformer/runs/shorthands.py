@@ -1,7 +1,7 @@
 """One word for a stack: `model.kind=gru`, `model.encoder=lstm`, `model.decoder=transformer`.
 
-A word stands for the settings below and lies where it was said: what is set after it, such as
-`model.encoder.depth=2`, changes the rest of the stack.
+A word expands to the settings below, at the place where it was written: a later setting, such as
+`model.encoder.depth=2`, overrides part of it.
 """
 
 from collections.abc import Collection
@@ -23,14 +23,14 @@ KINDS = {
 }
 
 
-def spelt_out(values: Values, stacks: Collection[str]) -> Values:
-    """Settings with words for stacks as settings of those stacks.
+def expand_shorthands(values: Values, stacks: Collection[str]) -> Values:
+    """Replace the words for stacks by the settings they stand for.
 
-    >>> spelt_out({"model": {"kind": "gru", "tie": False}}, ["encoder"])
+    >>> expand_shorthands({"model": {"kind": "gru", "tie": False}}, ["encoder"])
     {'model': {'encoder': {'kind': 'gru'}, 'tie': False}}
 
     Args:
-        stacks: Those that the job's model has; `model.kind` is said of all of them.
+        stacks: The stacks of the job's model; `model.kind` applies to all of them.
     """
     model = values.get("model")
     if not isinstance(model, dict):
@@ -46,7 +46,7 @@ def spelt_out(values: Values, stacks: Collection[str]) -> Values:
 
 
 def settings_of(name: str, stack: str, word: object) -> Values:
-    """What a word means for a stack; `name` is the setting that said it."""
+    """The settings that a word stands for; `name` is the setting that held it."""
     require(isinstance(word, str), f"{name} must be a word such as gru, got {word!r}")
     what = name if name != "model.kind" else f"{name} of the {stack}"
     choose(what, str(word), KINDS[stack])

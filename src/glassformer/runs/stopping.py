@@ -1,4 +1,4 @@
-"""Signals while a model learns: the first one asks it to stop well, the second stops it at once."""
+"""Signals during training: the first stops it gracefully, the second immediately."""
 
 import signal
 import sys
@@ -13,7 +13,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopping:
-    """Whether someone wants the training to stop."""
+    """Whether training should stop."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -24,10 +24,10 @@ class Stopping:
 
 @contextmanager
 def stopping(say: Callable[[str], None]) -> Iterator[Stopping]:
-    """Ctrl-C and SIGTERM, turned into a wish; at the end they do what they would have done."""
-    found = Stopping()
+    """Turn Ctrl-C and SIGTERM into a request to stop; on exit the signal takes effect."""
+    state = Stopping()
     if threading.current_thread() is not threading.main_thread():
-        yield found
+        yield state
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
@@ -35,21 +35,21 @@ def stopping(say: Callable[[str], None]) -> Iterator[Stopping]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def wish(number: int, frame: FrameType | None) -> None:
-        if found.signal is None:
-            found.signal = number
-            say("stops after this step and saves; again to stop at once")
+    def request_stop(number: int, frame: FrameType | None) -> None:
+        if state.signal is None:
+            state.signal = number
+            say("stopping after this step, with a checkpoint; repeat to stop immediately")
         elif not processes.is_launched():  # which repeats every signal
             restore()
             signal.raise_signal(number)
 
     for number in SIGNALS:
-        signal.signal(number, wish)
+        signal.signal(number, request_stop)
     try:
-        yield found
+        yield state
     finally:
         restore()
-    if found.signal is not None:
-        if before[signal.Signals(found.signal)] is signal.SIG_DFL:
-            sys.exit(128 + found.signal)
-        signal.raise_signal(found.signal)
+    if state.signal is not None:
+        if before[signal.Signals(state.signal)] is signal.SIG_DFL:
+            sys.exit(128 + state.signal)
+        signal.raise_signal(state.signal)

@@ -1,6 +1,6 @@
-"""Time, from a few measured steps: how long a training will take, or how many steps a time allows.
+"""Training time from a few measured steps, or the number of steps in a time budget.
 
-A time budget becomes a number of steps, so that a run stays reproducible.
+A budget becomes a number of steps, so that a run stays reproducible.
 """
 
 import itertools
@@ -30,16 +30,16 @@ from glassformer.training.setup import VALIDATIONS, TrainSetup
 from glassformer.training.state import State
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
-TIMED = 4  # batches of a part, or as many as the longest try allows
-TRY_SHARE = 0.1  # of the time left, at most, that is spent trying
-SPARE = 0.05  # of the time, for what cannot be foreseen
-SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, that a learning curve takes again
+TIMED = 4  # batches of a split, or as many as LONGEST_TRY allows
+TRY_SHARE = 0.1  # of the remaining time, at most, for measuring
+SPARE = 0.05  # of the time budget, kept in reserve
+SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, of a learning curve
 
 Some = TypeVar("Some")
 
 
 class Clock:
-    """Counts down from a number of seconds, from when it is made, or from when work began."""
+    """Counts down a number of seconds, from now or from when work started."""
 
     def __init__(
         self, seconds: float, reserve: float = 0.0, *, started: float | None = None
@@ -49,35 +49,35 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds left, without what is spared for later work."""
+        """Seconds left, minus what is reserved for later work."""
         return self.deadline - time.monotonic() - self.reserve - SPARE * self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds of a step, of a pass over the validation part, and of writing a checkpoint."""
+    """Seconds per step, per validation, and per checkpoint."""
 
     step: float
     validation: float
     checkpoint: float
 
     def validating(self, setup: TrainSetup, done: int, until: int) -> float:
-        """Seconds of the validations after `done` steps, up to `until`."""
+        """Seconds of the validations between steps `done` and `until`."""
         return self.validation * (validations(setup, until) - validations(setup, done))
 
     def saving(self, setup: TrainSetup, done: int, until: int) -> float:
-        """Seconds of the checkpoints after `done` steps, up to `until`."""
+        """Seconds of the checkpoints between steps `done` and `until`."""
         return self.checkpoint * (checkpoints(setup, until) - checkpoints(setup, done))
 
 
 def validations(setup: TrainSetup, until: int) -> int:
-    """How many there are up to a step: at regular steps, and at the last of all."""
+    """Number of validations up to a step: at regular intervals, and at the last step."""
     regular = until // validates_every(setup)
     return regular + (until == setup.steps and not _divides(validates_every(setup), until))
 
 
 def checkpoints(setup: TrainSetup, until: int) -> int:
-    """How many are written up to a step: at each validation, and as the settings say."""
+    """Number of checkpoints up to a step: at each validation, and every `save_every` steps."""
     every, often = validates_every(setup), setup.train.save_every
     if often is None:
         return validations(setup, until)
@@ -98,10 +98,10 @@ def _divides(every: int, step: int) -> bool:
 def steps_in(
     config: Config, job: JobTask[Any, Any, Any], machine: Machine, clock: Clock, times: float = 1.0
 ) -> int:
-    """How many steps fit into the time left, with validations between and after them.
+    """How many steps fit into the time left, including validations.
 
     Args:
-        times: How often they are made, as for a learning curve.
+        times: Total work relative to one training, as for a learning curve.
     """
     setup = TrainSetup(replace(config.train, steps=TRIED), config.data, machine, config.seed)
     step = step_seconds(job, setup, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
@@ -114,14 +114,14 @@ def steps_in(
     left = clock.left - passes * times * validation - report
     if left < times * step:
         raise GlassformerError(
-            f"--time {clock.seconds:.0f}s is too short: reading, validating and comparing leave no "
-            f"time for a step; give more time, fewer rows or a smaller --size"
+            f"--time {clock.seconds:.0f}s is too short: reading, validation and the report leave "
+            f"no time for a step; allow more time, use fewer rows or a smaller --size"
         )
     return int(left / (times * step))
 
 
 def fresh_state(job: JobTask[Any, Any, Any], setup: TrainSetup) -> State:
-    """A model to try steps on, which is thrown away."""
+    """A fresh model for timing, to be thrown away."""
     torch.manual_seed(setup.seed)
     return State(job.model().to(setup.machine.device), setup.train)
 
@@ -129,13 +129,13 @@ def fresh_state(job: JobTask[Any, Any, Any], setup: TrainSetup) -> State:
 def step_seconds(
     job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = LONGEST_TRY
 ) -> float:
-    """The mean time of a step, measured on a model that is thrown away."""
+    """The mean time of a step, measured on a throwaway model."""
     tried = tried_steps(job, setup, fresh_state(job, setup), longest=longest)
     return mean_after_first(list(tried))
 
 
 def mean_after_first(seconds: list[float]) -> float:
-    """The first step is slow and does not count, unless it is the only one."""
+    """The mean without the first step, which is slow, unless it is the only one."""
     counted = seconds[1:] or seconds
     return sum(counted) / len(counted)
 
@@ -147,11 +147,11 @@ def tried_steps(
     first: SomeBatch | None = None,
     longest: float = LONGEST_TRY,
 ) -> Iterator[float]:
-    """Take a few steps, and tell the seconds of each; several processes take equally many.
+    """Run a few steps and yield the seconds of each; all processes run equally many.
 
     Args:
-        first: A batch to begin with, before those of the first epoch.
-        longest: Seconds after which no other step is tried.
+        first: A batch to start with, before those of the first epoch.
+        longest: Seconds after which no further step is run.
     """
     meters, called = Meters(setup.machine.device), ready(state.model, setup.machine)
     batches = training_batches(job, setup, 0, 0)
@@ -159,10 +159,10 @@ def tried_steps(
     try:
         for number in range(TRIED):
             before = time.perf_counter()
-            taken = list(itertools.islice(batches, accumulate))
+            micro_batches = list(itertools.islice(batches, accumulate))
             if number == 0 and first is not None:
-                taken = [(taken[0][0], first)] * accumulate
-            learn(state, called, job, setup, taken, meters)
+                micro_batches = [(micro_batches[0][0], first)] * accumulate
+            learn(state, called, job, setup, micro_batches, meters)
             meters.total.item()  # waits for a GPU
             spent += time.perf_counter() - before
             yield time.perf_counter() - before
@@ -175,40 +175,40 @@ def tried_steps(
 def validation_seconds(
     job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
 ) -> float:
-    """The time of one pass over the validation part, from a few of its batches."""
+    """The time of one pass over the validation split, from a few of its batches."""
     return _pass_seconds(job, setup, model, "valid", job.for_timing().score)
 
 
 def report_seconds(
     job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
 ) -> float:
-    """The time of the answers that a report scores, by the search that is asked for.
+    """The time of the predictions for the report, with the configured search.
 
-    Scoring them is not in it, as it takes far longer for what an untrained model says.
+    Scoring is not included, as it takes far longer on the output of an untrained model.
     """
-    part = "test" if len(job.lengths("test")) else "valid"
-    return _pass_seconds(job, setup, model, part, reporter_of(job.for_timing()).answers)
+    split = "test" if len(job.lengths("test")) else "valid"
+    return _pass_seconds(job, setup, model, split, reporter_of(job.for_timing()).answers)
 
 
 def _pass_seconds(
     job: JobTask[Any, Any, Any],
     setup: TrainSetup,
     model: nn.Module | None,
-    part: str,
-    ask: Callable[[nn.Module, Iterable[SomeBatch]], object],
+    split: str,
+    evaluate: Callable[[nn.Module, Iterable[SomeBatch]], object],
 ) -> float:
-    """The time of asking about all rows of a part, from batches of all lengths."""
-    lengths = job.lengths(part)
+    """The time of evaluating all rows of a split, from batches of all lengths."""
+    lengths = job.lengths(split)
     if not len(lengths):
         return 0.0
     model = (model or job.model()).to(setup.machine.device).eval()
     batches = ordered_batches(lengths, setup.data.batch_tokens, padded=job.padded)
     tokens, spent = 0, 0.0
     for rows in spread(batches, TIMED):
-        batch: SomeBatch = job.batch(part, rows, None).to(setup.machine.device)
+        batch: SomeBatch = job.batch(split, rows, None).to(setup.machine.device)
         started = time.perf_counter()
         with torch.no_grad(), setup.machine.autocast():
-            ask(model, [batch])
+            evaluate(model, [batch])
         spent += time.perf_counter() - started
         tokens += int(lengths[rows].sum())
         if spent >= LONGEST_TRY:
@@ -217,18 +217,18 @@ def _pass_seconds(
 
 
 def spread(batches: Sequence[Some], count: int) -> list[Some]:
-    """The middle of each of so many equal parts, those in the middle of all first.
+    """The middle item of each of `count` equal sections, the most central first.
 
     >>> spread(range(100), 4), spread(range(3), 4)
     ([37, 62, 12, 87], [1, 0, 2])
     """
     size = len(batches)
-    places = {(2 * part + 1) * size // (2 * count) for part in range(count)}
+    places = {(2 * n + 1) * size // (2 * count) for n in range(count)}
     return [batches[place] for place in sorted(places, key=lambda n: (abs(2 * n + 1 - size), n))]
 
 
 def checkpoint_seconds(state: State, beside: Path) -> float:
-    """The time of writing a checkpoint, on the disk where this folder is."""
+    """The time of writing a checkpoint next to this folder."""
     with tempfile.TemporaryDirectory(prefix=".glassformer-", dir=beside) as scratch:
         started = time.perf_counter()
         state.save(Path(scratch) / "checkpoints")

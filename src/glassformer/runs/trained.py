@@ -1,4 +1,4 @@
-"""A trained model out of a run folder, and its predictions."""
+"""Loading a trained model from a run folder, and its predictions."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -20,10 +20,10 @@ from glassformer.training.weights import Weights, put_weights, read_tensors
 
 
 def refuse_unusable(folder: RunFolder) -> None:
-    """Raise where a run has no trained model, or one that changed since it was written."""
+    """Refuse a run without a trained model, or with one that changed since it was written."""
     if not folder.model.exists():
         raise GlassformerError(
-            f"{folder.path}: is not trained to its end, it has no model.safetensors; go on with "
+            f"{folder.path}: not fully trained, it has no model.safetensors; resume it with "
             f"`glassformer resume {shlex.quote(str(folder.path))}`"
         )
     refuse_changed(folder.path, data=False)
@@ -65,10 +65,10 @@ def refuse_other_sizes(folder: RunFolder, config: Config, weights: Weights) -> N
 def predictions(
     predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
 ) -> Iterator[Prediction]:
-    """Predictions one after the other, as the inputs come."""
+    """Yield predictions one by one as inputs arrive."""
     found = predictor.predict(model, map(predictor.accept, inputs))
     while True:
-        with torch.no_grad(), machine.autocast():  # not while the caller has its turn
+        with torch.no_grad(), machine.autocast():  # not while the caller runs
             prediction = next(found, None)
         if prediction is None:
             return

@@ -18,8 +18,8 @@ BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is 
 def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[str]:
     """Copy the weights of another run into a model: one module, or all that both have.
 
-    An output layer of another shape, as for other labels, stays fresh. Returns the names of the
-    modules that were copied.
+    An output layer of a different shape, as for other labels, stays freshly initialised. Returns
+    the names of the copied modules.
     """
     refuse_untrained(origin)
     learned, own = read_tensors(origin.model), weights_of(model)
@@ -29,13 +29,13 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
         if name in own and (module is None or f"{name}.".startswith(f"{module}."))
     }
     if module is None:
-        strange = {module_of(name) for name in chosen if chosen[name].shape != own[name].shape}
-        left_out = strange.difference(BODY)
-        chosen = {name: t for name, t in chosen.items() if module_of(name) not in left_out}
+        mismatched = {module_of(name) for name in chosen if chosen[name].shape != own[name].shape}
+        skipped = mismatched.difference(BODY)
+        chosen = {name: t for name, t in chosen.items() if module_of(name) not in skipped}
     if not chosen:
         has = sorted({module_of(name) for name in learned})
         raise GlassformerError(
-            f"{origin.path}: nothing there fits {module or 'this model'}; its modules are "
+            f"{origin.path}: has nothing that fits {module or 'this model'}; its modules are "
             f"{', '.join(has)}"
         )
     put_weights(model, own | chosen, str(origin.path))
@@ -43,7 +43,7 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
 
 
 def fresh_model(task: JobTask[Any, Any, Any], seed: int) -> nn.Module:
-    """The task's model with fresh weights; settings that do not go together are refused."""
+    """The task's model with fresh weights; incompatible settings are refused."""
     torch.manual_seed(seed)
     try:
         return task.model()
@@ -52,7 +52,7 @@ def fresh_model(task: JobTask[Any, Any, Any], seed: int) -> nn.Module:
 
 
 def refuse_untrained(origin: RunFolder) -> None:
-    """Only a trained run has something to give."""
+    """Refuse a run without a trained model."""
     origin.config()
     if not origin.model.exists():
         raise GlassformerError(
@@ -63,5 +63,5 @@ def refuse_untrained(origin: RunFolder) -> None:
 
 
 def module_of(name: str) -> str:
-    """The module that a weight belongs to: the first word of its name."""
+    """The module of a weight: the first component of its name."""
     return name.split(".")[0]

@@ -133,7 +133,7 @@ def test_a_score_that_is_no_number_differs_from_any_claim(tiny):
 
 def test_a_recipe_of_ones_own_is_named_by_its_file(tiny, tmp_path):
     recipe = read_recipe(str(tiny))
-    assert (recipe.name, recipe.asked) == ("tiny", str(tiny))
+    assert (recipe.name, recipe.reference) == ("tiny", str(tiny))
     assert len(recipe.stages) == 2
     tiny.write_text("[stage]\njob = 'classify'\n")
     with pytest.raises(GlassformerError, match=r"tiny\.toml: a recipe needs `what`"):

@@ -267,7 +267,7 @@ class Paced:
     def __init__(self, monkeypatch, job, setup, state):
         self.now, self.setup, self.state = 0.0, setup, state
         monkeypatch.setattr(forecast.time, "perf_counter", lambda: self.now)
-        self.watch = Forecaster(state, job, setup)
+        self.forecaster = Forecaster(state, job, setup)
 
     def events(self, until):
         for step in range(1, until + 1):
@@ -293,35 +293,35 @@ def paced(tmp_path, monkeypatch):
     return Paced(monkeypatch, job, setup, State(job.model(), train))
 
 
-def test_the_first_steps_foretell_the_rest(paced):
-    list(paced.watch.follow(paced.events(100)))
-    found = paced.watch.compare()
+def test_the_first_steps_predict_the_rest(paced):
+    list(paced.forecaster.follow(paced.events(100)))
+    found = paced.forecaster.compare()
     assert (found.after, found.steps) == (20, 100)
-    # Spent so far: 20 steps, a slow start, two validations; then steps and validations foreseen.
+    # Spent so far: 20 steps, a slow start, two validations; then steps and validations predicted.
     assert found.seconds == pytest.approx(40 + 40 + 24 + 80 * 2 + 8 * 12)
     assert found.took_seconds == 200 + 40 + 10 * 12
 
 
 def test_a_training_that_stops_early_is_held_against_the_steps_it_took(paced):
-    list(paced.watch.follow(paced.events(50)))
-    assert paced.watch.compare().steps == 50
-    assert paced.watch.compare().seconds < 0.8 * (200 + 40 + 10 * 12)
+    list(paced.forecaster.follow(paced.events(50)))
+    assert paced.forecaster.compare().steps == 50
+    assert paced.forecaster.compare().seconds < 0.8 * (200 + 40 + 10 * 12)
 
 
-def test_a_training_too_short_to_foretell_says_nothing(paced, tmp_path):
-    list(paced.watch.follow(paced.events(15)))
-    paced.watch.tell(RunFolder(tmp_path / "run"), Display(quiet=True))
-    assert paced.watch.compare() is None
+def test_a_training_too_short_to_predict_says_nothing(paced, tmp_path):
+    list(paced.forecaster.follow(paced.events(15)))
+    paced.forecaster.report(RunFolder(tmp_path / "run"), Display(quiet=True))
+    assert paced.forecaster.compare() is None
     assert prediction_fact(RunFolder(tmp_path / "run")) == {}
 
 
 def test_the_comparison_is_said_and_stands_in_the_report(paced, tmp_path, capsys):
-    list(paced.watch.follow(paced.events(100)))
+    list(paced.forecaster.follow(paced.events(100)))
     folder = RunFolder(tmp_path / "run")
-    paced.watch.tell(folder, Display())
+    paced.forecaster.report(folder, Display())
     said = capsys.readouterr().err
     assert re.match(
-        r"predicted \dm\d\ds, took 6m00s(; predicted [\d.]+ [MG]B, took [\d.]+ [MG]B)?\n", said
+        r"predicted \dm\d\ds, took 6m00s(; predicted [\d.]+ [MG]B, used [\d.]+ [MG]B)?\n", said
     )
     assert prediction_fact(folder) == {"predicted": f"after 20 of 100 steps: {said.strip()}"}
 
@@ -335,8 +335,8 @@ def test_a_training_that_is_watched_learns_the_same(tmp_path):
     learned = []
     for is_watched in (False, True):
         state = State(fresh_model(job, 0), setup.train)
-        watch, events = Forecaster(state, job, setup), train(state, job, setup)
-        list(watch.follow(events) if is_watched else events)
+        forecaster, events = Forecaster(state, job, setup), train(state, job, setup)
+        list(forecaster.follow(events) if is_watched else events)
         learned.append(weights_of(state.model))
-        assert (watch.compare() is not None) == is_watched
+        assert (forecaster.compare() is not None) == is_watched
     assert same(*learned)

@@ -139,7 +139,7 @@ def test_warnings_alone_are_no_error(more, tmp_path, said):
 
 def test_the_help_tells_the_exit_code(capsys):
     assert main(["doctor", "--help"]) == 0
-    assert "Exits with 1 where it finds an error" in capsys.readouterr().out
+    assert "Exits with 1 if it finds an error" in capsys.readouterr().out
 
 
 GERMAN, ENGLISH = ([f"{word} {n}" for n in range(60)] for word in ("ein Hund", "a dog"))

@@ -313,4 +313,6 @@ def test_what_was_changed_on_purpose_is_used_once_the_checksums_are_gone(run, re
 @pytest.mark.parametrize("content", ["{", "[]", "[" * 100_000])
 def test_checksums_that_cannot_be_read_are_refused(content, run, refused):
     (run / "checksums.json").write_text(content)
-    assert refused("predict", "run", "a fine film").startswith("run/checksums.json: not w")
+    assert refused("predict", "run", "a fine film").startswith(
+        ("run/checksums.json: incomplete or damaged", "run/checksums.json: not what a run writes")
+    )

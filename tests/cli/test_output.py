@@ -89,8 +89,8 @@ def test_other_things_about_the_stream_stay_as_they_are(monkeypatch):
 
 
 def test_time_counts_from_when_the_command_began(monkeypatch):
-    def stop(asked, display, *, began):
-        raise TimeoutError(began)
+    def stop(request, display, *, started):
+        raise TimeoutError(started)
 
     monkeypatch.setattr(api, "run_training", stop)
     monkeypatch.setattr(planning, "estimate_training", stop)

@@ -49,7 +49,14 @@ def test_a_table_tells_people(data, capsys):
     assert main(["plan", "classify", data, *WORDS, "--set", 'train.freeze=["frontend"]']) == 0
     out, err = capsys.readouterr()
     assert "rows: " in err
-    for words in ("parameters", "per step", "GFLOP/s", "activations", "enough: yes", "reporting 7s"):
+    for words in (
+        "parameters",
+        "per step",
+        "GFLOP/s",
+        "activations",
+        "enough: yes",
+        "reporting 7s",
+    ):
         assert words in out
     assert re.search(r"frontend [\d,]+ \(all frozen\), encoder [\d,]+,", out)
     assert out.endswith("Memory is for training; the baseline at the end needs its own.\n")

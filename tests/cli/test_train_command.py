@@ -295,7 +295,7 @@ def test_other_labels_leave_the_last_layer_to_be_learned(home, tmp_path, capsys)
     data = write_csv(tmp_path / "three.csv", rows)
     words = ["--from", str(home / "run"), *(word for word in SHORT if word != "--quiet")]
     assert main(["train", "classify", str(data), "--run", "run", *words]) == 0
-    assert f"begins with encoder, frontend of {home / 'run'}" in capsys.readouterr().err
+    assert f"starting from encoder, frontend of {home / 'run'}" in capsys.readouterr().err
 
 
 def test_what_is_frozen_does_not_learn(data, home, tmp_path):

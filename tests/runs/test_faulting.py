@@ -56,7 +56,7 @@ def test_a_disk_that_fills_up_ends_in_one_line_and_loses_nothing(faults):
     words = said(folder, "term-full")
     assert "Traceback" not in words
     assert words.splitlines()[-1] == (
-        f"glassformer: {folder / 'term'}: no space is left on the disk; free some, then resume or "
+        f"glassformer: {folder / 'term'}: no space left on the disk; free some, then resume or "
         f"train again, or choose another folder with --run"
     )
     assert told["left-full"] == told["left"]

@@ -57,7 +57,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_space(
 ):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "keep_best", raising(error))
-        with pytest.raises(GlassformerError, match="no space is left on the disk; free some, then"):
+        with pytest.raises(GlassformerError, match="no space left on the disk; free some, then"):
             learn(data, tmp_path / "run")
     api.resume(tmp_path / "run", quiet=True)
     learn(data, tmp_path / "peace")
@@ -74,7 +74,7 @@ def test_a_disk_that_is_full_from_the_start_keeps_nothing(data, tmp_path, monkey
 @pytest.mark.parametrize("error", NO_MEMORY, ids=repr)
 def test_a_full_memory_is_told_with_what_to_do(error, data, tmp_path, monkeypatch):
     monkeypatch.setattr(State, "__init__", raising(error))
-    with pytest.raises(GlassformerError, match="does not fit the memory of the device; use a smal"):
+    with pytest.raises(GlassformerError, match="does not fit in device memory; use a smal"):
         learn(data, tmp_path / "run")
     assert list(tmp_path.iterdir()) == [data]
 
@@ -162,8 +162,7 @@ def test_a_run_folder_that_is_removed_while_it_trains_ends_in_one_line(
     with pytest.raises(GlassformerError) as refused:
         learn(data, run, "train.log_every=1", "train.save_every=1")
     assert str(refused.value) == (
-        f"{run}: was removed or moved while it was trained; put it back and resume it, or train "
-        f"again"
+        f"{run}: was removed or moved during training; put it back and resume it, or train again"
     )
     assert not run.exists()
 
@@ -174,7 +173,7 @@ def test_a_file_that_can_no_longer_be_written_is_named(data, tmp_path, monkeypat
     with pytest.raises(GlassformerError) as refused:
         learn(data, tmp_path / "run")
     assert str(refused.value) == (
-        f"{path}: cannot be read or written (Read-only); check the disk and who may write there, "
+        f"{path}: cannot be read or written (Read-only); check the disk and its permissions, "
         f"then resume the run"
     )
     monkeypatch.setattr(api, "report_on", raising(OSError(errno.EROFS, "Read-only", "/else")))

@@ -36,7 +36,7 @@ def test_a_memory_answers_in_the_language_asked_for(tagged):
     found = TranslateReporter(job_of(tagged)).baseline("test")
     answers = found.answers
     assert found.name.startswith("translation memory (character ")
-    assert answers.said == [target for _, target, _ in ROWS]
+    assert answers.hypotheses == [target for _, target, _ in ROWS]
     assert answers.values()["exact"] == 1.0
     assert "loss" not in {**answers.values(), **answers.scores()}
     assert found.notes == []
@@ -45,7 +45,7 @@ def test_a_memory_answers_in_the_language_asked_for(tagged):
 def test_a_language_none_of_whose_rows_were_learned_from_gets_no_answer(tagged, monkeypatch):
     monkeypatch.setattr(ngrams, "MOST_ROWS", 1)
     found = TranslateReporter(job_of(tagged)).baseline("test")
-    assert sorted(bool(text) for text in found.answers.said) == [False, False, True, True]
+    assert sorted(bool(text) for text in found.answers.hypotheses) == [False, False, True, True]
     assert found.notes == ["The baseline learned from 1 of the training rows."]
 
 

@@ -68,7 +68,9 @@ def test_the_trial_is_told_written_down_and_obeyed(
     decided(monkeypatch, helps)
     learn(data, tmp_path / "run", steps=4, pretrain=True, quiet=False)
     err = capsys.readouterr().err
-    told = [line for line in err.splitlines() if line.startswith("Pretraining trial, equal work")]
+    told = [
+        line for line in err.splitlines() if line.startswith("Pretraining trial, equal compute")
+    ]
     assert len(told) == 1
     assert told[0].endswith(f"the run {'uses' if helps else 'skips'} it.")
     assert "testing whether pretraining helps" in err

@@ -12,7 +12,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.fit import fit
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.learning_curve import learning_curve
-from glassformer.runs.limits import kept_in, within_limits
+from glassformer.runs.limits import folder_errors, within_limits
 from glassformer.runs.lock import run_lock
 from glassformer.runs.new_folder import discard
 from glassformer.runs.prepare import prepare
@@ -115,7 +115,7 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
         deadline = deadline or Clock(budget)
         deadline.reserve = reporter_of(run.task).baseline_seconds()
     try:
-        with run_lock(folder.path), kept_in(folder.path), within_limits(folder.path):
+        with run_lock(folder.path), folder_errors(folder.path), within_limits(folder.path):
             pretrain_first(run, display, deadline)
             result = fit(run, display, deadline)
             if processes.is_first():

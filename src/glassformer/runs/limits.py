@@ -1,4 +1,4 @@
-"""What a machine can run out of, or lose while a run is trained, said in one line."""
+"""A full disk, too little memory or a lost folder during training, as one-line errors."""
 
 import errno
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def within_limits(place: Path) -> Iterator[None]:
-    """Say in one line that the disk or the memory was not enough."""
+    """Turn a full disk or too little memory into a one-line error."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -22,26 +22,26 @@ def within_limits(place: Path) -> Iterator[None]:
             raise
         raise too_large(place) from None
     except (OSError, SafetensorError) as error:
-        said = str(error)
+        message = str(error)
         is_full = getattr(error, "errno", None) in FULL
-        is_full = is_full or "No space left" in said or "File too large" in said
+        is_full = is_full or "No space left" in message or "File too large" in message
         if not is_full:
             raise
         raise GlassformerError(
-            f"{place}: no space is left on the disk; free some, then resume or train again, or "
-            f"choose another place with --run"
+            f"{place}: no space left on the disk; free some, then resume or train again, or "
+            f"choose another folder with --run"
         ) from None
 
 
 @contextmanager
-def kept_in(place: Path) -> Iterator[None]:
-    """Say in one line that a run's folder went away, or that a file in it cannot be had."""
+def folder_errors(place: Path) -> Iterator[None]:
+    """Turn a lost run folder, or an unreadable file in it, into a one-line error."""
     try:
         yield
     except (OSError, SafetensorError) as error:
         if not place.exists():
             raise GlassformerError(
-                f"{place}: was removed or moved while it was trained; put it back and resume it, "
+                f"{place}: was removed or moved during training; put it back and resume it, "
                 f"or train again"
             ) from None
         path = Path(str(error.filename)) if isinstance(error, OSError) else None
@@ -49,14 +49,14 @@ def kept_in(place: Path) -> Iterator[None]:
             raise
         reason = getattr(error, "strerror", None) or error
         raise GlassformerError(
-            f"{path}: cannot be read or written ({reason}); check the disk and who may "
-            f"write there, then resume the run"
+            f"{path}: cannot be read or written ({reason}); check the disk and its "
+            f"permissions, then resume the run"
         ) from None
 
 
 def too_large(place: Path) -> GlassformerError:
-    """For what does not fit."""
+    """The error for a model or batch that does not fit."""
     return GlassformerError(
-        f"{place}: does not fit the memory of the device; use a smaller --size, or smaller batches "
+        f"{place}: does not fit in device memory; use a smaller --size, or smaller batches "
         f"with --set data.batch_tokens=..."
     )

@@ -222,15 +222,16 @@ def pack(x: Shaped[Tensor, "B T ..."], layout: Layout) -> Shaped[Tensor, "N ..."
 def zero_padding(
     x: Shaped[Tensor, "*form"], layout: Layout, *, axis: int = 1
 ) -> Shaped[Tensor, "*form"]:
-    """Zeros in the padding and in fillers, whatever stood there; `axis` is that of the tokens."""
-    if layout.is_full or (layout.is_packed and not layout.fillers):
+    """Zeros in the padding, whatever stood there; `axis` is that of the tokens.
+
+    A pack has none: its fillers are rows of their own, and how many there are must not be part of a
+    captured graph.
+    """
+    if layout.is_full or layout.is_packed:
         return x
+    _refuse_other_width((x.shape[0], x.shape[axis]), layout)
     shape = [1] * x.ndim
-    if layout.is_packed:
-        shape[0] = len(x)
-    else:
-        _refuse_other_width((x.shape[0], x.shape[axis]), layout)
-        shape[0], shape[axis] = layout.rows, layout.longest
+    shape[0], shape[axis] = layout.rows, layout.longest
     return x.masked_fill(~layout.real.view(shape), 0)
 
 

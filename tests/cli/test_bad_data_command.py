@@ -37,13 +37,13 @@ FINE = [f'"{row["text"]}",{row["label"]}' for row in reviews(61)]
 BYTES = bytes(range(256)) * 20
 
 DATA = {
-    "empty": (b"", "the file is empty; give one with at least one row"),
+    "empty": (b"", "the file is empty; give a file with at least one row"),
     "blank": (b"\n \n\n", "bad.csv"),
-    "header only": (table(), "a header (text, label) and no rows below it"),
+    "header only": (table(), "a header (text, label) but no rows below it"),
     "binary": (BYTES, "a zero byte, so this is a binary file and not text"),
     "an image": (b"\x89PNG\r\n\x1a\n" + BYTES, "not text but a PNG image"),
     "one column": (table("fine", "odd", header="text"), "no column for label"),
-    "ragged quotes": (table(*FINE, '"never closed,good', *FINE), "close every quote"),
+    "ragged quotes": (table(*FINE, '"never closed,good', *FINE), "close every opening quote"),
     "ragged rows": (table(*FINE, "a,b,c"), "3 cells where the table has 2 columns (text, label)"),
     "mixed encodings": (
         table(*FINE) + "naïve,good\n".encode() + "déjà vu,bad\n".encode("cp1252"),
@@ -56,7 +56,7 @@ DATA = {
         "row 62 (line 63), column 'text': more than 1,000,000 characters in one field",
     ),
     "too few rows": (table("fine,good", "odd,bad", "so,good"), "give more rows"),
-    "no labels": (table(*(f"text {n}," for n in range(61))), "no row to use (61 with empty label"),
+    "no labels": (table(*(f"text {n}," for n in range(61))), "no usable row (61 with empty label"),
     "labels that are texts": (table(*(f"text {n},all {n}" for n in range(1100))), "bad.csv"),
 }
 
@@ -90,7 +90,7 @@ def test_a_folder_without_permission_is_refused(tmp_path, refused, monkeypatch):
         return listed(path)
 
     monkeypatch.setattr(files.os, "listdir", forbidden)
-    told = "texts: the folder cannot be opened (Permission denied); check who may read it"
+    told = "texts: the folder cannot be opened (Permission denied); check its permissions"
     assert refused("train", "classify", "texts", *SHORT) == told
 
 

@@ -79,7 +79,7 @@ def test_a_set_is_fetched_checked_and_then_shown(reviews, tmp_path, capsys):
     printed = capsys.readouterr()
     folder = tmp_path / "cache" / "glassformer" / "data" / "reviews"
     assert printed.out == f"{folder}\n"
-    assert printed.err == "reviews: 3 rows; none are on record to hold them against\n"
+    assert printed.err == "reviews: 3 rows; there is no record to compare with\n"
     assert main(["data", "show", "reviews"]) == 0
     after = capsys.readouterr().out
     assert f"here      {folder}" in after

@@ -38,7 +38,7 @@ def test_clean_data_get_an_all_clear_and_their_numbers(tmp_path, said):
     words = said("x.csv")
     assert words.startswith(
         "x.csv: text = 'text', label = 'label', utf-8\nfor classify, 61 train rows\n"
-        "All clear: nothing to fix was found.\n"
+        "All clear: nothing to fix.\n"
     )
     assert [line.split()[:2] for line in words.splitlines() if "█" in line][-2:] == [
         ["good", "31"],
@@ -54,7 +54,7 @@ def test_notes_are_not_called_an_all_clear(tmp_path, said):
     words = said("x.csv")
     assert "note: 1 row (0.3%) that only repeats an earlier row" in words
     assert "All clear" not in words
-    assert "\nNo errors and no warnings; see whether the notes matter to you.\n" in words
+    assert "\nNo errors or warnings; check whether the notes matter to you.\n" in words
 
 
 def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
@@ -272,7 +272,7 @@ def test_findings_are_told_even_if_the_copy_cannot_be_written(tmp_path, capsys):
     assert main(["doctor", "x.csv", "--fix", "x.csv"]) == 1
     out, err = capsys.readouterr()
     assert "All clear" in out
-    assert err == "glassformer: x.csv: already exists; name a new place for the copy\n"
+    assert err == "glassformer: x.csv: already exists; name a new path for the copy\n"
 
 
 def test_the_control_characters_of_a_label_do_not_reach_the_terminal(tmp_path, said):

@@ -180,7 +180,7 @@ BAD = {
         "row 2: label 'purple' was not there in training",
     ),
     "no labels": ("text\nfine\n", "no column for label"),
-    "no rows": ("text,label\n", "a header (text, label) and no rows below it"),
+    "no rows": ("text,label\n", "a header (text, label) but no rows below it"),
     "nothing": ("", "the file is empty"),
 }
 

@@ -32,20 +32,20 @@ def written(path, content):
 
 
 CASES = {
-    ("x.csv", b""): "x.csv: the file is empty; give one with at least one row",
-    ("x.txt", b"\xef\xbb\xbf"): "x.txt: the file is empty; give one with at least one row",
-    ("x.csv", b"\n\r\n\n"): "x.csv: no rows in it, only blanks; give one with at least one row",
-    ("x.jsonl", b" \n"): "x.jsonl: no rows in it, only blanks; give one with at least one row",
+    ("x.csv", b""): "x.csv: the file is empty; give a file with at least one row",
+    ("x.txt", b"\xef\xbb\xbf"): "x.txt: the file is empty; give a file with at least one row",
+    ("x.csv", b"\n\r\n\n"): "x.csv: no rows, only blank lines; give a file with at least one row",
+    ("x.jsonl", b" \n"): "x.jsonl: no rows, only blank lines; give a file with at least one row",
     ("x.csv", b'text,"label\n  and\tmore"\n'): (
-        "x.csv: a header (text, label and more) and no rows below it; "
+        "x.csv: a header (text, label and more) but no rows below it; "
         "give a table with at least one row"
     ),
     ("x.csv", b"text," + b",".join(b"c%d" % n for n in range(997))): (
-        "x.csv: a header (text, c0, c1, c2, c3, c4, c5, c6, ... (998 in all)) and no rows "
-        "below it; give a table with at least one row"
+        "x.csv: a header (text, c0, c1, c2, c3, c4, c5, c6, ... (998 in total)) but no rows below "
+        "it; give a table with at least one row"
     ),
     ("x.csv", b"text,label\n"): (
-        "x.csv: a header (text, label) and no rows below it; give a table with at least one row"
+        "x.csv: a header (text, label) but no rows below it; give a table with at least one row"
     ),
     ("x.csv", b"text,label\na,b\none, two,c\n"): (
         "x.csv row 2 (line 3): 3 cells where the table has 2 columns (text, label); "
@@ -53,40 +53,40 @@ CASES = {
     ),
     ("x.tsv", b"text\tlabel\na\n"): (
         "x.tsv row 1 (line 2): 1 cell where the table has 2 columns (text, label); "
-        "fill in what lacks"
+        "add the missing cells"
     ),
     ("x.csv", b"5,a film\n4,b\n3\n"): (
-        "x.csv row 3 (line 3): 1 cell where the table has 2 columns (1, 2); fill in what lacks"
+        "x.csv row 3 (line 3): 1 cell where the table has 2 columns (1, 2); add the missing cells"
     ),
     ("x.csv", b'text,label\n"one\ntwo",a\n"a "fine" film",b\n'): (
-        "x.csv row 2 (line 4): the row cannot be read up to line 4 (',' expected after '\"'); "
-        'close every quote that opens a cell, and write a quote inside one twice ("")'
+        "x.csv row 2 (line 4): the row cannot be parsed up to line 4 (',' expected after '\"'); "
+        'close every opening quote, and double a quote inside a cell ("")'
     ),
     ("x.csv", b'text,label\na,b\n"never closed,a\nfine,b\n'): (
-        "x.csv row 2 (line 3): the row cannot be read up to line 4 (unexpected end of data); "
-        'close every quote that opens a cell, and write a quote inside one twice ("")'
+        "x.csv row 2 (line 3): the row cannot be parsed up to line 4 (unexpected end of data); "
+        'close every opening quote, and double a quote inside a cell ("")'
     ),
     ("x.csv", b"text,label,text\na,b,c\n"): (
         "x.csv: two columns are named 'text' in the header (text, label, text); rename one of them"
     ),
     ("x.jsonl", b'{"text": "a"}\n\n{"text": \n'): (
         "x.jsonl row 2 (line 3): not JSON (Expecting value at character 11); "
-        "write one whole JSON object a line"
+        "write one complete JSON object per line"
     ),
     ("x.json", b'[{"text": "a"}]'): (
-        "x.json row 1 (line 1): a list where an object belongs; "
+        "x.json row 1 (line 1): a list instead of an object; "
         'write every line like {"text": "...", "label": "..."}'
     ),
     ("x.jsonl", b"17\n"): (
-        "x.jsonl row 1 (line 1): a number where an object belongs; "
+        "x.jsonl row 1 (line 1): a number instead of an object; "
         'write every line like {"text": "...", "label": "..."}'
     ),
     ("x.parquet.gz", gzip.compress(b"text,label\n" * 9, mtime=0)): (
-        "x.parquet.gz: not a whole Parquet file (Parquet magic bytes not found in footer. Either "
+        "x.parquet.gz: not a valid Parquet file (Parquet magic bytes not found in footer. Either "
         "the file is corrupted or this is not a parquet file.); write or fetch it again"
     ),
     ("x.jsonl", b'{"a":' * 100_003): (
-        "x.jsonl row 1 (line 1): JSON nested too deep to read; keep to plain values"
+        "x.jsonl row 1 (line 1): JSON nested too deeply; use plain values"
     ),
     ("x.csv", "text,label\ngood,a\ndéjà vu,b\n".encode("cp1252")): (
         "x.csv line 3: not valid UTF-8 (byte 0xe9 at position 19); "
@@ -101,57 +101,57 @@ CASES = {
         "it looks like gb18030: save it as UTF-8, or train with --set data.encoding=gb18030"
     ),
     ("x.txt", "café\nréal\n".encode() + b"caf\xe9 noir\n"): (
-        "x.txt line 3: not valid UTF-8 (byte 0xe9 at position 15); the lines before are UTF-8 and "
+        "x.txt line 3: not valid UTF-8 (byte 0xe9 at position 15); earlier lines are UTF-8 and "
         "this one looks like cp1252, so the file mixes encodings; save all of it as UTF-8"
     ),
     ("x.txt", b"text \xff\x01\x02\x03\x04\x05 more"): (
         "x.txt line 1: not valid UTF-8 (byte 0xff at position 5); "
-        "it looks like a binary file; give a file of text or a table"
+        "it looks like a binary file; give a text file or a table"
     ),
     ("x.txt", "film".encode("utf-16") + b"\x00"): (
         "x.txt line 1: not valid utf-16 (byte 0x00 at position 10); "
-        "try another data.encoding, or leave it out for UTF-8"
+        "try another data.encoding, or remove it for UTF-8"
     ),
     ("x.csv", "text,label\n".encode("utf-16-le")): (
-        "x.csv: every other byte is zero, which looks like utf-16-le without its mark; "
-        "save it as UTF-8, or train with --set data.encoding=utf-16-le"
+        "x.csv: every other byte is zero, which looks like utf-16-le without a byte order "
+        "mark; save it as UTF-8, or train with --set data.encoding=utf-16-le"
     ),
     ("x.csv", "text,label\n".encode("utf-16-be")): (
-        "x.csv: every other byte is zero, which looks like utf-16-be without its mark; "
-        "save it as UTF-8, or train with --set data.encoding=utf-16-be"
+        "x.csv: every other byte is zero, which looks like utf-16-be without a byte order "
+        "mark; save it as UTF-8, or train with --set data.encoding=utf-16-be"
     ),
     ("x.csv", b"text,label\na\0b,c\n"): (
-        "x.csv line 2: a zero byte, so this is a binary file and not text; "
-        "give a file of text or a table"
+        "x.csv line 2: a zero byte, so this is a binary file and not text; give "
+        "a text file or a table"
     ),
     ("x.txt", b"fine\n" * 50_021 + b"a\0b"): (
-        "x.txt line 50022: a zero byte, so this is a binary file and not text; "
-        "give a file of text or a table"
+        "x.txt line 50022: a zero byte, so this is a binary file and not text; give "
+        "a text file or a table"
     ),
-    ("x.csv", b"\x89PNG\r\n"): ("x.csv: not text but a PNG image; give a file of text or a table"),
+    ("x.csv", b"\x89PNG\r\n"): ("x.csv: not text but a PNG image; give a text file or a table"),
     ("x.csv", b"PK\x03\x04"): (
         "x.csv: not text but a ZIP archive or an office document; "
         "unpack it, or save the sheet as CSV"
     ),
     ("x.csv.gz", gzip.compress(b"text,label\n" * 997, mtime=0)[:-11]): (
-        "x.csv.gz: the .gz packing is broken or cut short (Compressed file ended before the "
-        "end-of-stream marker was reached); fetch or pack the file again"
+        "x.csv.gz: the .gz file is damaged or truncated (Compressed file ended before the "
+        "end-of-stream marker was reached); fetch or compress it again"
     ),
     ("x.csv.xz", lzma.compress(b"text,label\n" * 997)[:-41]): (
-        "x.csv.xz: the .xz packing is broken or cut short (Compressed file ended before the "
-        "end-of-stream marker was reached); fetch or pack the file again"
+        "x.csv.xz: the .xz file is damaged or truncated (Compressed file ended before the "
+        "end-of-stream marker was reached); fetch or compress it again"
     ),
     ("x.csv.zst", pyarrow.compress(b"text,label\n" * 997, codec="zstd", asbytes=True)[:-11]): (
-        "x.csv.zst: the .zst packing is broken or cut short (Truncated compressed stream); "
-        "fetch or pack the file again"
+        "x.csv.zst: the .zst file is damaged or truncated (Truncated compressed stream); fetch "
+        "or compress it again"
     ),
     ("x.csv.gz", b"text,label\na,b\n"): (
-        "x.csv.gz: the .gz packing is broken or cut short (Not a gzipped file (b'te')); "
-        "fetch or pack the file again"
+        "x.csv.gz: the .gz file is damaged or truncated (Not a gzipped file (b'te')); fetch "
+        "or compress it again"
     ),
     ("x.parquet.gz", b"PAR1"): (
-        "x.parquet.gz: the .gz packing is broken or cut short (Not a gzipped file (b'PA')); "
-        "fetch or pack the file again"
+        "x.parquet.gz: the .gz file is damaged or truncated (Not a gzipped file (b'PA')); fetch "
+        "or compress it again"
     ),
 }
 
@@ -183,7 +183,7 @@ def test_ten_megabytes_in_one_field_name_row_and_column(tmp_path, size, content,
     line = complaint(written(tmp_path / "x.csv", content.format("word " * (size // 5))))
     assert line == (
         f"x.csv {row}, column {column!r}: more than 1,000,000 characters in one field; "
-        f'look for a quote (") that is opened there and never closed'
+        f'look for a quote (") that is opened there and not closed'
     )
 
 
@@ -213,7 +213,7 @@ def test_the_limit_holds_whatever_others_do_to_the_csv_module(tmp_path, monkeypa
 
 
 def test_a_long_field_of_json_or_parquet_names_row_and_column(tmp_path):
-    words = "row 1, column 'b': 1,000,003 characters in one field, the most is 1,000,000; cut it"
+    words = "row 1, column 'b': 1,000,003 characters in one field, the limit is 1,000,000; split it"
     long = "x" * 1_000_003
     assert words in complaint(written(tmp_path / "x.jsonl", f'{{"a": 1, "b": "{long}"}}'))
     parquet.write_table(pyarrow.table({"a": ["1"], "b": [long]}), tmp_path / "x.parquet")
@@ -228,7 +228,7 @@ def test_a_long_field_of_json_or_parquet_names_row_and_column(tmp_path):
         (
             "x.csv",
             "x" * 96 + ",",
-            "row 1 (line 1): the row cannot be read up to line 1 (longer than 16,",
+            "row 1 (line 1): the row cannot be parsed up to line 1 (longer than 16,",
         ),
     ],
 )
@@ -248,8 +248,8 @@ def test_a_document_beyond_all_bounds_is_refused(tmp_path, monkeypatch):
 def test_an_unknown_encoding_is_refused_before_anything_is_read(tmp_path, name):
     line = complaint(written(tmp_path / "x.txt", "text"), encoding=name)
     assert line == (
-        f"data.encoding: {name!r} is no text encoding Python knows; "
-        f"use a name such as utf-8, utf-16, cp1252 or gb18030"
+        f"data.encoding: {name!r} is not a text encoding known to "
+        f"Python; use a name such as utf-8, utf-16, cp1252 or gb18030"
     )
 
 
@@ -296,7 +296,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch, name):
 def test_a_folder_that_may_not_be_read_says_so(tmp_path, monkeypatch):
     refuse(monkeypatch, "os.listdir")
     line = complaint(tmp_path)
-    assert line.endswith(": the folder cannot be opened (Permission denied); check who may read it")
+    assert line.endswith(": the folder cannot be opened (Permission denied); check its permissions")
 
 
 def refuse(monkeypatch, function):
@@ -311,7 +311,7 @@ def test_a_corrupt_parquet_file_says_so(tmp_path):
     whole = (tmp_path / "x.parquet").read_bytes()
     for broken in (b"", b"text", whole[:-5], whole[:4] + b"\xff" * 40 + whole[44:]):
         line = complaint(written(tmp_path / "x.parquet", broken))
-        assert line.startswith("x.parquet: not a whole Parquet file (")
+        assert line.startswith("x.parquet: not a valid Parquet file (")
         assert line.endswith("); write or fetch it again")
 
 
@@ -332,16 +332,16 @@ def test_without_pyarrow_the_line_says_what_to_install(tmp_path, monkeypatch, na
 
 
 FOLDERS = {
-    (): ": the folder is empty; put a table, text files, or a folder for every label into it",
+    (): ": the folder is empty; put a table, text files, or one folder per label into it",
     (".hidden",): ": the folder is empty; put a table",
     ("a.csv", "notes.md"): (
-        ": tables such as a.csv lie beside other files such as notes.md; name the tables"
+        ": mixes tables such as a.csv with other files such as notes.md; name the tables"
     ),
     ("train/pos/a.txt", "test/pos/a.txt"): (
-        "/test: taken for the texts of label 'test', but it holds pos; give this folder itself"
+        "/test: read as the texts of label 'test', but it contains pos; give this folder itself"
     ),
     ("train/a.csv",): (
-        "/train: taken for the texts of label 'train', but it holds a.csv; give this folder itself"
+        "/train: read as the texts of label 'train', but it contains a.csv; give this folder itself"
     ),
     ("pos/.hidden", "neg/a.txt"): "/pos: the folder is empty; put",
 }
@@ -379,8 +379,8 @@ def test_pipes_and_links_in_circles_do_not_hang(tmp_path):
     (tmp_path / "pipe").unlink()
     for target, words in [
         ("link", "cannot be read (Too many levels of symbolic links); check"),
-        ("nothing", "a link to nothing; fix or remove it"),
-        (".", "taken for the texts of label 'link', but it holds link; give"),
+        ("nothing", "a dangling link; fix or remove it"),
+        (".", "read as the texts of label 'link', but it contains link; give"),
     ]:
         (tmp_path / "link").symlink_to(target)
         with pytest.raises(GlassformerError) as error:

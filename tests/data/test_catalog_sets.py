@@ -112,9 +112,9 @@ def test_a_fingerprint_tells_rows_apart_but_not_their_order():
     assert count([one, two]) != count([one, one])
     assert count([one]) == count([Row({"text": "a", "audio": "elsewhere"}, "g", 7)])
     found = Counted({"train": 3}, "00")
-    assert verdict("trec", found).startswith("3 rows, other than the 5,952 on record")
-    assert verdict("trec", RECORDED["trec"]) == "5,952 rows, the same as those on record"
-    assert verdict("languages", found).startswith("3 rows; none are on record")
+    assert verdict("trec", found).startswith("3 rows, different from the 5,952 on record")
+    assert verdict("trec", RECORDED["trec"]) == "5,952 rows, matching the record"
+    assert verdict("languages", found).startswith("3 rows; there is no record")
 
 
 def test_trec_as_published_has_fine_labels_too(storage):
@@ -125,7 +125,7 @@ def test_trec_as_published_has_fine_labels_too(storage):
         {"text": "Who ð ?", "label": "HUM", "fine": "HUM:ind", "split": "test"},
     ]
     storage("sentence_classification/TREC_10.label", "who knows\n")
-    with pytest.raises(GlassformerError, match=r"TREC_10\.label line 1: begins with 'who' where"):
+    with pytest.raises(GlassformerError, match=r"TREC_10\.label line 1: starts with 'who' instead"):
         rows_of("trec")
 
 
@@ -141,7 +141,7 @@ def test_trec_with_numbers_names_the_same_labels(storage):
     ]
     storage("sentence_classification/TREC.test.all", "6 Why ?\n")
     with pytest.raises(
-        GlassformerError, match="line 1: begins with '6' where a number from 0 to 5"
+        GlassformerError, match="line 1: starts with '6' instead of a number from 0 to 5"
     ):
         rows_of("trec")
 
@@ -341,7 +341,7 @@ def test_a_dataset_of_one_split_is_yet_to_be_split(hub):
 def test_what_the_hub_cannot_give_is_one_line(hub, monkeypatch):
     with pytest.raises(GlassformerError, match=r"hf:none: cannot be loaded \('none'\); check the"):
         list(read_hub("hf:none"))
-    with pytest.raises(GlassformerError, match="hf:: names no dataset; write hf:NAME"):
+    with pytest.raises(GlassformerError, match="hf:: no dataset named; write hf:NAME"):
         list(read_hub("hf:"))
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(GlassformerError, match=r"pip install 'glassformer\[hub\]'"):

@@ -123,7 +123,7 @@ def test_one_column_where_two_are_wanted_says_what_to_pass(name):
         LABELLED.find_columns(named(name), {})
     assert str(error.value) == (
         f"reviews.csv: no column for label; the only column is {name}; "
-        f"rename them, or name them with --columns text=...,label=... where the command has it"
+        f"rename them, or specify them with --columns text=...,label=... where the command has it"
     )
 
 
@@ -149,7 +149,7 @@ def test_a_role_that_the_job_does_not_have_is_refused():
 
 
 def test_one_column_cannot_be_two_things():
-    with pytest.raises(GlassformerError, match="'a' cannot be two things at once"):
+    with pytest.raises(GlassformerError, match="'a' cannot play two roles"):
         LABELLED.find_columns(named("a", "b"), {"text": "a", "label": "a"})
 
 
@@ -191,11 +191,11 @@ def test_columns_are_read_from_the_command_line():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "'' does not say which column"),
-        ("text", "'text' does not say which column"),
-        ("text=", "'text=' does not say which column"),
-        ("text=a,,label=b", "'' does not say which column"),
-        ("=review", "'=review' does not say which column"),
+        ("", "'' is not of the form ROLE=COLUMN"),
+        ("text", "'text' is not of the form ROLE=COLUMN"),
+        ("text=", "'text=' is not of the form ROLE=COLUMN"),
+        ("text=a,,label=b", "'' is not of the form ROLE=COLUMN"),
+        ("=review", "'=review' is not of the form ROLE=COLUMN"),
         ("text=a,text=b", "text is given twice, as 'a' and 'b'; keep one"),
     ],
 )

@@ -105,10 +105,13 @@ def test_a_table_without_a_header_gets_one(tmp_path):
 
 
 REFUSED = {
-    "there": ("taken.csv", "taken.csv: already exists; name a new place for the copy"),
-    "no folder": ("none/y.csv", "none/y.csv: its folder does not exist; make it, or name another"),
-    "lines": ("y.txt", "y.txt: a copy of x.csv cannot be written so; let its name end in .csv, "),
-    "packed": ("y.csv.gz", "y.csv.gz: a copy of x.csv cannot be written so; let its name end in"),
+    "there": ("taken.csv", "taken.csv: already exists; name a new path for the copy"),
+    "no folder": (
+        "none/y.csv",
+        "none/y.csv: its folder does not exist; create it, or name another",
+    ),
+    "lines": ("y.txt", "y.txt: a copy of x.csv cannot have this format; use the ending .csv, "),
+    "packed": ("y.csv.gz", "y.csv.gz: a copy of x.csv cannot have this format; use the ending"),
 }
 
 
@@ -131,9 +134,9 @@ def test_two_files_and_a_place_inside_the_data_are_refused(tmp_path, rows):
     (tmp_path / "x").mkdir()
     one = table(tmp_path / "x" / "one.csv", rows)
     other = table(tmp_path / "other.csv", reviews(40, seed=2))
-    with pytest.raises(GlassformerError, match="2 files cannot become one; name a folder"):
+    with pytest.raises(GlassformerError, match="2 files cannot be written to one; name a folder"):
         examined(one, test=other).fix(tmp_path / "y.csv")
-    with pytest.raises(GlassformerError, match=r"lies inside .*, which is to be copied"):
+    with pytest.raises(GlassformerError, match=r"lies inside .*, which is being copied"):
         examined(tmp_path / "x").fix(tmp_path / "x" / "y.jsonl")
     assert [entry.name for entry in (tmp_path / "x").iterdir()] == ["one.csv"]
 
@@ -154,7 +157,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path, rows, monkeypatch, out):
 def test_nothing_left_is_refused(tmp_path):
     rows = [{"text": "the same", "label": "ab"[n % 2]} for n in range(8)]
     path = table(tmp_path / "x.csv", rows)
-    with pytest.raises(GlassformerError, match="no row would be left of it; fix it by hand"):
+    with pytest.raises(GlassformerError, match="no rows would be left; fix it by hand"):
         examined(path, job="classify").fix(tmp_path / "y.csv")
 
 
@@ -197,7 +200,9 @@ def test_two_files_side_by_side_become_two_in_a_folder(tmp_path):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in some), encoding="utf-8")
     found = doctor(*(tmp_path / name for name in lines), quiet=True)
     for place in ("fx.de", "fx.en", "fx.txt", "fx.en.gz"):
-        with pytest.raises(GlassformerError, match="2 files cannot become one; name a folder"):
+        with pytest.raises(
+            GlassformerError, match="2 files cannot be written to one; name a folder"
+        ):
             found.fix(tmp_path / place)
     cleaned = found.fix(tmp_path / "clean")
     assert cleaned.files == {str(tmp_path / "clean" / n): str(tmp_path / n) for n in lines}

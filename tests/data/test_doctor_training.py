@@ -14,7 +14,7 @@ REFUSED = {
     ),
     "no row": (
         [{"text": "", "label": "a"}] * 3,
-        "no row to use (3 with empty text, first x.csv row 1)",
+        "no usable row (3 with empty text, first x.csv row 1)",
     ),
 }
 
@@ -40,7 +40,7 @@ def test_data_that_are_all_to_evaluate_on_get_a_note(tmp_path):
     path = table(tmp_path / "x.csv", [row | {"split": "test"} for row in reviews(60)])
     finding, _ = found_in(path, "no training")
     assert finding.severity == "note"
-    assert finding.what.endswith("60 rows, and all fell into test, none is left to train on")
+    assert finding.what.endswith("60 rows, all of them in test, with none left to train on")
 
 
 def test_a_first_row_taken_for_names_is_told(tmp_path):
@@ -51,9 +51,7 @@ def test_a_first_row_taken_for_names_is_told(tmp_path):
     (finding,) = (
         f for f in examined(path, job="translate").findings if f.kind == "names of columns"
     )
-    assert finding.what == (
-        f"the first row of {path} (Maus, mouse) was taken for the names of its columns"
-    )
+    assert finding.what == (f"the first row of {path} (Maus, mouse) was read as the column names")
     path.write_text("source\ttarget\n" + path.read_text())
     kinds = {f.kind for f in examined(path, job="translate").findings}
     assert "names of columns" not in kinds
@@ -64,5 +62,5 @@ def test_the_verdict_is_true(tmp_path):
     assert examined(table(tmp_path / "x.csv", rows)).verdict.startswith("All clear")
     found = examined(table(tmp_path / "y.csv", [*rows, rows[0]]))
     assert [finding.severity for finding in found.findings] == ["note"]
-    assert found.verdict == "No errors and no warnings; see whether the notes matter to you."
+    assert found.verdict == "No errors or warnings; check whether the notes matter to you."
     assert examined(table(tmp_path / "z.csv", [*rows, {"text": "", "label": "a"}])).verdict == ""

@@ -127,7 +127,7 @@ def test_what_was_given_for_test_leaves_other_splits_out(tmp_path):
     samples, taken = take(tmp_path, test=(path,))
     assert parts_of(samples)["test"] == [f"t {n}" for n in range(3, 40, 4)]
     (reason,) = taken.skipped
-    assert reason == "split 'train' in what was given for test"
+    assert reason == "split 'train' in a file for test"
     assert taken.skipped[reason].count == 30
 
 
@@ -277,7 +277,7 @@ def test_a_file_of_the_same_name_wins(tmp_path, monkeypatch):
 def test_a_misspelt_set_is_no_missing_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert refusal(tmp_path, "langauges") == (
-        "langauges: not found; did you mean the set 'languages'?"
+        "langauges: not found; did you mean the data set 'languages'?"
     )
     assert refusal(tmp_path, "nothing.csv") == "nothing.csv: not found; check the path"
 
@@ -297,7 +297,7 @@ def test_test_rows_that_cannot_be_used_are_not_passed_over(tmp_path):
     path = table(tmp_path / "x.csv", *numbered(50))
     blank = table(tmp_path / "t.csv", ("", "a"), ("", "b"))
     assert refusal(tmp_path, path, test=(str(blank),)).endswith(
-        "no row to use of --test (2 with empty text, first t.csv row 1); check those files, or "
+        "no usable row in --test (2 with empty text, first t.csv row 1); check those files, or "
         "leave them out"
     )
 
@@ -328,24 +328,24 @@ def test_one_group_that_is_held_out_whole_is_one_line(tmp_path):
     path = table(tmp_path / "x.csv", *rows, header=("text", "label", "film"))
     told = refusal(tmp_path, path, group="film", valid_share=0.99, test_share=0.0)
     assert told == (
-        "x.csv: 9 rows, and all fell into valid, none is left to train on; give more rows or fewer "
-        "rows to a group"
+        "x.csv: 9 rows, all of them in valid, with none left to train on; give more rows or "
+        "smaller groups"
     )
 
 
 def test_nothing_to_use_is_one_line_that_says_why(tmp_path):
     path = table(tmp_path / "x.csv", ("", "a"), ("b", ""), ("", "c"))
     assert refusal(tmp_path, path) == (
-        "x.csv: no row to use (2 with empty text, first x.csv row 1; 1 with empty label, first "
+        "x.csv: no usable row (2 with empty text, first x.csv row 1; 1 with empty label, first "
         "x.csv row 2); check the columns, or name them with --columns"
     )
-    assert refusal(tmp_path) == "no data given; name a file, a folder or a set of the catalog"
+    assert refusal(tmp_path) == "no data given; name a file, a folder or a named data set"
 
 
 def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
     path = table(tmp_path / "x.csv", *[(f"only text {n}",) for n in range(90)], header=("text",))
     assert refusal(tmp_path, path) == (
-        "x.csv: no column for label; the only column is text; rename them, or name them with "
+        "x.csv: no column for label; the only column is text; rename them, or specify them with "
         "--columns text=...,label=... where the command has it"
     )
     maybe = ClassifySchema()

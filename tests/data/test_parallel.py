@@ -124,7 +124,7 @@ def test_a_missing_or_misspelt_name_is_told_first(tmp_path, monkeypatch):
         "train.de: not found; did you mean 'train.en'?"
     )
     assert refusal(tmp_path, "multi30k-en-dee") == (
-        "multi30k-en-dee: not found; did you mean the set 'multi30k-en-de'?"
+        "multi30k-en-dee: not found; did you mean the data set 'multi30k-en-de'?"
     )
 
 
@@ -153,7 +153,7 @@ def test_uneven_files_tell_where_they_part(tmp_path, sides, side, line):
     counts = (98, 97) if side == 0 else (97, 98)
     assert refusal(tmp_path, *files) == (
         f"t.de: {counts[0]} lines, but t.en has {counts[1]}, and each line needs its translation; "
-        f"they seem to part near line {line}; fix them there"
+        f"they seem to diverge near line {line}; fix them there"
     )
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_cut_short_is_told_as_such(tmp_path, sides):
     ]
     assert refusal(tmp_path, *files) == (
         "t.de: 61 lines, but t.en has 97, and each line needs its translation; all of t.de seems "
-        "to match, so it may be cut short; give it whole"
+        "to match, so it may be truncated; give the full file"
     )
 
 
@@ -172,7 +172,7 @@ def test_blank_pairs_only_and_empty_files_are_one_line(tmp_path):
     blank, empty = write(tmp_path / "a.de", ["", " "]), write(tmp_path / "b.de", [])
     other = write(tmp_path / "a.en", ["", ""])
     assert refusal(tmp_path, blank, other) == (
-        "a.de + a.en: no rows in them, only blanks; give at least one row"
+        "a.de + a.en: no rows, only blank lines; give files with at least one row"
     )
     assert refusal(tmp_path, empty, other).startswith("b.de: the file is empty")
 
@@ -185,7 +185,7 @@ def test_a_wrong_encoding_is_told_with_its_line(tmp_path):
         list(read_parallel(*files, None))
     rows = list(read_parallel(*files, "cp1252"))
     assert [row["source"] for row in rows] == ["gut", "schön"]
-    with pytest.raises(GlassformerError, match="is no text encoding Python knows"):
+    with pytest.raises(GlassformerError, match="is not a text encoding known to Python"):
         list(read_parallel(*files, "cp12523"))
 
 

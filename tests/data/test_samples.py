@@ -85,16 +85,16 @@ def test_another_process_opens_the_same_files(tmp_path):
 
 BROKEN = {
     "missing": (lambda path: path.unlink(), "cannot be read .*No such file"),
-    "cut short": (lambda path: path.write_bytes(path.read_bytes()[:-2]), "not a whole numpy file"),
-    "empty": (lambda path: path.write_bytes(b""), "not a whole numpy file"),
+    "cut short": (lambda path: path.write_bytes(path.read_bytes()[:-2]), "not a valid numpy file"),
+    "empty": (lambda path: path.write_bytes(b""), "not a valid numpy file"),
     "objects": (
         lambda path: np.save(path, np.array([{}]), allow_pickle=True),
-        "not a whole numpy file",
+        "not a valid numpy file",
     ),
     "others": (lambda path: np.save(path, np.zeros(3, np.uint8)), r"is \(3,\) instead of \(5,\)"),
-    "a table": (lambda path: np.save(path, np.zeros((5, 1))), "not one row of numbers"),
-    "fractions": (lambda path: np.save(path, np.zeros(5)), "holds float64 where whole numbers"),
-    "no split": (lambda path: np.save(path, np.full(5, 3, np.uint8)), "splits that there are not"),
+    "a table": (lambda path: np.save(path, np.zeros((5, 1))), "not a one-dimensional array"),
+    "fractions": (lambda path: np.save(path, np.zeros(5)), "holds float64 instead of integers"),
+    "no split": (lambda path: np.save(path, np.full(5, 3, np.uint8)), "holds unknown splits"),
     "below 0": (lambda path: np.save(path, np.full(5, -1)), "that are not from 0 to 255"),
 }
 
@@ -117,7 +117,7 @@ def test_a_sample_that_is_damaged_is_refused_when_it_is_read(tmp_path, content):
     samples = Samples.open(tmp_path)
     with pytest.raises(GlassformerError, match=r"samples.values.npy: row 2 is damaged; copy"):
         samples[1]
-    with pytest.raises(GlassformerError, match=r"has lost its text; copy the run again"):
+    with pytest.raises(GlassformerError, match=r"its text is missing; copy the run again"):
         samples[0]["text"]
 
 

@@ -90,7 +90,7 @@ def test_without_shares_all_is_training_and_a_whole_share_takes_all():
 
 @pytest.mark.parametrize("shares", [{"valid": 0.6, "test": 0.6}, {"valid": -0.1, "test": 0.5}])
 def test_shares_that_cannot_be_are_refused(shares):
-    with pytest.raises(ValueError, match=r"1 at most in all; got \{'valid'"):
+    with pytest.raises(ValueError, match=r"add up to at most 1; got \{'valid'"):
         split_of("text", shares, 0)
 
 

@@ -101,7 +101,8 @@ def test_entities_are_refused_before_they_can_grow(tmp_path):
     bomb = '<!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]>'
     path = memory(tmp_path / "x.tmx", unit(en="&b;", de="x"), head=bomb)
     assert refusal(path) == (
-        "x.tmx line 2: defines the entity 'a', which is not read for safety; write the text itself"
+        "x.tmx line 2: defines the entity 'a', which is not expanded for safety; write the "
+        "text itself"
     )
     outside = f'<!DOCTYPE tmx [<!ENTITY a SYSTEM "file://{tmp_path}/secret">]>'
     (tmp_path / "secret").write_text("secret")
@@ -111,19 +112,17 @@ def test_entities_are_refused_before_they_can_grow(tmp_path):
 
 def test_an_entity_that_only_the_document_type_knows_is_refused(tmp_path):
     path = memory(tmp_path / "x.tmx", unit(en="a&nbsp;b", de="x"))
-    assert refusal(path) == (
-        "x.tmx line 4: &nbsp; is defined nowhere in the file; write the character itself"
-    )
+    assert refusal(path) == ("x.tmx line 4: &nbsp; is not defined; write the character itself")
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text[:-20], "x.tmx line 4: not whole TMX (unclosed token)"),
-        (lambda text: text.replace("</seg>", "", 1), "x.tmx line 4: not whole TMX (mismatched"),
-        (lambda text: text.replace("tmx", "html"), "line 3: not whole TMX (the outermost element"),
-        (lambda text: text.replace(' xml:lang="de"', ""), "a <tuv> does not say its language"),
-        (lambda text: "no XML at all", "x.tmx line 1: not whole TMX (syntax error)"),
+        (lambda text: text[:-20], "x.tmx line 4: not valid TMX (unclosed token)"),
+        (lambda text: text.replace("</seg>", "", 1), "x.tmx line 4: not valid TMX (mismatched"),
+        (lambda text: text.replace("tmx", "html"), "line 3: not valid TMX (the outermost element"),
+        (lambda text: text.replace(' xml:lang="de"', ""), "a <tuv> has no language"),
+        (lambda text: "no XML at all", "x.tmx line 1: not valid TMX (syntax error)"),
         (lambda text: text.replace("Bye", "x" * 1_000_001), "more than 1,000,000 characters"),
     ],
     ids=["cut", "unclosed", "other", "language", "text", "long"],
@@ -136,7 +135,7 @@ def test_what_is_not_tmx_is_one_line(tmp_path, change, words):
 
 def test_an_encoding_it_cannot_read_is_one_line(tmp_path):
     path = memory(tmp_path / "x.tmx", *GREETINGS)
-    assert "not whole TMX (multi-byte encodings" in refusal(path, encoding="gb18030")
+    assert "not valid TMX (multi-byte encodings" in refusal(path, encoding="gb18030")
 
 
 def test_a_memory_of_any_size_passes_in_pieces(tmp_path):

@@ -136,7 +136,7 @@ def test_a_vocabulary_too_small_is_refused(kind, least):
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_nothing_can_be_learned_from_nothing(kind, texts):
     with pytest.raises(
-        GlassformerError, match=f"no text to learn a tokenizer from: found {len(texts)} texts"
+        GlassformerError, match=f"no text to train a tokenizer on: found {len(texts)} texts"
     ):
         Tokenizer.train(kind, texts, vocabulary=1000)
 
@@ -229,7 +229,7 @@ FOREIGN = {
 def test_a_foreign_or_broken_file_gives_one_clear_line(tmp_path, what):
     path = tmp_path / "tokenizer.json"
     path.write_bytes(FOREIGN[what])
-    with pytest.raises(GlassformerError, match="not a tokenizer of Glassformer") as caught:
+    with pytest.raises(GlassformerError, match="not a Glassformer tokenizer") as caught:
         Tokenizer.load(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
@@ -324,7 +324,7 @@ def test_a_special_is_a_word_of_its_own(tokenizers, kind):
 @pytest.mark.parametrize("ids", [[-1], [613], [[1]]])
 def test_numbers_that_are_no_tokens_are_refused(tokenizers, ids):
     for ask in (tokenizers["bpe"].decode, tokenizers["bpe"].pieces, tokenizers["bpe"].word_of):
-        with pytest.raises(ValueError, match="expected a row of numbers from 0 to"):
+        with pytest.raises(ValueError, match="expected a list of ids from 0 to"):
             ask(ids)
 
 

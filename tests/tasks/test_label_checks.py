@@ -99,7 +99,7 @@ def test_before_a_training_the_samples_are_looked_at(tmp_path, rows):
     path = tmp_path / "x.csv"
     assert alarm.line == (
         f"warning: 1 input in 2 rows with different labels (first {path} row 5); decide which "
-        f"label is right; --fix keeps a clear majority, else none"
+        f"label is right; --fix keeps a clear majority, or drops all"
     )
     assert alarm.rows == (f"{path} row 5", f"{path} row 31")
     assert (found.seen, found.total, sum(found.rows.values())) == (60, 60, 60)

@@ -1,17 +1,17 @@
-"""From raw files to batches: each step takes what the one before it made, and only that.
+"""From raw files to batches: each step uses only the output of the one before it.
 
     file -> sources: rows, streamed -> schema: samples -> splitter: splits -> batches
 
-A row knows its file and its number all the way, so that every complaint can name both. What a
-sample is, a job's Schema says; nothing here knows which job it is. In the order to read them:
+A row carries its file and row number throughout, so that every error can name both. A job's Schema
+defines what a sample is; nothing here knows which job it is. In reading order:
 
 rows, sources/      raw files as rows of columns
-catalog/            data with a name
+catalog/            named data sets
 columns, schema     which column plays which role; what a job's samples are
 splits, splitter    which split each belongs to
 samples, ingest     all samples of a run, from raw files to memory-mapped ones
 text/               tokens
-jagged, ragged      rows of numbers of different lengths, in memory and on disk
-batches             which rows go together
-doctor/             what is wrong with data
+jagged, ragged      rows of different lengths, in memory and on disk
+batches             which rows form a batch
+doctor/             problems in the data
 """

@@ -1,8 +1,8 @@
-"""Batches: which rows go together, and the random generator of each row.
+"""Batches: which rows form a batch, and the random generator of each row.
 
-Rows of about one length go together, as many as a budget of tokens holds. What is in batch n, and
-all that is random in it, follows from (seed, epoch, row) alone: any number of workers and processes
-gives the same, and training goes on from any batch at once.
+Rows of similar length go together, up to a budget of tokens. The content of batch n, and all
+randomness in it, is a function of (seed, epoch, row): any number of workers and processes gives the
+same, and training can resume at any batch immediately.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ SALTS = {"order": 1, "row": 2}
 def epoch_batches(
     lengths: Lengths, budget: int, *, padded: bool, seed: int, epoch: int
 ) -> list[RowNumbers]:
-    """The rows of each batch of an epoch, in a random order of rows of about one length."""
+    """The rows of each batch of an epoch: shuffled, with similar lengths per batch."""
     if not len(lengths):
         return []
     rng = np.random.default_rng([SALTS["order"], seed, epoch])
@@ -40,12 +40,12 @@ def epoch_batches(
 
 
 def ordered_batches(lengths: Lengths, budget: int, *, padded: bool) -> list[RowNumbers]:
-    """Every row once, from short to long: for evaluation, where order does not matter."""
+    """Batches of every row once, from short to long, for evaluation."""
     return _cut(_sorted(np.arange(len(lengths)), lengths), lengths, budget, padded)
 
 
 def row_rng(seed: int, epoch: int, row: int) -> np.random.Generator:
-    """The generator of everything random about one row in one epoch."""
+    """The random generator of one row in one epoch."""
     return np.random.default_rng([SALTS["row"], seed, epoch, row])
 
 
@@ -57,9 +57,9 @@ def dealt(rows: RowNumbers, processes: int) -> list[RowNumbers]:
 def ahead(
     make: Callable[[Job], Made], jobs: Iterable[Job], workers: int
 ) -> Generator[Made, None, None]:
-    """What `make` makes of each job, in order, prepared by threads while the caller works.
+    """Yield `make(job)` for each job, in order, prepared by threads while the caller works.
 
-    Close it, or run it to its end, and the threads are gone.
+    The threads end when it is exhausted or closed.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="batches")
     waiting: deque[Future[Made]] = deque()
@@ -79,7 +79,7 @@ def _sorted(rows: RowNumbers, lengths: Lengths) -> RowNumbers:
 
 
 def _cut(rows: RowNumbers, lengths: Lengths, budget: int, padded: bool) -> list[RowNumbers]:
-    """Consecutive rows, as many as the budget holds; a row longer than it stands alone."""
+    """Consecutive rows, as many as the budget holds; a longer row gets its own batch."""
     batches, start, tokens = [], 0, 0
     for at, length in enumerate(lengths[rows].tolist()):
         tokens = (at - start + 1) * length if padded else tokens + length

@@ -1,9 +1,8 @@
-"""Which column plays which role: as told, else by name, else by what it holds.
+"""Which column plays which role: as given, else by name, else by content.
 
-A column is known by a name of its role, earlier ones first, whole ("Review Text") before by its
-last word ("airline_sentiment"). COLUMN_NAMES holds what people call the columns of their files,
-whatever these are for: by such a name, too, a header is told from a row. A role may have names of
-its own.
+A column is recognised by a name of its role, earlier ones first, by its full name ("Review Text")
+before its last word ("airline_sentiment"). COLUMN_NAMES lists common column names, whatever the
+job; they also tell a header from a data row. A role may have names of its own.
 """
 
 import re
@@ -52,12 +51,12 @@ class Role:
 
     Attributes:
         name: As in a sample, and in `--columns`.
-        names: What such a column is called, the likeliest first.
-        required: Whether a row without it is left out. A role that is not required is found by a
-            whole name only.
+        names: Names of such a column, the likeliest first.
+        required: Whether a row without it is skipped. A role that is not required is found by its
+            full name only.
         several: Whether it may hold several values, as a list.
-        answer: Whether it is what a model is to say, rather than what it reads.
-        guess: Finds its column by what the free ones hold, where no name tells.
+        answer: Whether it is what a model predicts, rather than its input.
+        guess: Finds its column by the content of unassigned columns, where no name matches.
     """
 
     name: str
@@ -68,7 +67,7 @@ class Role:
     guess: Callable[[Sequence[str], Sequence[Row]], str | None] | None = None
 
 
-GROUP = Role(name="group")  # only ever given: nobody can guess what belongs together
+GROUP = Role(name="group")  # always given, never guessed
 SPLIT = Role(name="split", names=COLUMN_NAMES["split"], required=False)
 
 Guess = Callable[[Columns, Sequence[str], Sequence[Row]], Columns]
@@ -81,13 +80,13 @@ def find_columns(
 
     Args:
         head: The first rows, a hundred or so.
-        given: What a person said, role to column; it wins.
-        guess: Adds to what was found by name, given the columns that are free.
+        given: Columns by role, as specified by the user; these win.
+        guess: Adds to what was found by name, given the unassigned columns.
     """
     if not head:
         raise ValueError("find_columns needs at least one row to look at; got none")
     columns = list(dict.fromkeys(column for row in head for column in row.values))
-    found = _as_told(head[0].file, columns, roles, given)
+    found = _as_given(head[0].file, columns, roles, given)
     found = find_by_name(columns, roles, found)
     for role in roles:
         if role.name not in found and _is_grouped_by(role, found.get("group", "")):
@@ -103,7 +102,7 @@ def find_columns(
         kind = "columns are" if len(columns) > 1 else "only column is"
         raise GlassformerError(
             f"{head[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or name "
+            f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or specify "
             f"them with --columns {example} where the command has it"
         )
     return {role.name: found[role.name] for role in roles if role.name in found}
@@ -112,11 +111,11 @@ def find_columns(
 def find_by_name(
     columns: Sequence[str], roles: Sequence[Role], known: Mapping[str, str] | None = None
 ) -> Columns:
-    """What is known, and the columns that are called by a whole name of their role."""
+    """The known columns, and those that match a full name of their role."""
     found = dict(known or {})
     for role in roles:
         if role.name not in found:
-            _take(found, role, _by_whole_name(role, _free(columns, found)))
+            _take(found, role, _by_full_name(role, _free(columns, found)))
     return found
 
 
@@ -125,7 +124,7 @@ def _kept_for_groups(found: Mapping[str, str]) -> str:
 
 
 def _is_grouped_by(role: Role, group: str) -> bool:
-    """Whether a column of this role's own name says what belongs together, too."""
+    """Whether the group column also plays this role, by its name."""
     return role.required and not role.several and bool(group) and normal_name(group) == role.name
 
 
@@ -136,11 +135,11 @@ def parse_columns(text: str) -> dict[str, str]:
     {'text': 'review', 'label': 'stars'}
     """
     found: dict[str, str] = {}
-    for part in text.split(","):
-        role, equals, column = (piece.strip() for piece in part.partition("="))
+    for pair in text.split(","):
+        role, equals, column = (piece.strip() for piece in pair.partition("="))
         if not (role and equals and column):
             raise GlassformerError(
-                f"--columns: {part.strip()!r} does not say which column plays which role; "
+                f"--columns: {pair.strip()!r} is not of the form ROLE=COLUMN; "
                 f"write --columns text=review,label=stars"
             )
         if role in found:
@@ -152,13 +151,13 @@ def parse_columns(text: str) -> dict[str, str]:
 
 
 def is_known_name(cell: str) -> bool:
-    """Whether a cell can only be the name of a column: one we know, or words_joined_like_this."""
+    """Whether a cell must be a column name: a known one, or words_joined_like_this."""
     name = normal_name(cell)
     known = name in OTHERS or any(name in names for names in COLUMN_NAMES.values())
     return known or re.fullmatch(r"[A-Za-z]+(_[A-Za-z0-9]+)+", cell.strip()) is not None
 
 
-def _as_told(
+def _as_given(
     file: str, columns: list[str], roles: Sequence[Role], given: Mapping[str, str]
 ) -> Columns:
     found: Columns = {}
@@ -172,8 +171,8 @@ def _as_told(
             raise GlassformerError(f"{file}: " + unknown("column", column, columns))
         if column in found.values():
             raise GlassformerError(
-                f"--columns: {column!r} cannot be two things at once "
-                f"({', '.join(f'{r}={c}' for r, c in given.items())}); give each role its own"
+                f"--columns: {column!r} cannot play two roles "
+                f"({', '.join(f'{r}={c}' for r, c in given.items())}); give each its own column"
             )
         found[role] = column
     return found
@@ -188,7 +187,7 @@ def _free(columns: Sequence[str], found: Mapping[str, str]) -> list[str]:
     return [column for column in columns if column not in found.values()]
 
 
-def _by_whole_name(role: Role, columns: list[str]) -> str | None:
+def _by_full_name(role: Role, columns: list[str]) -> str | None:
     normal = {normal_name(column): column for column in reversed(columns)}
     return next((normal[name] for name in role.names if name in normal), None)
 
@@ -199,6 +198,6 @@ def _by_last_word(role: Role, columns: list[str]) -> str | None:
 
 
 def normal_name(name: str) -> str:
-    """A name without the accidents of writing: `Review Text` and `reviewText` are review_text."""
+    """Normalise a name: `Review Text` and `reviewText` become review_text."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", unicodedata.normalize("NFKC", name))
     return re.sub(r"[\W_]+", "_", spaced).strip("_").casefold()

@@ -1,6 +1,6 @@
 """Ingest: from raw files to samples in splits, in one pass; `splitter` chooses each row's split.
 
-Rows that lack something are left out and counted.
+Incomplete rows are skipped and counted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from glassformer.data.splits import SPLIT_NAMES
 from glassformer.data.splitter import IngestReport, Splitter
 from glassformer.errors import GlassformerError
 
-LOOKED_AT = 200  # rows by which columns are guessed
+LOOKED_AT = 200  # rows used to guess the columns
 
 Seen = Callable[[int], None]
 
@@ -37,16 +37,16 @@ def ingest(
     """Read all files of a configuration into samples.
 
     Args:
-        seen: Told now and then how many rows were read.
+        seen: Called now and then with the number of rows read.
     """
     given, report = names_by_split(config, schema), IngestReport()
     splitter = Splitter(config, schema, seed)
 
     def samples() -> Iterator[tuple[str, Sample]]:
         number = 0
-        for given_for, names in given.items():
+        for source_split, names in given.items():
             for name in names:
-                rows, columns = open_rows(name, config, schema, given_for)
+                rows, columns = open_rows(name, config, schema, source_split)
                 report.note(name, columns)
                 for row in rows:
                     number += 1
@@ -56,12 +56,12 @@ def ingest(
                     if lacking:
                         report.skip(f"empty {lacking}", row.where)
                         continue
-                    split = splitter.split_for(given_for, row, columns, sample, report)
+                    split = splitter.split_for(source_split, row, columns, sample, report)
                     if split is not None:
                         yield split, sample
 
     folder.mkdir(parents=True, exist_ok=True)
-    stored = splitter.settle(Samples.write(folder, samples()), report)
+    stored = splitter.finalise(Samples.write(folder, samples()), report)
     refused = splitter.refusal(report)
     if refused is not None:
         names = ", ".join([*config.files, *config.valid, *config.test])
@@ -70,27 +70,27 @@ def ingest(
 
 
 def names_by_split(config: DataConfig, schema: Schema) -> dict[str, list[str]]:
-    """The sources that were given for each split."""
+    """The sources of each split."""
     given = dict(zip(SPLITS, (config.files, config.valid, config.test), strict=True))
     if not any(given.values()):
-        raise GlassformerError("no data given; name a file, a folder or a set of the catalog")
+        raise GlassformerError("no data given; name a file, a folder or a named data set")
     return {split: schema.arrange(names) for split, names in given.items()}
 
 
 def open_rows(
-    name: str, config: DataConfig, schema: Schema, given_for: str
+    name: str, config: DataConfig, schema: Schema, source_split: str
 ) -> tuple[Iterator[Row], Columns]:
     """The rows of a source, and its columns by role.
 
     Args:
-        given_for: The split the source was given for. Rows are held out of `train` only, so that is
-            where their groups matter.
+        source_split: The split of the source. Rows are held out of `train` only, so groups matter
+            only there.
     """
     rows, given, more = rows_of(name, config, schema), dict(config.columns), [SPLIT]
-    group = config.group or given.get("group") or _usual_group(name)
-    for role in ("group", "split") if given_for != "train" else ():
+    group = config.group or given.get("group") or _default_group(name)
+    for role in ("group", "split") if source_split != "train" else ():
         given.pop(role, None)
-    if group and given_for == "train":
+    if group and source_split == "train":
         given, more = given | {"group": group}, [GROUP, SPLIT]
     head = list(islice(rows, LOOKED_AT))
     columns = schema.find_columns(head, given, *more)
@@ -112,13 +112,13 @@ def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:
     return CATALOG[name].rows()
 
 
-def _usual_group(name: str) -> str | None:
-    """The column by which a set of the catalog is to be split."""
+def _default_group(name: str) -> str | None:
+    """The group column of a set of the catalog."""
     return CATALOG[name].group if name in CATALOG and not Path(name).exists() else None
 
 
 def is_file(name: str) -> bool:
-    """Whether this is a file, which must be there, rather than a folder or a set."""
+    """Whether this is a file, which must exist, rather than a folder or a named set."""
     path = Path(name)
     if not path.exists() and (name in CATALOG or name.startswith(PREFIX)):
         return False
@@ -135,7 +135,7 @@ def _splits(head: Sequence[Row], column: str) -> bool:
 
 
 def _refuse_nearly_named(path: Path) -> None:
-    """A set of the catalog that is misspelt is no missing file."""
+    """Refuse a misspelt name of a set, rather than call it a missing file."""
     near = get_close_matches(str(path), CATALOG, n=1)
     if near and not path.exists():
-        raise GlassformerError(f"{path}: not found; did you mean the set {near[0]!r}?")
+        raise GlassformerError(f"{path}: not found; did you mean the data set {near[0]!r}?")

@@ -1,4 +1,4 @@
-"""Rows of numbers joined end to end, so that a batch of thousands is made by a few calls."""
+"""Rows of numbers joined end to end, so that a few calls build a batch of thousands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-Row = Int[np.ndarray, " _"]  # no name: each has its own length
+Row = Int[np.ndarray, " _"]  # unnamed axis: lengths differ
 
 
 @dataclass(frozen=True, slots=True)
 class Jagged:
-    """Rows end to end, and how long each is.
+    """Rows joined end to end, with their lengths.
 
     >>> rows = Jagged.of([np.array([5, 6]), np.array([7])])
     >>> rows.after(1).values.tolist(), rows.before(np.array([8, 9])).values.tolist()
@@ -30,14 +30,14 @@ class Jagged:
 
     @property
     def rows(self) -> list[Row]:
-        """Each by itself."""
+        """The rows as a list."""
         return np.split(self.values, np.cumsum(self.lengths)[:-1])
 
     def before(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
-        """Every row with a value in front: the same for all, or its own for each."""
+        """Prepend a value to every row: one for all, or one each."""
         starts = np.cumsum(self.lengths) - self.lengths
         return Jagged(np.insert(self.values, starts, value), self.lengths + 1)
 
     def after(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
-        """Every row with a value at its end."""
+        """Append a value to every row."""
         return Jagged(np.insert(self.values, np.cumsum(self.lengths), value), self.lengths + 1)

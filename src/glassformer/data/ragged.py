@@ -1,8 +1,7 @@
 """Rows of different lengths in one memory-mapped file, so that data may be larger than memory.
 
-A `Ragged` lies in two files: `<stem>.values.npy` holds all rows end to end, `<stem>.ends.npy` says
-where each one ends. Both are plain numpy files, which hold numbers and cannot run code. `Texts` is
-the same for strings.
+A `Ragged` is stored in two files: `<stem>.values.npy` holds all rows end to end, `<stem>.ends.npy`
+their ends. Both are plain numpy files, without pickled objects. `Texts` is the same for strings.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +44,7 @@ class Ragged:
                 found = _write_rows(file, rows, np.dtype(dtype))
             with half_ends.open("wb") as file:
                 npy.write_array(file, found, allow_pickle=False)
-            ends.unlink(missing_ok=True)  # new values never lie beside old ends
+            ends.unlink(missing_ok=True)  # never pair new values with old ends
             half_values.replace(values)
             half_ends.replace(ends)
         finally:
@@ -55,17 +54,17 @@ class Ragged:
 
     @classmethod
     def open(cls, stem: str | Path, *, below: int | None = None) -> "Ragged":
-        """What `write` stored, mapped rather than read.
+        """Map what `write` stored.
 
         Args:
-            below: Refuse other values than whole numbers from 0 to this one, which is none of them.
+            below: Refuse values other than integers from 0 to `below` - 1.
         """
         paths = _files(Path(stem))
         values, ends = map(map_array, paths)
         last = int(ends[-1]) if len(ends) else 0
         if ends.dtype != np.int64 or last != len(values):
             raise GlassformerError(
-                f"{stem}: its two files do not belong together (rows end at {last}, "
+                f"{stem}: its two files do not match (rows end at {last}, "
                 f"but there are {len(values)} values); write it again"
             )
         found = cls(Path(stem), values, ends)
@@ -77,7 +76,7 @@ class Ragged:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """How long each row is."""
+        """The length of each row."""
         return np.diff(self.ends, prepend=0)
 
     def __len__(self) -> int:
@@ -94,19 +93,19 @@ class Ragged:
         return (self[row] for row in range(len(self)))
 
     def take(self, rows: NDArray[np.int64], longest: int) -> Jagged:
-        """A copy of some rows, each up to its first `longest` values."""
+        """Copy some rows, each truncated to `longest` values."""
         lengths = np.minimum(self.lengths[rows], longest)
         shift = self.ends[rows] - self.lengths[rows] - (np.cumsum(lengths) - lengths)
         places = np.repeat(shift, lengths) + np.arange(lengths.sum())
         return Jagged(self.values[places], lengths)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process maps the same files instead of being sent what is in them."""
+        """Pickle by path: another process maps the same files."""
         return Ragged.open, (self.stem,)
 
 
 class Texts:
-    """Strings in a `Ragged` of UTF-8 bytes. What is no valid Unicode comes back as it was."""
+    """Strings in a `Ragged` of UTF-8 bytes; invalid Unicode round-trips unchanged."""
 
     def __init__(self, rows: Ragged) -> None:
         self.rows = rows
@@ -122,7 +121,7 @@ class Texts:
         rows = Ragged.open(stem)
         if rows.values.dtype != np.uint8:
             raise GlassformerError(
-                f"{stem}: holds {rows.values.dtype} numbers where bytes of text were expected; "
+                f"{stem}: holds {rows.values.dtype} numbers instead of bytes of text; "
                 f"open it as a Ragged"
             )
         return cls(rows)
@@ -144,7 +143,7 @@ def _files(stem: Path) -> tuple[Path, Path]:
 def _write_rows(
     file: BinaryIO, rows: Iterable[NDArray[Any]], dtype: np.dtype[Any]
 ) -> NDArray[np.int64]:
-    """Stream the rows after a header that learns their number at the end; where each row ends."""
+    """Stream the rows after a header that is completed at the end; returns the ends of the rows."""
     _write_header(file, 0, dtype)
     lengths: list[int] = []
     for number, row in enumerate(rows):

@@ -1,8 +1,8 @@
-"""A row of raw data: text by column, and where it stands in its file.
+"""A row of raw data: text by column, and its location in the file.
 
-Every format gives the same rows. A value is text; what a file holds as numbers becomes text as a
-person would write it, and a list of plain values stays a list (the labels of one text). What cannot
-be meant as text, such as an object of JSON, is refused as soon as somebody asks the row for it.
+Every format gives the same rows. Values are text; numbers become text as a person would write them,
+and a list of plain values stays a list (the labels of one text). What is not text, such as a JSON
+object, is refused when it is read from the row.
 """
 
 import json
@@ -16,12 +16,12 @@ from glassformer.errors import GlassformerError
 
 LONGEST_FIELD = 1_000_000  # characters in one field of a table; a longer one is a broken file
 
-NESTED = "an object or a list of lists, which is no text; write the text itself"
+NESTED = "an object or a nested list instead of text; write the text itself"
 NOT_UTF8 = "bytes that are not UTF-8; write them as text"
 
 
 class NoText(str):
-    """What a file holds that is not meant as text, written out all the same.
+    """A value that is not text, in text form.
 
     Attributes:
         fault: What it is, and what to do.
@@ -30,17 +30,16 @@ class NoText(str):
     fault: str
 
     def __new__(cls, text: str, fault: str) -> "NoText":
-        made = super().__new__(cls, text)
-        made.fault = fault
-        return made
+        value = super().__new__(cls, text)
+        value.fault = fault
+        return value
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One sample as its file gives it. `number` counts data rows from 1, without the header.
+    """One row of a file. `number` counts data rows from 1, without the header.
 
-    A column that this row lacks is empty: `row["text"]` is then "". One that holds no text is
-    refused.
+    A missing column is empty: `row["text"]` is then "". A value that is not text is refused.
     """
 
     values: Mapping[str, Any]
@@ -55,7 +54,7 @@ class Row:
 
     @property
     def where(self) -> str:
-        """For messages.
+        """The location, for messages.
 
         >>> Row({"text": "fine"}, "reviews.csv", 17).where
         'reviews.csv row 17'
@@ -64,36 +63,36 @@ class Row:
 
 
 def row_of(values: Mapping[Any, Any], file: str, number: int) -> Row:
-    """A row of what a file holds, made text; a field too long to be meant is refused."""
-    made = {column_name(name): as_value(value) for name, value in values.items()}
-    row = Row(made, file, number)
+    """A row with all values as text; an overlong field is refused."""
+    texts = {column_name(name): as_value(value) for name, value in values.items()}
+    row = Row(texts, file, number)
     for column, value in row.values.items():
         if len(value) > LONGEST_FIELD and isinstance(value, str):
             raise GlassformerError(
-                f"{row.where}, column {column!r}: {len(value):,} characters in one field, the most "
-                f"is {LONGEST_FIELD:,}; cut it into several rows, or give each text a file of its "
-                f"own in a folder"
+                f"{row.where}, column {column!r}: {len(value):,} characters in one field, the "
+                f"limit is {LONGEST_FIELD:,}; split it into several rows, or put each text into a "
+                f"file of its own in a folder"
             )
     return row
 
 
 def column_name(cell: Any) -> str:
-    """The name of a column on one line."""
+    """A column name on one line."""
     return " ".join(as_text(cell).split())
 
 
 def listed(columns: Collection[str]) -> str:
-    """Columns for a message, which stays readable however many there are.
+    """List columns for a message, abbreviated if there are many.
 
     >>> listed([str(n) for n in range(99)])
-    '0, 1, 2, 3, 4, 5, 6, 7, ... (99 in all)'
+    '0, 1, 2, 3, 4, 5, 6, 7, ... (99 in total)'
     """
     shown = ", ".join(column[:60] for column in islice(columns, 8))
-    return shown if len(columns) <= 8 else f"{shown}, ... ({len(columns)} in all)"
+    return shown if len(columns) <= 8 else f"{shown}, ... ({len(columns)} in total)"
 
 
 def as_value(value: Any) -> str | list[str]:
-    """What a column holds: text, or a list of texts where the file has a list of plain values."""
+    """A value as text, or as a list of texts if the file has a list of plain values."""
     if isinstance(value, str):
         return as_text(value)
     items = value if isinstance(value, list | tuple) else [value]
@@ -107,15 +106,15 @@ def as_value(value: Any) -> str | list[str]:
 def as_text(value: Any) -> str:
     """A value as a person would write it.
 
-    Nothing, not-a-number and bytes that are no UTF-8 are empty; half a surrogate pair, which JSON
-    can spell but no file can hold, becomes the replacement character.
+    None, NaN and bytes that are not UTF-8 are empty; half a surrogate pair, which JSON can express
+    but UTF-8 cannot, becomes the replacement character.
 
     >>> [as_text(value) for value in (3, 3.0, 2.5, True, None, math.nan, {"a": [1]})]
     ['3', '3', '2.5', 'true', '', '', '{"a": [1]}']
     """
     match value:
         case str():
-            return value if value.isascii() else _whole_characters(value)
+            return value if value.isascii() else _without_surrogates(value)
         case None:
             return ""
         case bool():
@@ -125,11 +124,11 @@ def as_text(value: Any) -> str:
         case bytes():
             return _decoded(value)
         case dict() | list() | tuple():
-            return _whole_characters(json.dumps(value, ensure_ascii=False, default=as_text))
+            return _without_surrogates(json.dumps(value, ensure_ascii=False, default=as_text))
     return str(value)
 
 
-def _whole_characters(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """The text without the halves of surrogate pairs."""
     try:
         text.encode()

@@ -1,7 +1,7 @@
 """Samples: what a job keeps of the raw rows, by split, in memory-mapped files.
 
-Each is a small dict by role (text, label, ...), with `where` it came from. Splits are train, valid
-and test; the numbers of a split's samples come from `rows`.
+Each is a small dict by role (text, label, ...), with its location in `where`. Splits are train,
+valid and test; `rows` gives the numbers of the samples of a split.
 """
 
 import json
@@ -24,10 +24,10 @@ Sample = dict[str, Any]
 
 
 class StoredSample(dict[str, Any]):
-    """A sample as it was stored; that it lacks a role shows only when the role is asked for."""
+    """A stored sample; a missing role is an error when it is accessed."""
 
     def __missing__(self, role: str) -> Any:
-        raise GlassformerError(f"{self.get('where')}: has lost its {role}; copy the run again")
+        raise GlassformerError(f"{self.get('where')}: its {role} is missing; copy the run again")
 
 
 class Samples:
@@ -56,7 +56,7 @@ class Samples:
 
     @staticmethod
     def assign(folder: Path, splits: UInt8[np.ndarray, " samples"]) -> None:
-        """Say which split each stored sample belongs to."""
+        """Store the split of every sample."""
         np.save(folder / "parts.npy", splits, allow_pickle=False)
 
     @classmethod
@@ -66,7 +66,7 @@ class Samples:
         path = folder / "parts.npy"
         splits = map_numbers(path, (len(records),), NO_SPLIT + 1).astype(np.uint8)
         if not np.isin(splits, (*range(len(SPLITS)), NO_SPLIT)).all():
-            raise GlassformerError(f"{path}: names splits that there are not; copy the run again")
+            raise GlassformerError(f"{path}: holds unknown splits; copy the run again")
         return cls(folder, records, splits)
 
     def rows(self, split: str) -> Int[np.ndarray, " rows"]:
@@ -93,7 +93,7 @@ class Samples:
         return (self[row] for row in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process opens the same files instead of being sent what is in them."""
+        """Pickle by path: another process opens the same files."""
         return Samples.open, (self.folder,)
 
     def of(self, split: str) -> Iterator[Sample]:

@@ -2,9 +2,9 @@
 
     names typed -> arrange -> open -> rows -> find_columns -> sample -> content
 
-A Schema is asked by ingest and by the doctor alike, so that both read a file the same way. It need
-not know of texts: a role may hold a path or numbers, and what makes two samples the same is any
-string, such as a checksum.
+Ingest and the doctor both use the Schema, so that they read a file the same way. It need not be
+about
+text: a role may hold a path or numbers, and any string, such as a checksum, can identify a sample.
 """
 
 from abc import ABC, abstractmethod
@@ -23,16 +23,16 @@ from glassformer.data.samples import Sample
 
 
 class Schema(ABC):
-    """What a job needs of data.
+    """The data part of a job.
 
     Attributes:
-        roles: What a sample has, what is read first.
+        roles: The values of a sample, inputs first.
     """
 
     roles: tuple[Role, ...]
 
     def inputs(self) -> "Schema":
-        """The same without the answers, for rows to predict."""
+        """The schema without the answers, for prediction."""
         other = copy(self)
         other.roles = tuple(role for role in self.roles if not role.answer)
         return other
@@ -40,22 +40,22 @@ class Schema(ABC):
     # How names become rows
 
     def arrange(self, names: Sequence[str]) -> list[str]:
-        """The sources that names on a command line stand for; two files may be one source."""
+        """The sources for names on the command line; two files may be one source."""
         return list(names)
 
     def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
-        """The rows of a source in a layout of the job's own; None leaves it to general readers."""
+        """The rows of a source in a job-specific layout; None leaves it to the general readers."""
         return None
 
     def files(self, name: str) -> tuple[Path, ...]:
-        """The files or folders of a source; of several, each holds one column of its rows."""
+        """The files or folders of a source; of several, each holds one column."""
         return (Path(name),)
 
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
-        """Whether a source can only be meant for this job, where nobody says what data are for.
+        """Whether a source can only be for this job, if no job is given.
 
         Args:
-            rows: Its rows, opened when the first is asked for.
+            rows: Its rows, opened lazily.
         """
         return False
 
@@ -66,12 +66,12 @@ class Schema(ABC):
 
         Args:
             head: The first rows.
-            given: What a person said, role to column.
+            given: Columns by role, as specified by the user.
         """
         return find_columns(head, (*self.roles, *more), given, self.guess)
 
     def guess(self, found: Columns, free: Sequence[str], head: Sequence[Row]) -> Columns:
-        """What was found by name, and what can be told from the free columns."""
+        """The columns found by name, and guesses for the other roles."""
         found = dict(found)
         for role in self.roles:
             if role.required and role.name not in found and role.guess is not None:
@@ -81,7 +81,7 @@ class Schema(ABC):
         return found
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
-        """What is kept of a row, by role, and the name of the first role that it lacks, if any."""
+        """The sample of a row, and the name of the first role that it lacks, if any."""
         sample: Sample = {"where": row.where}
         for role in self.roles:
             if role.name in columns:
@@ -94,18 +94,18 @@ class Schema(ABC):
         return sample, ""
 
     def value(self, role: Role, row: Row, columns: Columns) -> Any:
-        """What a row holds for a role; JSON, or an array, which is kept as a list."""
+        """The value of a row for a role; JSON, or an array, which is stored as a list."""
         return row[columns[role.name]]
 
     # What is known of samples
 
     @abstractmethod
     def content(self, sample: Sample, config: DataConfig) -> str:
-        """What makes two samples the same: equal strings for what a model reads as one input.
+        """What makes two samples the same: equal strings for equal model inputs.
 
-        Where nothing is said about splits, samples that agree in it stay in one.
+        Where no split is given, samples with equal content stay in one split.
         """
 
     def checks(self, config: Config) -> list[Check]:
-        """What the doctor looks for."""
+        """The checks of the doctor."""
         return default_checks()

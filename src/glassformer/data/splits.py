@@ -1,7 +1,7 @@
-"""Which split of the data a row belongs to: a function of what it says, or of its group, alone.
+"""Which split a row belongs to: a function of its content, or of its group, alone.
 
-A row is never drawn. Its key is hashed to a point between 0 and 1, and the shares cut that line, so
-the same text falls into the same split in every file, in every order, whatever stands beside it.
+Nothing is random. A key is hashed to a point between 0 and 1, and the shares divide that interval,
+so the same text falls into the same split in any file, in any order.
 """
 
 import unicodedata
@@ -26,17 +26,17 @@ SPLIT_NAMES: dict[str, str] = {
 
 
 def split_of(key: str, shares: Mapping[str, float], seed: int) -> str:
-    """The split this key falls into; what the shares leave over is `train`.
+    """The split of a key; what the shares leave over is `train`.
 
     Args:
         key: The content of a sample, or its group.
-        shares: Split to share, in this order along the line.
+        shares: Split to share, in order along the interval.
 
     >>> split_of("film 7", {"valid": 0.1, "test": 0.1}, seed=0)
     'train'
     """
     if min(shares.values(), default=0.0) < 0 or sum(shares.values()) > 1 + 1e-9:
-        raise ValueError(f"shares must be 0 or more, and 1 at most in all; got {dict(shares)}")
+        raise ValueError(f"shares must be 0 or more and add up to at most 1; got {dict(shares)}")
     point = hashed(f"{seed}\n{key}") / 2**64
     end = 0.0
     for split, share in shares.items():
@@ -47,13 +47,13 @@ def split_of(key: str, shares: Mapping[str, float], seed: int) -> str:
 
 
 def hashed(text: str) -> int:
-    """A text as a number of 64 bits."""
+    """A 64-bit hash of a text."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest)
 
 
 def content_key(text: str) -> str:
-    """What the text says, whatever its letter case, white space and Unicode form.
+    """The text without differences of case, white space and Unicode form.
 
     >>> content_key("  Ａ  fine\\tFILM ")
     'a fine film'
@@ -63,7 +63,7 @@ def content_key(text: str) -> str:
 
 
 def named_split(value: str | list[str], where: str = "the split column") -> str:
-    """The split that a value of a `split` column names; `where` is the row's, for the message."""
+    """The split named in a `split` column; `where` is the location of the row."""
     name = str(value).strip()
     split = SPLIT_NAMES.get(name.casefold())
     if split is None:

@@ -1,7 +1,7 @@
-"""Which split each row belongs to, and whether a training can come of the splits.
+"""Assigns each row to a split, and checks that the splits can be trained on.
 
-The split its file was given for; what its `split` column says; or, for splits that nobody named, a
-hash of its group or its content, so that what belongs together stays together.
+The split of its file; the value of its `split` column; or, for splits that are not given, a hash of
+its group or its content, so that what belongs together stays together.
 """
 
 from array import array
@@ -22,7 +22,7 @@ Splits = UInt8[np.ndarray, " samples"]
 
 @dataclass(slots=True)
 class Skipped:
-    """Rows left out for one reason: how many, and the first of them."""
+    """Rows skipped for one reason: how many, and the first of them."""
 
     count: int
     first: str
@@ -30,12 +30,12 @@ class Skipped:
 
 @dataclass(slots=True)
 class IngestReport:
-    """What came in: columns by role, rows by split, and what was left out, by reason.
+    """What was read: columns by role, rows by split, and skipped rows by reason.
 
     Attributes:
         columns: Those of the first file.
-        others: Those of files that have other columns than the first, by file.
-        shared: Rows of a split that was given whose content is in train as well, by split.
+        others: Those of files with different columns, by file.
+        shared: Rows of a given split whose content is also in train, by split.
     """
 
     columns: Columns = field(default_factory=dict)
@@ -45,44 +45,44 @@ class IngestReport:
     shared: dict[str, Skipped] = field(default_factory=dict)
 
     def note(self, file: str, columns: Columns) -> None:
-        """Keep which columns a file has."""
+        """Record the columns of a file."""
         self.columns = self.columns or columns
         if columns != self.columns:
             self.others[file] = columns
 
     def count(self, splits: Splits) -> None:
-        """Keep how many samples each split has."""
+        """Record the number of samples per split."""
         counts = {split: int((splits == number).sum()) for number, split in enumerate(SPLITS)}
         self.counts = {split: count for split, count in counts.items() if count}
 
     def skip(self, reason: str, where: str) -> None:
-        """Leave a row out."""
+        """Record a skipped row."""
         self.skipped.setdefault(reason, Skipped(0, where)).count += 1
 
 
 class Splitter:
-    """Chooses splits row by row, and settles them when all rows are known.
+    """Assigns splits row by row, and finalises them when all rows are known.
 
-    A row is held out for valid or test by its hash. It goes back to train when that split turns out
-    to be named, by a file or by a `split` column, and is left out when its content is in train as
-    well, with another group.
+    A row is held out for valid or test by its hash. It returns to train if that split turns out to
+    be given, by a file or by a `split` column, and is skipped if its content is also in train, with
+    another group.
     """
 
     def __init__(self, config: DataConfig, schema: Schema, seed: int) -> None:
         self.config, self.schema, self.seed = config, schema, seed
         self.shares = {"valid": config.valid_share, "test": config.test_share}
         self.named = {split for split in self.shares if getattr(config, split)}
-        self.drawn = bytearray()  # for each sample, whether its hash chose
+        self.drawn = bytearray()  # for each sample, whether its hash decides
         self.contents = array("Q")  # for each sample, a hash of its content
 
     def split_for(
-        self, given_for: str, row: Row, columns: Columns, sample: Sample, report: IngestReport
+        self, source_split: str, row: Row, columns: Columns, sample: Sample, report: IngestReport
     ) -> str | None:
-        """The split of a row; None leaves it out."""
+        """The split of a row; None skips it."""
         value = row[columns["split"]] if "split" in columns else ""
-        split = named_split(value, row.where) if value else given_for
-        if given_for not in ("train", split):
-            report.skip(f"split {split!r} in what was given for {given_for}", row.where)
+        split = named_split(value, row.where) if value else source_split
+        if source_split not in ("train", split):
+            report.skip(f"split {split!r} in a file for {source_split}", row.where)
             return None
         content = self.schema.content(sample, self.config)
         self.contents.append(hashed(content))
@@ -92,9 +92,9 @@ class Splitter:
             return split
         return split_of(str(sample.get("group") or content), self.shares, self.seed)
 
-    def settle(self, samples: Samples, report: IngestReport) -> Samples:
-        """The samples, each in the split it stays in."""
-        splits, strays = self.settled(samples.splits)
+    def finalise(self, samples: Samples, report: IngestReport) -> Samples:
+        """The samples with their final splits."""
+        splits, strays = self.final_splits(samples.splits)
         for row in strays.tolist():
             report.skip(
                 f"a {self._input} that is also in another split, with another group",
@@ -110,8 +110,8 @@ class Splitter:
         Samples.assign(samples.folder, splits)
         return Samples.open(samples.folder)
 
-    def settled(self, chosen: Splits) -> tuple[Splits, Int[np.ndarray, " strays"]]:
-        """The split that each sample stays in, and those that are left out."""
+    def final_splits(self, chosen: Splits) -> tuple[Splits, Int[np.ndarray, " strays"]]:
+        """The final split of each sample, and the samples to skip."""
         splits, drawn = chosen.copy(), np.frombuffer(self.drawn, dtype=bool)
         for split in self.named:
             splits[drawn & (splits == SPLITS.index(split))] = SPLITS.index("train")
@@ -123,24 +123,24 @@ class Splitter:
         return splits, strays
 
     def refusal(self, report: IngestReport) -> tuple[str, str] | None:
-        """What is wrong and what to do, if no training can come of this.
+        """What is wrong and what to do, if the data cannot be trained on.
 
-        Training needs rows, and rows held out to choose by.
+        Training needs training rows and validation rows.
         """
         read = sum(report.counts.values())
-        left_out = "; ".join(
+        skipped = "; ".join(
             f"{entry.count:,} with {reason}, first {entry.first}"
             for reason, entry in report.skipped.items()
         )
         if not read:
-            return f"no row to use ({left_out})", "check the columns, or name them with --columns"
+            return f"no usable row ({skipped})", "check the columns, or name them with --columns"
         if not self.config.files:
             return None
         held_out = {split for split in ("valid", "test") if report.counts.get(split)}
-        group = " or fewer rows to a group" if self.config.group else ""
+        group = " or smaller groups" if self.config.group else ""
         if not report.counts.get("train"):
             return (
-                f"{read:,} rows, and all fell into {' and '.join(sorted(held_out))}, none is left "
+                f"{read:,} rows, all of them in {' and '.join(sorted(held_out))}, with none left "
                 f"to train on",
                 f"give more rows{group}",
             )
@@ -150,16 +150,16 @@ class Splitter:
                 f"give more rows{group}, or give some with --valid",
             )
         if self.config.test and "test" not in held_out:
-            return f"no row to use of --test ({left_out})", "check those files, or leave them out"
+            return f"no usable row in --test ({skipped})", "check those files, or leave them out"
         return None
 
     @property
     def _input(self) -> str:
-        """The word for what is read of a sample."""
+        """The name of a sample's input."""
         return self.schema.roles[0].name
 
     def _counted(self, read: int) -> str:
-        """How many rows there are, and how many of them differ in what is read."""
+        """The number of rows, and of different inputs if there are fewer."""
         different = len({*self.contents})
         if different < read:
             ending = "" if different == 1 else "s"

@@ -1,9 +1,9 @@
-"""Data with a name. Some is on board; the rest lies under `$GLASSFORMER_DATA` or in the cache.
+"""Named data sets. Some are built in; others are under `$GLASSFORMER_DATA` or in the cache.
 
 A row has what its job needs: text and label; source and target; audio and text; text alone. Its
-`split` is train, valid or test, empty where that is yet to be chosen; a set to pretrain on has
-none. Where rows belong together in one split, a column says what they share. To add a set, write a
-file with an `Entry` and list it in `CATALOG`.
+`split` is train, valid or test, empty if not chosen yet; a set for pretraining has none. A group
+column marks rows that must stay in one split. To add a set, write a file with an `Entry` and list
+it in `CATALOG`.
 """
 
 from glassformer.data.catalog.cmudict import CMUDICT

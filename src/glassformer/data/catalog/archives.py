@@ -1,4 +1,4 @@
-"""Archives, read without trust: no file outside the folder, no links, no flood of bytes."""
+"""Untrusted archives: no file outside the folder, no links, no decompression bombs."""
 
 import lzma
 import os
@@ -28,7 +28,7 @@ Member = tuple[str, bytes]
 
 
 def members(archive: Path, suffix: str = "") -> Iterator[Member]:
-    """The names and contents of the files in a tar or zip that end so, in its order."""
+    """Names and contents of the files in a tar or zip whose names end in `suffix`, in order."""
     files = _in_zip(archive) if archive.suffix == ".zip" else _in_tar(archive)
     try:
         yield from ((name, stream.read()) for name, stream in files if name.endswith(suffix))
@@ -39,12 +39,12 @@ def members(archive: Path, suffix: str = "") -> Iterator[Member]:
         ) from None
     except BROKEN as error:
         raise GlassformerError(
-            f"{archive}: broken or cut short ({reason(error)}); remove it and fetch it again"
+            f"{archive}: damaged or truncated ({reason(error)}); remove it and fetch it again"
         ) from None
 
 
 def unpacked(archive: Path, suffix: str) -> Path:
-    """A folder of the cache with the files of an archive that end in `suffix`; made once."""
+    """A cache folder with the files of an archive that end in `suffix`; unpacked once."""
     seen = archive.stat()
     identity = f"{archive.resolve()}\n{seen.st_size}\n{seen.st_mtime_ns}\n{suffix}"
     mark = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
@@ -55,7 +55,7 @@ def unpacked(archive: Path, suffix: str) -> Path:
 
 
 def unpack(archive: Path, folder: Path, suffix: str = "") -> None:
-    """Write the files of an archive that end in `suffix`; the folder appears when it is whole."""
+    """Unpack the files that end in `suffix`; the folder appears when it is complete."""
     half = folder.with_name(f".{folder.name}.new-{token_hex(4)}-{os.getpid()}")
     try:
         half.mkdir(parents=True)
@@ -67,7 +67,7 @@ def unpack(archive: Path, folder: Path, suffix: str = "") -> None:
     except OSError as error:
         raise GlassformerError(
             f"{folder}: cannot be written ({reason(error)}); free some space, or set "
-            f"XDG_CACHE_HOME to another place"
+            f"XDG_CACHE_HOME to another folder"
         ) from None
     finally:
         shutil.rmtree(half, ignore_errors=True)
@@ -99,24 +99,24 @@ def _in_zip(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 class _Allowance:
-    """How much may still come out of an archive."""
+    """How much may still be unpacked."""
 
     def __init__(self, archive: Path) -> None:
         self.archive, self.bytes, self.files = archive, MOST_BYTES, MOST_FILES
 
     def take(self, name: str, size: int) -> None:
-        """Refuse a member that leads out of the folder, or is too much."""
+        """Refuse a member outside the folder, or beyond the limits."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-            raise _refused(self.archive, name, "leads out of the folder")
+            raise _refused(self.archive, name, "points outside the folder")
         self.bytes, self.files = self.bytes - size, self.files - 1
         if self.bytes < 0 or self.files < 0:
             raise _refused(
-                self.archive, name, f"is beyond {MOST_BYTES:,} bytes, {MOST_FILES:,} files"
+                self.archive, name, f"exceeds {MOST_BYTES:,} bytes or {MOST_FILES:,} files"
             )
 
 
 def _refused(archive: Path, name: str, why: str) -> GlassformerError:
     return GlassformerError(
-        f"{archive}: not unpacked, {name!r} in it {why}; fetch the archive again from its makers"
+        f"{archive}: not unpacked, {name!r} in it {why}; fetch the archive again from its source"
     )

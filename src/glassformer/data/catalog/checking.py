@@ -1,7 +1,7 @@
-"""Whether rows are those on record: how many there are, and a fingerprint of them.
+"""Whether rows match the record: their number and a fingerprint.
 
-The record was taken from copies that were read whole. A set whose files grow at their address, or
-whose archive is made anew at every download, can be checked by its rows where no checksum holds.
+The record was computed from complete copies. A set whose files grow over time, or whose archive is
+rebuilt at every download, can be checked by its rows where no checksum applies.
 """
 
 import json
@@ -17,7 +17,7 @@ CHECKED = ("text", "label", "source", "target", "split")  # columns; paths diffe
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Rows by split ("" where it is yet to be chosen), and their fingerprint."""
+    """Rows by split ("" if not chosen yet), and their fingerprint."""
 
     counts: Mapping[str, int]
     fingerprint: str
@@ -29,24 +29,24 @@ class Counted:
 
 
 def count(rows: Iterable[Row]) -> Counted:
-    """Read all rows; the fingerprint is the same in whatever order they come."""
+    """Count all rows; the fingerprint does not depend on their order."""
     counts: Counter[str] = Counter()
     digests = []
     for row in rows:
         counts[row["split"]] += 1
-        said = json.dumps([row[name] for name in CHECKED], ensure_ascii=False)
-        digests.append(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
+        values = json.dumps([row[name] for name in CHECKED], ensure_ascii=False)
+        digests.append(blake2b(values.encode("utf-8", "replace"), digest_size=8).digest())
     return Counted(dict(counts), blake2b(b"".join(sorted(digests)), digest_size=8).hexdigest())
 
 
 def verdict(name: str, found: Counted) -> str:
-    """What the rows of a set are beside those on record, in a sentence."""
+    """How the rows of a set compare with the record, in a sentence."""
     known = RECORDED.get(name)
     if known is None:
-        return f"{found.total:,} rows; none are on record to hold them against"
+        return f"{found.total:,} rows; there is no record to compare with"
     if known.fingerprint == found.fingerprint:
-        return f"{found.total:,} rows, the same as those on record"
-    return f"{found.total:,} rows, other than the {known.total:,} on record: scores may differ"
+        return f"{found.total:,} rows, matching the record"
+    return f"{found.total:,} rows, different from the {known.total:,} on record: scores may differ"
 
 
 RECORDED: dict[str, Counted] = {

@@ -1,8 +1,8 @@
-"""CMUdict: English words and how they are said, in 39 phonemes; the split of CNTK's example.
+"""CMUdict: English words and their pronunciation in 39 phonemes; the split of CNTK's example.
 
-To learn from, a row is a word and one of its pronunciations; to be tested on, a word with the first
-of them. `references` lists all that the split has: an answer is right that equals any. No word of
-the test split is in another split; some of the validation split are in train, said otherwise.
+A training row is a word and one of its pronunciations; a test row is a word with the first of them.
+`references` lists all pronunciations in the split: an answer that equals any of them is correct. No
+test word is in another split; some validation words are in train with another pronunciation.
 """
 
 from collections import defaultdict
@@ -51,13 +51,13 @@ def pronunciations() -> Iterator[Row]:
         known: defaultdict[str, list[str]] = defaultdict(list)
         first: dict[str, int] = {}
         for number, line in enumerate(lines(files[name], newline="\n"), start=1):
-            word, _, said = line.strip().partition("  ")
-            if not said:
+            word, _, phonemes = line.strip().partition("  ")
+            if not phonemes:
                 raise GlassformerError(
                     f"{files[name]} line {number}: no two spaces between a word and its phonemes; "
                     f"fetch the file again"
                 )
-            known[word].append(said)
+            known[word].append(phonemes)
             first.setdefault(word, number)
         for word, ways in known.items():
             for way in ways if split == "train" else ways[:1]:

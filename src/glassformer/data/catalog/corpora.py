@@ -1,4 +1,4 @@
-"""Texts to go on with: Tiny Shakespeare, and the complete Tang poems."""
+"""Texts for language modelling: Tiny Shakespeare, and the complete Tang poems."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import document
 from glassformer.errors import GlassformerError
 
-LEARNED = 0.9  # of the characters; what is later is for validation, as is usual for this text
+LEARNED = 0.9  # of the characters; the rest is for validation, as is customary for this text
 PACKED = "quantangshi_json.tar.xz"
 POETS = tuple(f"poet.tang.{number}.json" for number in range(0, 58_000, 1_000))
 POEMS = (
@@ -42,7 +42,7 @@ POEMS_STORAGE = Storage(
 
 
 def speeches() -> Iterator[Row]:
-    """The speeches in order; with a blank line between them they are the whole text."""
+    """The speeches in order; joined by blank lines they are the full text."""
     path = PLAYS_STORAGE.files("tinyshakespeare")["input.txt"]
     text = document(path)
     begins = 0
@@ -53,7 +53,7 @@ def speeches() -> Iterator[Row]:
 
 
 def poems() -> Iterator[Row]:
-    """A row a poem, its lines under each other; nobody has split them."""
+    """One row per poem, with line breaks; there is no official split."""
     for where, content in _collections(POEMS_STORAGE.files("tang-poetry")):
         try:
             found = [
@@ -77,7 +77,7 @@ def _collections(files: dict[str, Path]) -> Iterator[tuple[str, bytes]]:
     found = {Path(name).name: content for name, content in members(archive, ".json")}
     for name in POETS:
         if name not in found:
-            raise GlassformerError(f"{archive}: no {name} in it; fetch or pack it again")
+            raise GlassformerError(f"{archive}: {name} is missing; fetch or pack it again")
         yield f"{archive}, {name}", found[name]
 
 

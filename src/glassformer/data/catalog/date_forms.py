@@ -1,8 +1,8 @@
 """How people write a date, language by language: the formats of CLDR, and habits it does not list.
 
-A form is a way to write; which is which date must follow from the text alone. So years have all
-their digits, and `3/4/2005`, which is in March or in April, is a form only for the dates where the
-other reading is none (or the same).
+A form must determine the date from the text alone. So years have all their digits, and `3/4/2005`,
+which is in March or in April, is used only for dates where the other reading is impossible or the
+same.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Write = Callable[[date], str]
 
-TIMES = set("HhKkmsSzZvVBjJabQqwW")  # fields of a pattern that are no part of a date
+TIMES = set("HhKkmsSzZvVBjJabQqwW")  # pattern fields that are not part of a date
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 HAN = "〇一二三四五六七八九"
 # The zero of each script's digits; the other nine follow it.
@@ -81,10 +81,10 @@ def _form(name: str, pattern: str, locale: "Locale") -> Form:
     """A pattern with all digits of the year, and blanks as people type them."""
     from babel.dates import parse_pattern
 
-    whole = parse_pattern(re.sub("(?<!y)yy(?!y)", "y", pattern))
+    full = parse_pattern(re.sub("(?<!y)yy(?!y)", "y", pattern))
 
     def write(day: date) -> str:
-        return _typed(whole.apply(day, locale))
+        return _typed(full.apply(day, locale))
 
     fields = re.sub("'[^']*'", "", pattern)
     order = "".join(dict.fromkeys(re.findall("[yMLd]", fields)))

@@ -2,8 +2,8 @@
 
 Made from the Unicode locale data (CLDR) that ships with Babel, the same at every call. Each date is
 written in a few languages, and all its rows share the column `date`, so that a held-out date was
-never seen. A text that two dates share is left out, as is one that could be read in two ways, and
-one that comes again, whatever its letter case.
+never seen. A text shared by two dates is left out, as is an ambiguous one, and one that is
+repeated, ignoring case.
 """
 
 import random
@@ -76,7 +76,7 @@ def rows() -> Iterator[Row]:
 
 
 def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
-    """So many dates: the columns of all rows, and what was left out, by reason."""
+    """The rows of `days` dates, and counts of what was left out, by reason."""
     rng = random.Random(0)
     forms = {code: forms_of(code) for code in LANGUAGES}
     drawn = rng.sample(range((LAST - FIRST).days + 1), days)
@@ -85,7 +85,7 @@ def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
     for day in (FIRST + timedelta(days=number) for number in drawn):
         for code in rng.sample(sorted(LANGUAGES), WAYS):
             form = rng.choice(forms[code])
-            text = said(day, form, code, rng)
+            text = write_date(day, form, code, rng)
             if form.is_clear(day):
                 drafts.append((text, day.isoformat(), LANGUAGES[code]))
             else:
@@ -111,8 +111,8 @@ def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
     return list(found.values()), left_out
 
 
-def said(day: date, form: Form, code: str, rng: random.Random) -> str:
-    """A date in a form, at times in capitals or without them."""
+def write_date(day: date, form: Form, code: str, rng: random.Random) -> str:
+    """A date in a form, sometimes in upper or lower case."""
     text, chance = form.write(day), rng.random()
     if code == DOTTED or chance >= SHOUTED + WHISPERED:
         return text
@@ -121,7 +121,7 @@ def said(day: date, form: Form, code: str, rng: random.Random) -> str:
 
 DATES = Entry(
     name="dates",
-    what=f"dates as written in {len(LANGUAGES)} languages, to ISO 8601; on board, made from Babel",
+    what=f"dates as written in {len(LANGUAGES)} languages, to ISO 8601; built in, made from Babel",
     licence="Unicode License v3 (CLDR)",
     source="https://cldr.unicode.org, through https://babel.pocoo.org",
     rows=rows,

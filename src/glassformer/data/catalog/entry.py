@@ -1,4 +1,4 @@
-"""What the catalog knows of a named set: what it is, whose it is, its rows and its files."""
+"""A catalog entry: description, licence, rows and files of a named data set."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ class Entry:
     """A named set.
 
     Args:
-        name: What a person types.
+        name: As typed on the command line.
         what: One sentence.
-        licence: Under which terms it may be used.
-        source: The page of those who made it.
-        rows: Reads or makes the rows, anew at every call.
-        group: The column of what must stay in one split, or None.
-        storage: Where its files lie and come from; None for a set that is on board.
+        licence: The terms of use.
+        source: The page of its authors.
+        rows: Reads or generates the rows at every call.
+        group: The column whose equal values must stay in one split, or None.
+        storage: Where its files are stored and downloaded from; None for a built-in set.
     """
 
     name: str

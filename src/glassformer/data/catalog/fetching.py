@@ -1,8 +1,8 @@
-"""Getting a named set: found where sets lie, or downloaded into the cache, checked, whole.
+"""Fetching a named set: found locally, or downloaded into the cache and verified.
 
-A download is a hidden `.part` beside its place and takes its name when size and checksum agree. It
-goes on after a broken connection, in this call or a later one. One process downloads into a folder
-at a time; another waits and then finds the files there.
+A download is a hidden `.part` file that is renamed when size and checksum match. It resumes after a
+broken connection, in this call or a later one. One process downloads into a folder at a time;
+another waits and then finds the files there.
 """
 
 import time
@@ -18,7 +18,7 @@ from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.files import locked, sync
 
-TRIES = 4  # attempts in a row that bring nothing
+TRIES = 4  # consecutive attempts without progress
 LONGEST_PAUSE = 30.0  # seconds
 
 Pause = Callable[[float], None]
@@ -26,10 +26,10 @@ Pause = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Where the files of a set are now; None for a set on board.
+    """The folder with the files of a set; None for a built-in set.
 
     Attributes:
-        downloaded: What was downloaded; nothing where all was there.
+        downloaded: Files that were downloaded; empty if all were found.
     """
 
     folder: Path | None
@@ -37,7 +37,7 @@ class Fetched:
 
     @property
     def unchecked(self) -> list[str]:
-        """What was downloaded with no checksum to hold it against."""
+        """Downloaded files without a known checksum."""
         return [remote.name for remote in self.downloaded if remote.checksum is None]
 
 
@@ -54,13 +54,13 @@ def fetch(entry: Entry, seen: Seen, *, pause: Pause = time.sleep) -> Fetched:
 
 
 def fetch_file(remote: Remote, target: Path, seen: Seen, *, pause: Pause = time.sleep) -> None:
-    """Download one file, unless it is there."""
+    """Download one file, unless it exists."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.parent, wait=True):
             if not target.exists():
                 part = target.with_name(f".{target.name}.part")
-                bring(remote, part, seen, pause)
+                download(remote, part, seen, pause)
                 sync(part)
                 part.replace(target)
                 sync(target.parent)
@@ -68,14 +68,16 @@ def fetch_file(remote: Remote, target: Path, seen: Seen, *, pause: Pause = time.
     except OSError as error:
         raise GlassformerError(
             f"{target}: cannot be written ({reason(error)}); free some space, or set "
-            f"XDG_CACHE_HOME to another place"
+            f"XDG_CACHE_HOME to another folder"
         ) from None
     except GlassformerError as error:
-        raise GlassformerError(f"{error}; get it by other means and save it as {target}") from None
+        raise GlassformerError(
+            f"{error}; download it by other means and save it as {target}"
+        ) from None
 
 
-def bring(remote: Remote, part: Path, seen: Seen, pause: Pause) -> None:
-    """Try until the part is whole and right, as long as attempts bring it further."""
+def download(remote: Remote, part: Path, seen: Seen, pause: Pause) -> None:
+    """Retry until the file is complete and correct, as long as attempts make progress."""
     furthest, failures, continued, restarted = size_of(part), 0, size_of(part) > 0, False
     while True:
         try:
@@ -85,7 +87,7 @@ def bring(remote: Remote, part: Path, seen: Seen, pause: Pause) -> None:
             furthest, failures = max(furthest, size_of(part)), 0 if further else failures + 1
             if failures == TRIES:
                 raise GlassformerError(
-                    f"{remote.url}: given up after {TRIES} attempts ({broken})"
+                    f"{remote.url}: gave up after {TRIES} attempts ({broken})"
                 ) from None
             continued = True
             pause(min(2.0**failures, LONGEST_PAUSE))
@@ -95,12 +97,12 @@ def bring(remote: Remote, part: Path, seen: Seen, pause: Pause) -> None:
             return
         discard(part)
         if restarted or not continued:
-            raise GlassformerError(f"{remote.url}: {wrong}; it was not kept")
-        furthest, restarted = 0, True  # pieces of two versions, perhaps: once more from the start
+            raise GlassformerError(f"{remote.url}: {wrong}; discarded")
+        furthest, restarted = 0, True  # perhaps pieces of two versions: restart once
 
 
 def what_is_wrong(remote: Remote, part: Path) -> str | None:
-    """Why a file is not the one that was announced."""
+    """How a file differs from the expected size or checksum."""
     size = size_of(part)
     if remote.size is not None and size != remote.size:
         return f"{size:,} bytes, expected {remote.size:,}"
@@ -113,5 +115,5 @@ def what_is_wrong(remote: Remote, part: Path) -> str | None:
 
 
 def size_of(part: Path) -> int:
-    """Bytes in a file; none where there is no file."""
+    """Bytes in a file; 0 if it does not exist."""
     return part.stat().st_size if part.exists() else 0

@@ -1,8 +1,8 @@
 """`hf:NAME` or `hf:NAME:CONFIG`: the rows of a Hugging Face dataset, through `datasets`.
 
-Labels become their names, translations a column a language; sounds and pictures are left out. Code
-that comes with a dataset is never run. A dataset's own splits are kept where their names are known
-(train, validation, test, ...), the others are left out; a dataset of one split is one to be split.
+Labels become their names, translations one column per language; audio and images are skipped. Code
+that comes with a dataset is never executed. Splits with known names (train, validation, test, ...)
+are kept, others are skipped; a dataset with a single split is split by us.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,19 +18,19 @@ READABLE = ("Value", "ClassLabel", "Sequence", "List", "LargeList", "Translation
 
 
 def read_hub(name: str) -> Iterator[Row]:
-    """The rows of a dataset, split by split; `name` as a person types it."""
-    parts = _load(name)
-    known = {split: part for split, part in parts.items() if split.casefold() in SPLIT_NAMES}
-    if len(parts) > 1 and not known:
+    """The rows of a dataset, split by split; `name` as typed."""
+    splits = _load(name)
+    known = {split: rows for split, rows in splits.items() if split.casefold() in SPLIT_NAMES}
+    if len(splits) > 1 and not known:
         raise GlassformerError(
-            f"{name}: its splits are {', '.join(parts)}, none is train, validation or test; "
-            f"save the one you mean as a file"
+            f"{name}: its splits are {', '.join(splits)}, none is train, validation or test; "
+            f"save the one you want as a file"
         )
-    for split, part in known.items() if len(parts) > 1 else parts.items():
-        said = split if len(parts) > 1 else ""
-        columns = [c for c, kind in part.features.items() if type(kind).__name__ in READABLE]
-        for number, values in enumerate(part.select_columns(columns), start=1):
-            named = _named(values, part.features) | {"split": said}
+    for split, rows in known.items() if len(splits) > 1 else splits.items():
+        label = split if len(splits) > 1 else ""
+        columns = [c for c, kind in rows.features.items() if type(kind).__name__ in READABLE]
+        for number, values in enumerate(rows.select_columns(columns), start=1):
+            named = _named(values, rows.features) | {"split": label}
             yield row_of(named, f"{name} {split}", number)
 
 
@@ -45,7 +45,7 @@ def _load(name: str) -> Mapping[str, Any]:
         ) from None
     dataset, _, config = name.removeprefix(PREFIX).partition(":")
     if not dataset:
-        raise GlassformerError(f"{name}: names no dataset; write hf:NAME or hf:NAME:CONFIG")
+        raise GlassformerError(f"{name}: no dataset named; write hf:NAME or hf:NAME:CONFIG")
     try:
         loaded: Mapping[str, Any] = datasets.load_dataset(dataset, config or None)
     except Exception as error:  # from no network to a config that must be chosen

@@ -1,6 +1,6 @@
 """Film reviews of the Internet Movie Database: is the writer pleased? Maas et al., 2011.
 
-Reviews of one film fall together in `film`: a validation split must not share films with the rest.
+`film` groups the reviews of one film: a validation split must not share films with the rest.
 Read from the archive as published, or repacked: JSON Lines for each split, and a table of films.
 """
 
@@ -61,7 +61,7 @@ def _reviews(files: dict[str, Path], split: str) -> Iterator[tuple[Row, str]]:
         if film is None:
             raise GlassformerError(
                 f"{row.where}: review {row['id']!r} is not in {files[FILMS].name}; the files do "
-                f"not belong together, take all of them from one place"
+                f"not match, take all of them from one source"
             )
         yield row, film
 
@@ -82,7 +82,7 @@ def _from_archive(archive: Path, split: str) -> Iterator[tuple[Row, str]]:
     for number, (label, identity) in enumerate(sorted(texts), start=1):
         if identity >= len(films.get(label, ())):
             raise GlassformerError(
-                f"{archive}: has no address for review {identity} of {split}/{label}; remove the "
+                f"{archive}: has no URL for review {identity} of {split}/{label}; remove the "
                 f"archive and fetch it again"
             )
         row = Row({"text": texts[label, identity], "label": label}, str(archive), number)

@@ -1,7 +1,7 @@
 """Which language a name belongs to: names of places, languages, currencies ... in 30 languages.
 
 Made from the Unicode locale data (CLDR) that ships with Babel. Many of the languages are close
-relatives, so the alphabet alone does not tell. What cannot be told by anyone is left out: a name
+relatives, so the alphabet alone does not tell. Ambiguous cases are left out: a name
 that two of the languages share, which also removes names left in English, a bare code, a name with
 digits or of one or two letters.
 """
@@ -125,7 +125,7 @@ SECTIONS: dict[str, Callable[["Locale"], Named]] = {
 
 LANGUAGES = Entry(
     name="languages",
-    what="which of 30 languages a name or word belongs to; on board, made from Babel",
+    what="which of 30 languages a name or word belongs to; built in, made from Babel",
     licence="Unicode License v3 (CLDR)",
     source="https://cldr.unicode.org, through https://babel.pocoo.org",
     rows=rows,

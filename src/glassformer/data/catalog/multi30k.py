@@ -1,7 +1,7 @@
-"""Multi30k: captions of pictures in English and their translations. Elliott et al., 2016.
+"""Multi30k: English image captions and their translations. Elliott et al., 2016.
 
-One entry a direction, such as `multi30k-en-de`: its test split is that of 2016. That of 2017 has
-entries of its own, such as `multi30k-2017-en-de`, to evaluate on.
+One entry per direction, such as `multi30k-en-de`, with the 2016 test split. The 2017 test set has
+its own entries, such as `multi30k-2017-en-de`, for evaluation.
 """
 
 from collections.abc import Iterator
@@ -85,12 +85,12 @@ def entry(source: str, target: str, *, later: bool = False) -> Entry:
         for name in names
     )
     storage = Storage("multi30k", (names,), remotes)
-    said = {"en": "English", **LANGUAGES}
+    names_of = {"en": "English", **LANGUAGES}
     name = f"multi30k-{'2017-' if later else ''}{source}-{target}"
     return Entry(
         name=name,
-        what=f"captions of pictures, {said[source]} to {said[target]}"
-        + ("; the test of 2017, to evaluate on" if later else ""),
+        what=f"image captions, {names_of[source]} to {names_of[target]}"
+        + ("; the 2017 test set, for evaluation" if later else ""),
         licence="none stated; the authors ask to be cited (Elliott et al., 2016)",
         source="https://github.com/multi30k/dataset",
         rows=partial(captions, name, storage, (source, target), splits),

@@ -1,7 +1,7 @@
-"""Sentences to classify, as in Kim (2014): TREC questions and MR, lines of film reviews.
+"""Sentence classification as in Kim (2014): TREC questions and MR, lines of film reviews.
 
-Both are read as their makers publish them and as one file a split with a number before each
-sentence, the form that Kim's code made common.
+Both are read as published and as one file per split with a number before each sentence, the form
+that Kim's code made common.
 """
 
 import io
@@ -54,7 +54,7 @@ MR_STORAGE = Storage(
 
 
 def questions() -> Iterator[Row]:
-    """Questions and what kind of thing they ask for; the fine kind where the files tell it."""
+    """Questions and the type of their answer; the fine type where the files have it."""
     files = TREC_STORAGE.files("trec")
     for split, name in QUESTIONS.items():
         if name in files:
@@ -65,7 +65,7 @@ def questions() -> Iterator[Row]:
 
 
 def film_lines() -> Iterator[Row]:
-    """Lines of reviews, negative ones first; nobody has split them."""
+    """Lines of reviews, negative ones first; there is no official split."""
     files = MR_STORAGE.files("mr")
     if "rt-polarity.all" in files:
         rows = _numbered(files["rt-polarity.all"], POLARITY)
@@ -105,15 +105,15 @@ def _by_file(archive: Path) -> Iterator[Row]:
             yield Row({"text": line.strip(), "label": label}, str(archive), number)
 
 
-def _no_label(path: Path, number: int, found: str, wanted: str) -> GlassformerError:
+def _no_label(path: Path, number: int, found: str, expected: str) -> GlassformerError:
     return GlassformerError(
-        f"{path} line {number}: begins with {found[:40]!r} where {wanted} belongs; fetch it again"
+        f"{path} line {number}: starts with {found[:40]!r} instead of {expected}; fetch it again"
     )
 
 
 TREC = Entry(
     name="trec",
-    what="5,952 questions, six kinds of things they ask for; Li and Roth, 2002",
+    what="5,952 questions, six answer types; Li and Roth, 2002",
     licence="none stated; a research corpus",
     source="https://cogcomp.seas.upenn.edu/Data/QA/QC/",
     rows=questions,

@@ -1,7 +1,6 @@
 """Speech: AN4, spelled addresses and control words; FSDD, spoken digits.
 
-`audio` is the path of a file. Where the files lie in an archive, they are unpacked once, into the
-cache.
+`audio` is the path of a file. Archives are unpacked once, into the cache.
 """
 
 import re
@@ -71,7 +70,7 @@ def _as_published(folder: Path) -> Iterator[Row]:
             found = re.fullmatch(UTTERANCE, line.strip())
             if found is None or found["name"] not in where:
                 raise GlassformerError(
-                    f"{transcripts} line {number}: no transcript of a listed recording; remove "
+                    f"{transcripts} line {number}: not a transcript of a listed recording; remove "
                     f"the archive and fetch it again"
                 )
             path = where[found["name"]]

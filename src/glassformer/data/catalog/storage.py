@@ -1,7 +1,7 @@
-"""Where the files of named sets lie: under `$GLASSFORMER_DATA`, or in the user's cache.
+"""Where the files of named sets are stored: under `$GLASSFORMER_DATA`, or in the user's cache.
 
-Each set has a folder there, the same in both places. What is in it may be laid out in several
-ways: as the set's makers publish it, or repacked.
+Each set has the same folder name in both places. Its contents may have several layouts: as
+published or repacked.
 """
 
 import os
@@ -19,10 +19,10 @@ class Remote:
     """A file that can be downloaded.
 
     Args:
-        name: What it is called in the folder of the set.
+        name: File name in the folder of the set.
         size: Bytes.
         checksum: As "sha256:..." or "md5:...".
-        verified: Whether we have held a file with this checksum in hand; others publish the rest.
+        verified: Whether we have seen a file with this checksum; others are as published.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Storage:
 
     Args:
         folder: Its name.
-        layouts: Names of files, several sets of them; any set will do. A file may be packed: what
-            is called `train.en` may lie there as `train.en.gz`.
-        remotes: What to download; together they make one of the layouts.
+        layouts: Alternative lists of file names; any complete one will do. A file may be
+            compressed: `train.en` may be stored as `train.en.gz`.
+        remotes: Files to download; together they form one of the layouts.
     """
 
     folder: str
@@ -48,17 +48,17 @@ class Storage:
     remotes: tuple[Remote, ...]
 
     def search(self) -> dict[str, Path] | None:
-        """The files of the first layout that is whole, by name; None when none is."""
+        """The files of the first complete layout, by name; None if there is none."""
         for place in places():
             for layout in self.layouts:
                 found = {name: _one_of(place / self.folder, name) for name in layout}
-                whole = {name: path for name, path in found.items() if path is not None}
-                if len(whole) == len(layout):
-                    return whole
+                present = {name: path for name, path in found.items() if path is not None}
+                if len(present) == len(layout):
+                    return present
         return None
 
     def files(self, name: str) -> dict[str, Path]:
-        """The same for the set of this name; where nothing is found, the words say what to do."""
+        """The files of the set; if they are missing, the error says how to get them."""
         found = self.search()
         if found is None:
             root = os.environ.get(FOLDER_VARIABLE)
@@ -66,7 +66,7 @@ class Storage:
             unset = "" if root else f" ({FOLDER_VARIABLE} is not set)"
             raise GlassformerError(
                 f"{name}: not found in {where}{unset} or {self.home}; get it with `glassformer "
-                f"data fetch {name}`, or put {self.wanted} into {where}"
+                f"data fetch {name}`, or put {self.expected} into {where}"
             )
         return found
 
@@ -76,17 +76,17 @@ class Storage:
         return cache_folder() / "data" / self.folder
 
     @property
-    def wanted(self) -> str:
-        """The files that make a set, in words."""
+    def expected(self) -> str:
+        """The files of a set, in words."""
         return " or ".join(" and ".join(layout) for layout in self.layouts)
 
 
 def places() -> list[Path]:
-    """The folders in which sets have their folders, in the order they are looked into."""
+    """The folders to search for sets, in order."""
     root = os.environ.get(FOLDER_VARIABLE)
     return [*([Path(root)] if root else []), cache_folder() / "data"]
 
 
 def _one_of(folder: Path, name: str) -> Path | None:
-    """The file of this name, as it is or packed."""
+    """The file of this name, plain or compressed."""
     return next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None)

@@ -1,8 +1,7 @@
 """Tatoeba: short sentences and their translations by volunteers, as packaged for Anki.
 
-Nobody has split them. A sentence has several translations, so rows fall together by the English
-side, in `english`. The files at the address grow with time: a download has other rows than those
-that were counted.
+There is no official split. A sentence has several translations, so rows are grouped by the English
+side, in `english`. The files at the source grow over time: a download may differ from the record.
 """
 
 import io
@@ -21,7 +20,7 @@ CODES = {"zh": ("cmn", "Chinese"), "de": ("deu", "German"), "fr": ("fra", "Frenc
 
 
 def sentences(name: str, storage: Storage, language: str, *, from_english: bool) -> Iterator[Row]:
-    """A row a pair; a pair may come twice."""
+    """One row per pair; a pair may occur twice."""
     archive = next(iter(storage.files(name).values()))
     for number, (english, other) in enumerate(_pairs(archive, CODES[language][0]), start=1):
         source, target = (english, other) if from_english else (other, english)
@@ -43,19 +42,21 @@ def _pairs(archive: Path, code: str) -> Iterator[tuple[str, str]]:
                 )
             yield english, rest.split("\t")[0]
         return
-    raise GlassformerError(f"{archive}: no {code}.txt in it; remove the archive and fetch it again")
+    raise GlassformerError(
+        f"{archive}: {code}.txt is missing; remove the archive and fetch it again"
+    )
 
 
 def entry(language: str, *, from_english: bool) -> Entry:
     """The set for one direction."""
-    code, said = CODES[language]
+    code, other = CODES[language]
     storage = Storage(
         "tatoeba",
         ((f"{code}-eng.zip",),),
         (Remote(name=f"{code}-eng.zip", url=f"https://www.manythings.org/anki/{code}-eng.zip"),),
     )
     name = f"tatoeba-en-{language}" if from_english else f"tatoeba-{language}-en"
-    direction = f"English to {said}" if from_english else f"{said} to English"
+    direction = f"English to {other}" if from_english else f"{other} to English"
     return Entry(
         name=name,
         what=f"short sentences, {direction}",

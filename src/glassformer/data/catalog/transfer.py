@@ -1,7 +1,7 @@
-"""One attempt at a download over HTTP: goes on where the last one ended, writes to a part file.
+"""One attempt at an HTTP download: resumes where the last one ended, writes to a part file.
 
-Beside the part lies a mark, the server's name for the version it is of (`ETag` or
-`Last-Modified`): a part of one version is never continued with another.
+Next to the part is a mark with the server's version identifier (`ETag` or `Last-Modified`): a part
+of one version is never continued with another.
 """
 
 import http.client
@@ -25,9 +25,9 @@ TIMEOUT = 30.0  # seconds without a byte
 PIECE = 1 << 18  # bytes read at once
 MOST_BYTES = 2 * 2**30  # of a file whose size is not known
 SPARE = 64 * 2**20  # bytes left free on the disk
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers that another attempt may better
+PASSING = (408, 425, 429, 500, 502, 503, 504)  # transient errors, worth another attempt
 
-Seen = Callable[[str, int, int | None], None]  # name, bytes so far, bytes in all
+Seen = Callable[[str, int, int | None], None]  # name, bytes so far, total bytes
 
 
 class BrokenTransferError(Exception):
@@ -35,19 +35,19 @@ class BrokenTransferError(Exception):
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows a server's word to another web address only, and never out of encryption."""
+    """Follows redirects to web addresses only, and never from https to http."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         refuse_other_schemes(newurl)
         if req.type == "https" and urlsplit(newurl).scheme == "http":
-            raise GlassformerError(f"{req.full_url}: leads to {newurl}, without encryption")
+            raise GlassformerError(f"{req.full_url}: redirects to {newurl}, without encryption")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def receive(remote: Remote, part: Path, seen: Seen) -> None:
-    """Bring the part to its end. BrokenTransferError: try again; GlassformerError: in vain."""
+    """Complete the part. BrokenTransferError: worth a retry; GlassformerError: not."""
     refuse_other_schemes(remote.url)
     have, mark = begun(part, remote)
     request = urllib.request.Request(remote.url, headers=headers_for(have, mark))
@@ -56,12 +56,12 @@ def receive(remote: Remote, part: Path, seen: Seen) -> None:
             take(answer, remote, part, have, seen)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == 416:  # the part is no beginning of what is there now
+        if error.code == 416:  # the part does not match the file on the server
             discard(part)
         if error.code in (*PASSING, 416):
-            raise BrokenTransferError(f"the server answers {error.code}") from None
+            raise BrokenTransferError(f"the server responded {error.code}") from None
         words = " ".join(str(error.reason).split())
-        raise GlassformerError(f"{remote.url}: the server answers {error.code} {words}") from None
+        raise GlassformerError(f"{remote.url}: the server responded {error.code} {words}") from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, socket.gaierror):
             raise GlassformerError(f"{remote.url}: no such server, or no network") from None
@@ -71,10 +71,10 @@ def receive(remote: Remote, part: Path, seen: Seen) -> None:
 
 
 def take(answer: Any, remote: Remote, part: Path, have: int, seen: Seen) -> None:
-    """Append what the server sends, or write it anew where it sends all."""
+    """Append what the server sends, or start over if it sends the full file."""
     if answer.status == 206 and starts_at(answer) != have:
         discard(part)
-        raise BrokenTransferError("the server sent another piece than was asked for")
+        raise BrokenTransferError("the server sent a different range than requested")
     if answer.status != 206:
         have = 0
         mark_of(part).write_text(f"{remote.url}\n{version_of(answer)}", encoding="utf-8")
@@ -92,7 +92,7 @@ def take(answer: Any, remote: Remote, part: Path, have: int, seen: Seen) -> None
 
 
 def begun(part: Path, remote: Remote) -> tuple[int, str]:
-    """How much is there to go on from, and the mark of its version; nothing if that is unsure."""
+    """How many bytes can be resumed from, and their version; 0 if uncertain."""
     if not (part.is_file() and mark_of(part).is_file()):
         return 0, ""
     url, _, version = mark_of(part).read_text(encoding="utf-8").partition("\n")
@@ -101,7 +101,7 @@ def begun(part: Path, remote: Remote) -> tuple[int, str]:
 
 
 def headers_for(have: int, mark: str) -> dict[str, str]:
-    """What is asked for: all of it, or the rest of the same version."""
+    """Headers that request the full file, or the rest of the same version."""
     headers = {"User-Agent": f"glassformer/{__version__}", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -111,19 +111,19 @@ def headers_for(have: int, mark: str) -> dict[str, str]:
 
 
 def version_of(answer: Any) -> str:
-    """The mark of a version that holds to the byte; a weak one does not."""
+    """A strong version identifier; a weak ETag does not count."""
     tag = answer.headers.get("ETag", "")
     return answer.headers.get("Last-Modified", "") if not tag or tag.startswith("W/") else tag
 
 
 def starts_at(answer: Any) -> int | None:
-    """Where the piece that the server sends begins."""
+    """Where the range that the server sends starts."""
     found = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
     return int(found[1]) if found else None
 
 
 def mark_of(part: Path) -> Path:
-    """The file beside a part that says what it is a part of."""
+    """The file next to a part that identifies its version."""
     return part.with_name(f"{part.name}.mark")
 
 
@@ -134,13 +134,13 @@ def discard(part: Path) -> None:
 
 
 def refuse_other_schemes(url: str) -> None:
-    """Only the web: no file of this machine is ever "downloaded"."""
+    """Allow http and https only, so that no local file is ever "downloaded"."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise GlassformerError(f"{url}: not a web address; only http and https are followed")
 
 
 def refuse_too_large(remote: Remote, size: int | None, part: Path) -> None:
-    """More than was announced is not what was announced."""
+    """Refuse a download larger than expected."""
     most = MOST_BYTES if remote.size is None else remote.size
     if size is not None and size > most:
         discard(part)
@@ -148,17 +148,17 @@ def refuse_too_large(remote: Remote, size: int | None, part: Path) -> None:
 
 
 def refuse_full_disk(part: Path, needed: int) -> None:
-    """Better before than half-way."""
+    """Refuse a download that would fill the disk."""
     free = shutil.disk_usage(part.parent).free
     if needed + SPARE > free:
         raise GlassformerError(
-            f"{part.parent}: {needed:,} bytes to come and {free:,} free on the disk; free some"
+            f"{part.parent}: {needed:,} bytes to download but {free:,} free on the disk; free some"
         )
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """Knows the web and the proxies of the environment, nothing else."""
-    made = urllib.request.OpenerDirector()
+    """An opener for http and https with the environment's proxies, nothing else."""
+    opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
         urllib.request.HTTPHandler(),
@@ -167,5 +167,5 @@ def opener() -> urllib.request.OpenerDirector:
         urllib.request.HTTPDefaultErrorHandler(),
         Redirects(),
     ):
-        made.add_handler(handler)
-    return made
+        opener.add_handler(handler)
+    return opener

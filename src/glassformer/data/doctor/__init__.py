@@ -1,14 +1,14 @@
-"""The doctor: what is wrong with data, row by row, before a model learns from it.
+"""The doctor: problems in the data, by row, before training.
 
     Reading -> Specimen -> Check, Check, Check ... -> Finding -> Examination -> a cleaned copy
 
-Every row passes every check once, so data may be larger than memory. In the order to read them:
+Every row passes every check once, so data may be larger than memory. In reading order:
 
 finding         what was found, in which rows, and what to do
-check           what a check is; a job's schema lists those that suit its data
-default_checks  what can be wrong with any data: empty, repeated, shared by splits
-files           encodings, and rows taken for headers
+check           the interface of a check; a job's schema lists the ones for its data
+default_checks  checks for any data: empty rows, duplicates, rows shared by splits
+files           encodings, and rows mistaken for headers
 reading         files as checks see them
 examination     all rows shown to all checks
-cleaning        a copy without the rows that are to be dropped
+cleaning        a copy without the dropped rows
 """

@@ -1,7 +1,7 @@
-"""A check: sees every row once, as rows pass, and says at the end what it found.
+"""A check: sees every row once, and reports its findings at the end.
 
-It keeps counts, hashes and numbers of rows, not samples, so that data may be larger than memory. To
-add one, write a Check beside the job that needs it, and list it in the `checks` of its schema.
+It keeps counts, hashes and row numbers, not samples, so that data may be larger than memory. To add
+one, write a Check next to the job that needs it, and list it in the `checks` of its schema.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from glassformer.data.doctor.finding import Finding, Where
 from glassformer.data.samples import Sample
 
 Figures = Mapping[str, Mapping[str, int]]  # small tables by title
-Answer = Callable[[Sample], str]  # what is to be said about a sample, as one string
+Answer = Callable[[Sample], str]  # the expected answer for a sample, as one string
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Specimen:
 
     Attributes:
         number: Counts all rows of all files from 0.
-        split: The split it was given for: train, valid or test.
-        sample: What the job reads, by role.
+        split: The split of its file: train, valid or test.
+        sample: The values that the job reads, by role.
         content: A hash of what makes two samples the same.
-        group: What it belongs to, or nothing.
-        others: Columns that play no role.
+        group: Its group, or empty.
+        others: Columns without a role.
     """
 
     number: int
@@ -37,29 +37,29 @@ class Specimen:
 
 
 class Check(ABC):
-    """Looks for one kind of fault.
+    """Looks for one kind of problem.
 
     Attributes:
-        needs_all: Whether it would be wrong about some of the rows.
+        needs_all: Whether it needs every row to be correct.
     """
 
     needs_all: bool = False
 
     @abstractmethod
     def see(self, row: Specimen) -> None:
-        """Take note of a row."""
+        """Process a row."""
 
     def see_incomplete(self, row: Specimen, lacking: str) -> None:  # noqa: B027
-        """Take note of a row that lacks something the job needs."""
+        """Process a row that lacks a required value."""
 
     @abstractmethod
     def findings(self, where: Where) -> Iterator[Finding]:
-        """What was found. `where` says where a row stands."""
+        """The findings. `where` gives the location of a row."""
 
     def figures(self) -> Figures:
-        """Numbers worth showing, wrong or not."""
+        """Statistics worth showing, whether or not there is a problem."""
         return {}
 
     def to_drop(self) -> Mapping[int, str]:
-        """Rows that a cleaned copy leaves out, and why."""
+        """Rows that a cleaned copy drops, and why."""
         return {}

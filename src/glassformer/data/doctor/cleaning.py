@@ -1,12 +1,12 @@
-"""A cleaned copy: the rows that stay, in UTF-8, in a new place; the original is only read.
+"""A cleaned copy: the rows that are kept, in UTF-8, in a new file; the original is only read.
 
-A copy has the format of what it copies, where text can hold that:
+A copy has the format of the original, where that is text:
 
     .csv .tsv .tab        a table with a header
-    .txt and other text   a row a line; of two files side by side, a line in each
-    all the rest          JSON lines: folders, Parquet, sets of the catalog
+    .txt and other text   one row per line; parallel files stay parallel
+    all others            JSON Lines: folders, Parquet, sets of the catalog
 
-Values are written as they were read, which is as text.
+Values are written as they were read, as text.
 """
 
 import csv
@@ -34,12 +34,12 @@ from glassformer.files import replacing, sync
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What was written.
+    """A cleaned copy.
 
     Attributes:
-        files: The copies, each with what it is a copy of.
-        kept: Rows in them.
-        dropped: Rows that are not, by reason.
+        files: The copies, each with its original.
+        kept: Number of rows in them.
+        dropped: Number of dropped rows, by reason.
     """
 
     files: Mapping[str, str]
@@ -72,14 +72,14 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
                 _write(places, Path(own[0]), source, staying)
     except OSError as error:
         raise GlassformerError(
-            f"{out}: cannot be written ({reason(error)}); choose another place"
+            f"{out}: cannot be written ({reason(error)}); choose another path"
         ) from None
     kept = counts.pop("")
     return Cleaned(files, kept, dict(counts.most_common()))
 
 
 def names_a_file(out: Path, sources: list[Source]) -> bool:
-    """Whether the copy is one file, which must be of a format that can hold it."""
+    """Whether the copy is one file; refused if its format cannot hold the data."""
     originals = [path for source in sources for path in source.files]
     endings = {suffix_of(path) for path in originals if not path.is_dir()} - {""}
     if not (suffix_of(out) in endings | {*SOURCES} or packing_of(out)):
@@ -87,51 +87,51 @@ def names_a_file(out: Path, sources: list[Source]) -> bool:
     fitting, chosen = format_of(sources[0]), reader_of(out)
     if len(sources) > 1 or (len(originals) > 1 and chosen is not read_json_lines):
         raise GlassformerError(
-            f"{out}: {len(originals)} files cannot become one; name a folder for them"
+            f"{out}: {len(originals)} files cannot be written to one; name a folder"
         )
     if chosen not in (fitting, read_json_lines) or packing_of(out):
         named = SUFFIXES[fitting]
         raise GlassformerError(
-            f"{out}: a copy of {sources[0].name} cannot be written so; let its name end in {named}"
+            f"{out}: a copy of {sources[0].name} cannot have this format; use the ending {named}"
         )
     return True
 
 
 def refuse_target(out: Path, sources: list[Source]) -> None:
-    """Nothing is written over, nor into what is to be copied."""
+    """Refuse to overwrite anything, or to write into the original."""
     if out.exists() or out.is_symlink():
-        raise GlassformerError(f"{out}: already exists; name a new place for the copy")
+        raise GlassformerError(f"{out}: already exists; name a new path for the copy")
     if not out.absolute().parent.is_dir():
-        raise GlassformerError(f"{out}: its folder does not exist; make it, or name another place")
+        raise GlassformerError(f"{out}: its folder does not exist; create it, or name another path")
     for source in sources:
         if Path(source.name).is_dir() and out.resolve().is_relative_to(Path(source.name).resolve()):
             raise GlassformerError(
-                f"{out}: lies inside {source.name}, which is to be copied; name another place"
+                f"{out}: lies inside {source.name}, which is being copied; name another path"
             )
 
 
 def format_of(source: Source) -> Reader:
-    """What reads a copy: a table stays a table, lines stay lines, all else becomes JSON lines."""
+    """The format of a copy: tables and lines are kept, anything else becomes JSON Lines."""
     path = Path(source.name)
     reader = reader_of(path) if source.is_general and path.is_file() else read_json_lines
     return reader if reader in SUFFIXES else read_json_lines
 
 
 def file_names(sources: list[Source]) -> list[tuple[str, ...]]:
-    """The names for the copy of each source, one, or two for files side by side, each once."""
+    """Unique file names for the copy of each source: one, or two for parallel files."""
     found: list[tuple[str, ...]] = []
     for source in sources:
         names = tuple(_bare_name(path, source) for path in source.files)
         before = ["", f"{source.split}-"]
         before += [f"{source.split}-{number}-" for number in range(2, len(sources) + 2)]
-        taken = {name for some in found for name in some}
-        tried = (tuple(f"{prefix}{name}" for name in names) for prefix in before)
-        found.append(next(some for some in tried if not {*some} & taken))
+        used = {name for some in found for name in some}
+        candidates = (tuple(f"{prefix}{name}" for name in names) for prefix in before)
+        found.append(next(some for some in candidates if not {*some} & used))
     return found
 
 
 def _bare_name(path: Path, source: Source) -> str:
-    """What a copy is called: as the original, unpacked, with the ending of its format."""
+    """The name of a copy: that of the original, uncompressed, with the ending of its format."""
     name = path.with_suffix("").name if packing_of(path) else path.name
     if len(source.files) > 1 or format_of(source) is not read_json_lines:
         return name
@@ -141,7 +141,7 @@ def _bare_name(path: Path, source: Source) -> str:
 def _staying(
     numbered: Iterable[tuple[int, Source, Row]], to_drop: Mapping[int, str], counts: Counter[str]
 ) -> Iterator[Row]:
-    """The rows that are not dropped; all are counted, by the reason or by none."""
+    """The rows that are not dropped; counts all by reason, "" for kept ones."""
     for number, _, row in numbered:
         why = to_drop.get(number, "")
         counts[why] += 1
@@ -150,10 +150,10 @@ def _staying(
 
 
 def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row]) -> None:
-    """A file of rows, or two. A name, which may not be that of the path yet, says the format."""
+    """Write rows to one file or two; `name`, which may differ from the path, gives the format."""
     first = next(rows, None)
     if first is None:
-        raise GlassformerError(f"{source.name}: no row would be left of it; fix it by hand")
+        raise GlassformerError(f"{source.name}: no rows would be left; fix it by hand")
     rows = chain([first], rows)
     with ExitStack() as stack:
         files = [
@@ -175,7 +175,7 @@ def _write_side_by_side(files: Sequence[TextIO], rows: Iterator[Row]) -> None:
 
 
 def _write_table(file: TextIO, name: Path, source: Source, rows: Iterator[Row]) -> None:
-    """With a header; columns that had no name get that of their role."""
+    """Write a header; unnamed columns get the name of their role."""
     tabs = suffix_of(name) != ".csv"
     # A tab-separated file is read with quotes if its header shows them.
     table = csv.writer(

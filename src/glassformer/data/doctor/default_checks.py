@@ -1,7 +1,7 @@
-"""The default checks: what can be wrong with any samples, whatever they are.
+"""The default checks, for samples of any kind.
 
-A sample is known by a hash of its content, which its schema defines. A cleaned copy keeps a sample
-once, and in the split it is most needed in, which is test before valid before train.
+A sample is identified by a hash of its content, which its schema defines. A cleaned copy keeps a
+sample once, in test before valid before train.
 """
 
 from array import array
@@ -16,8 +16,8 @@ from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
 
-MANY = 0.01  # of the rows: more duplicates than that are no accident
-CLEAR = 2 / 3  # of the rows with one content agree, and they are two or more
+MANY = 0.01  # of the rows; more duplicates are no accident
+CLEAR = 2 / 3  # of the rows with the same content must agree
 
 
 def default_checks(answer: Answer | None = None, *, one_answer: bool = False) -> list[Check]:
@@ -30,13 +30,13 @@ def default_checks(answer: Answer | None = None, *, one_answer: bool = False) ->
 
 
 class EmptyRows(Check):
-    """Rows without something that the job needs."""
+    """Rows without a required value."""
 
     def __init__(self) -> None:
         self.lacking: defaultdict[str, list[int]] = defaultdict(list)
 
     def see(self, row: Specimen) -> None:
-        """Complete, so there is nothing to say."""
+        """Complete rows are fine."""
 
     def see_incomplete(self, row: Specimen, lacking: str) -> None:
         self.lacking[lacking].append(row.number)
@@ -47,7 +47,7 @@ class EmptyRows(Check):
                 kind="empty rows",
                 severity="warning",
                 what=f"{counted(len(numbers), 'row')} without a {role}",
-                advice="training leaves them out; fill them in, or drop them with --fix",
+                advice="training skips them; fill them in, or drop them with --fix",
                 count=len(numbers),
                 rows=named(numbers, where),
             )
@@ -57,12 +57,12 @@ class EmptyRows(Check):
 
 
 class RepeatedSamples(Check):
-    """Duplicates, contents that two splits share, and contents with several labels.
+    """Duplicates, samples shared by two splits, and samples with conflicting labels.
 
     Args:
-        answer: What is to be said about a sample; two with another answer are no duplicates.
-        one_answer: Whether there is one right answer, a label, so that two answers are a conflict.
-            A cleaned copy then keeps the answer of most rows, if that is clear.
+        answer: The expected answer for a sample; samples with different answers are not duplicates.
+        one_answer: Whether there is one right answer, a label, so that two answers conflict. A
+            cleaned copy then keeps a clear majority.
     """
 
     def __init__(self, answer: Answer | None = None, *, one_answer: bool = False) -> None:
@@ -84,7 +84,7 @@ class RepeatedSamples(Check):
 
     @cached_property
     def repeated(self) -> list[list[int]]:
-        """For each content that comes again, its places in what was seen, in order."""
+        """For each repeated content, the positions where it occurs, in order."""
         contents = np.array(self.contents)
         order = np.argsort(contents, kind="stable")
         starts = np.flatnonzero(np.diff(contents[order], prepend=~contents[order[:1]]))
@@ -105,13 +105,13 @@ class RepeatedSamples(Check):
                 severity="warning",
                 what=f"{counted(len(inputs), 'input')} in {counted(len(rows), 'row')} with "
                 f"different labels",
-                advice="decide which label is right; --fix keeps a clear majority, else none",
+                advice="decide which label is right; --fix keeps a clear majority, or drops all",
                 count=len(rows),
                 rows=self._named(rows, where),
             )
 
     def _shared(self, where: Where) -> Iterator[Finding]:
-        """Rows that were to be held out, and are also there to learn from."""
+        """Held-out rows that are also in the training data."""
         for split, other in (("test", "train"), ("valid", "train"), ("test", "valid")):
             own, others = SPLITS.index(split), SPLITS.index(other)
             rows = [
@@ -128,13 +128,13 @@ class RepeatedSamples(Check):
                     severity="error" if share >= MANY else "warning",
                     what=f"{counted(len(rows), 'row')} of {split} ({share:.1%}) "
                     f"{'is' if len(rows) == 1 else 'are'} also in {other}",
-                    advice=f"scores on {split} are optimistic; --fix takes them out of {other}",
+                    advice=f"scores on {split} are optimistic; --fix removes them from {other}",
                     count=len(rows),
                     rows=self._named(sorted(rows), where),
                 )
 
     def _duplicates(self, where: Where) -> Iterator[Finding]:
-        """Rows that repeat another of their split, answer and all."""
+        """Rows that repeat another row of their split, including the answer."""
         rows: list[int] = []
         for places in self.repeated:
             if not self._conflicting(places):
@@ -150,7 +150,7 @@ class RepeatedSamples(Check):
                 severity="warning" if share >= MANY and self.one_answer else "note",
                 what=f"{counted(len(rows), 'row')} ({share:.1%}) that only "
                 f"{'repeats' if len(rows) == 1 else 'repeat'} an earlier row",
-                advice="they count more than once; drop them with --fix",
+                advice="they are counted more than once; drop them with --fix",
                 count=len(rows),
                 rows=self._named(sorted(rows), where),
             )
@@ -178,7 +178,7 @@ class RepeatedSamples(Check):
         return drop
 
     def _majority(self, places: list[int]) -> list[int]:
-        """The rows with the clear answer: the only one, or that of most rows; none without one."""
+        """The rows with the clear majority answer; empty if there is none."""
         (answer, most), *others = Counter(self.answers[place] for place in places).most_common()
         if others and most < CLEAR * len(places):
             return []
@@ -189,7 +189,7 @@ class RepeatedSamples(Check):
 
 
 class SharedGroups(Check):
-    """Groups, such as films or authors, with rows in train and in a split that is held out."""
+    """Groups, such as films or authors, with rows in train and in a held-out split."""
 
     def __init__(self) -> None:
         self.groups: defaultdict[int, set[str]] = defaultdict(set)
@@ -209,9 +209,9 @@ class SharedGroups(Check):
             yield Finding(
                 kind="shared groups",
                 severity="warning",
-                what=f"{counted(groups, 'group')} in train and in what is held out, there with "
-                f"{counted(len(rows), 'row')}",
-                advice="what belongs together should stay in one split; split by the group",
+                what=f"{counted(groups, 'group')} both in train and in held-out splits, with "
+                f"{counted(len(rows), 'held-out row')}",
+                advice="keep each group in one split; use --group",
                 count=len(rows),
                 rows=named(rows, where),
             )

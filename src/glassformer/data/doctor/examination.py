@@ -1,4 +1,4 @@
-"""An examination: every row passes every check once; what they found is put in order."""
+"""An examination: every row passes every check once; findings are sorted by severity."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,22 +20,22 @@ from glassformer.data.schema import Schema
 from glassformer.data.splits import hashed
 from glassformer.data.splitter import IngestReport, Splitter
 
-MOST_ROWS = 200_000  # before a training
+MOST_ROWS = 200_000  # before training
 MOST_BYTES = 32_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Examination:
-    """What was found in some data.
+    """The findings in some data.
 
     Attributes:
-        job: What the data are for.
-        findings: The worst first.
+        job: The job the data are for.
+        findings: Worst first.
         rows: Complete rows by split.
-        total: Rows there are; those that were looked at may be fewer.
+        total: All rows; fewer may have been examined.
         columns: By role, of each file.
         encodings: Of each file that is text.
-        to_drop: Rows that a cleaned copy leaves out, and why.
+        to_drop: Rows that a cleaned copy drops, and why.
     """
 
     findings: tuple[Finding, ...]
@@ -56,12 +56,12 @@ class Examination:
 
     @property
     def verdict(self) -> str:
-        """What it comes to, if nothing is an error or a warning."""
+        """One sentence if there are no errors and warnings, otherwise empty."""
         if self.alarms:
             return ""
         if self.findings:
-            return "No errors and no warnings; see whether the notes matter to you."
-        return "All clear: nothing to fix was found."
+            return "No errors or warnings; check whether the notes matter to you."
+        return "All clear: nothing to fix."
 
     def fix(self, out: str | Path) -> Cleaned:
         """Write a cleaned copy to a new file, or to a new folder for several files."""
@@ -90,11 +90,11 @@ def examine(
     seed: int = 0,
     seen: Callable[[int], None] | None = None,
 ) -> Examination:
-    """Show every row of some files to the checks.
+    """Run the checks over every row of some files.
 
     Args:
-        seed: Of the training that they are for: it decides what is held out.
-        seen: Told now and then how many rows were read.
+        seed: The seed of the training run: it decides what is held out.
+        seen: Called now and then with the number of rows read.
     """
     places, rows, number = Places(), Counter[str](), -1
     training = Training(reading, seed)
@@ -139,16 +139,15 @@ def examine_samples(
     most_rows: int = MOST_ROWS,
     most_bytes: int = MOST_BYTES,
 ) -> Examination:
-    """A brief look at the samples of a run, before it is trained.
+    """A brief examination of the samples of a run, before training.
 
-    Where there are more than the limits allow, rows are looked at in even steps, without the checks
-    that need them all.
+    Beyond the limits, only every n-th row is examined, without the checks that need all rows.
     """
     step = max(1, -(-len(samples) // most_rows), -(-len(samples.records.rows.values) // most_bytes))
     able = [check for check in checks if step == 1 or not check.needs_all]
     rows = Counter[str]()
-    looked_at = np.arange(0, len(samples), step)
-    for number in looked_at[samples.splits[looked_at] != NO_SPLIT].tolist():
+    examined = np.arange(0, len(samples), step)
+    for number in examined[samples.splits[examined] != NO_SPLIT].tolist():
         sample, split = samples[number], SPLITS[samples.splits[number]]
         rows[split] += 1
         content, group = hashed(schema.content(sample, config)), str(sample.get("group") or "")
@@ -158,7 +157,7 @@ def examine_samples(
     return Examination(
         findings=worst_first(_findings(able, lambda number: str(samples[number]["where"]))),
         rows=_in_order(rows),
-        seen=len(looked_at),
+        seen=len(examined),
         total=len(samples),
         figures={title: table for check in able for title, table in check.figures().items()},
     )
@@ -174,10 +173,10 @@ def _in_order(rows: Mapping[str, int]) -> dict[str, int]:
 
 
 class Training:
-    """What a training would make of the rows: it splits them as that would.
+    """Splits the rows as training would.
 
     Args:
-        seed: Of the training.
+        seed: The seed of the training run.
     """
 
     def __init__(self, reading: Reading, seed: int) -> None:
@@ -187,7 +186,7 @@ class Training:
         self.splits = bytearray()
 
     def see(self, source: Source, row: Row, sample: Sample, lacking: str) -> None:
-        """Take note of a row, and of what it lacks."""
+        """Process a row, with the role it lacks, if any."""
         if lacking:
             self.report.skip(f"empty {lacking}", row.where)
             return
@@ -196,13 +195,15 @@ class Training:
             self.splits.append(SPLITS.index(split))
 
     def findings(self) -> Iterator[Finding]:
-        """The words of the training, if it would not begin."""
-        splits, _ = self.splitter.settled(np.frombuffer(self.splits, dtype=np.uint8))
+        """A finding if training would refuse the data."""
+        splits, _ = self.splitter.final_splits(np.frombuffer(self.splits, dtype=np.uint8))
         self.report.count(splits)
         refused = self.splitter.refusal(self.report)
         if refused is not None:
             what, advice = refused
-            to_evaluate = self.splits and not any(self.splitter.drawn)  # all are held out by name
+            to_evaluate = self.splits and not any(
+                self.splitter.drawn
+            )  # all rows are held out explicitly
             yield Finding(
                 kind="no training",
                 severity="note" if to_evaluate else "error",

@@ -1,4 +1,4 @@
-"""What can be wrong with files of text as such: an old encoding, or a row taken for a header."""
+"""Problems of text files themselves: a legacy encoding, or a row mistaken for a header."""
 
 import codecs
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from glassformer.data.sources.table import read_table
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What the files of a name are read as.
+    """The encoding of one or several files.
 
     Attributes:
         name: The encoding.
-        bad: The first place that is not UTF-8, where the encoding had to be guessed.
+        bad: The first location that is not UTF-8, if the encoding had to be guessed.
     """
 
     name: str
@@ -32,36 +32,36 @@ class Encoding:
         return self.name if self.bad else None
 
     def findings(self, name: str) -> Iterator[Finding]:
-        """What there is to say of the files called `name`."""
+        """Findings about the files of `name`."""
         if self.bad:
             yield Finding(
                 kind="encoding",
                 severity="error",
-                what=f"{name} is not UTF-8; it looks like {self.name}, and was read so here",
-                advice=f"train with --set data.encoding={self.name}, or write it as UTF-8 with "
+                what=f"{name} is not UTF-8; it looks like {self.name} and was read as such",
+                advice=f"train with --set data.encoding={self.name}, or convert it to UTF-8 with "
                 f"--fix",
                 count=1,
                 rows=(self.bad,),
             )
 
 
-def encoding_of(path: Path, told: str | None) -> Encoding:
+def encoding_of(path: Path, given: str | None) -> Encoding:
     """The encoding of a file, or of all files in a folder.
 
-    What is beyond a guess (binary files, two encodings at once) stays UTF-8, for the reader to
-    refuse in its own words.
+    Where no guess is possible (binary files, mixed encodings) it stays UTF-8, and the reader
+    refuses the file.
     """
-    found = [encoding for file in _text_files(path) for encoding in _encodings(file, told)]
+    found = [encoding for file in _text_files(path) for encoding in _encodings(file, given)]
     names = {encoding.name for encoding in found}
     if len(names) == 1:
         return found[0]
     return Encoding(" and ".join(sorted(names - {one.name for one in found if one.bad})) or "utf-8")
 
 
-def _encodings(path: Path, told: str | None) -> Iterator[Encoding]:
-    """The encoding of a file, if it has more than ASCII, which is the same in all of them."""
+def _encodings(path: Path, given: str | None) -> Iterator[Encoding]:
+    """The encoding of a file, if it holds more than ASCII."""
     with opened(path) as stream:
-        codec = codec_of(path, stream.peek(), told)
+        codec = codec_of(path, stream.peek(), given)
     if codec != "utf-8":
         yield Encoding(codec)
         return
@@ -74,7 +74,7 @@ def _encodings(path: Path, told: str | None) -> Iterator[Encoding]:
 
 
 def _scan(path: Path, codec: str) -> tuple[bool, int, bytes]:
-    """Whether more than ASCII decodes, the first line that does not, and the bytes from there."""
+    """Whether non-ASCII text decodes, the first line that does not, and the bytes from there."""
     decoder = codecs.getincrementaldecoder(codec)()
     beyond_ascii, line = False, 1
     with opened(path) as stream:
@@ -93,7 +93,7 @@ def _scan(path: Path, codec: str) -> tuple[bool, int, bytes]:
 
 
 def _text_files(path: Path) -> Iterator[Path]:
-    """The files of text that the path stands for; folders are searched two levels deep."""
+    """The text files of a path; folders are searched two levels deep."""
     if kind_of(path) == "file":
         if suffix_of(path) != ".parquet":
             yield path
@@ -112,14 +112,13 @@ def is_text_table(path: Path) -> bool:
 
 
 def header_findings(table: str, names: Sequence[str]) -> Iterator[Finding]:
-    """A note where the row that was taken for the names of columns may be one of the others."""
+    """A note if the row used as the header may be a data row."""
     numbered = [*names] == [str(place) for place in range(1, len(names) + 1)]
     if not numbered and not any(map(is_known_name, names)):
         yield Finding(
             kind="names of columns",
             severity="note",
-            what=f"the first row of {table} ({listed(names)}) was taken for the names of its "
-            f"columns",
-            advice="if it is a row like the others, put a row of names above it",
+            what=f"the first row of {table} ({listed(names)}) was read as the column names",
+            advice="if it is a data row, add a row of column names above it",
             count=1,
         )

@@ -1,4 +1,4 @@
-"""A finding: one thing about the data that a person should know, with the rows it is about."""
+"""A finding: one fact about the data that matters, with the rows concerned."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -8,19 +8,19 @@ from typing import Any
 SEVERITIES = ("error", "warning", "note")  # the worst first
 SHOWN = 5  # rows that a finding names
 
-Where = Callable[[int], str]  # the number of a row to "reviews.csv row 17"
+Where = Callable[[int], str]  # row number to "reviews.csv row 17"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """What was found, and what to do about it.
+    """A problem, and what to do about it.
 
     Attributes:
-        kind: A few words that stay the same, for programs.
-        severity: An error stops training or makes its scores wrong, a warning may make the model
+        kind: A stable identifier, for programs.
+        severity: An error stops training or invalidates its scores, a warning may make the model
             worse, a note is worth knowing.
         what: One sentence, with counts.
-        count: Rows it is about.
+        count: Number of rows concerned.
         rows: The first of them.
     """
 
@@ -33,7 +33,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """All of it in one line.
+        """The finding in one line.
 
         >>> Finding(kind="x", severity="note", what="It rains", advice="wait", count=0).line
         'note: It rains; wait'
@@ -47,17 +47,17 @@ class Finding:
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """In the order of severity; of equals, those about more rows first."""
+    """Sort by severity, then by the number of rows concerned."""
     return tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), -f.count)))
 
 
 def named(numbers: Iterable[int], where: Where) -> tuple[str, ...]:
-    """The first few rows, as a person finds them."""
+    """The locations of the first few rows."""
     return tuple(where(int(number)) for number in islice(numbers, SHOWN))
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things.
+    """A count with its noun in the right number.
 
     >>> counted(1, "row"), counted(2000, "row")
     ('1 row', '2,000 rows')

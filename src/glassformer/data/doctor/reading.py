@@ -1,4 +1,4 @@
-"""The files of a configuration as checks see them, and once more for a cleaned copy."""
+"""The files of a configuration, read for the checks and again for a cleaned copy."""
 
 from array import array
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Source:
     """A file, a folder, a set of the catalog or a layout of the job's own.
 
     Args:
-        split: The split it was given for.
+        split: The split of the file.
     """
 
     def __init__(self, name: str, split: str, config: DataConfig, schema: Schema) -> None:
@@ -29,18 +29,18 @@ class Source:
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
-        """Its files; of several, each holds one column of its rows."""
+        """Its files; of several, each holds one column."""
         return self.schema.files(self.name)
 
     @cached_property
     def is_general(self) -> bool:
-        """Whether it is a file or a folder that general readers read."""
+        """Whether it is a file or folder for the general readers."""
         own_layout = self.schema.open(self.name, self.config) is not None
         return Path(self.name).exists() and not own_layout
 
     @cached_property
     def encoding(self) -> Encoding | None:
-        """How its text is encoded; None for what general readers do not read."""
+        """The encoding of its text; None if the general readers do not read it."""
         return encoding_of(Path(self.name), self.config.encoding) if self.is_general else None
 
     def open(self) -> Iterator[Row]:
@@ -58,26 +58,26 @@ class Source:
 
     @cached_property
     def group(self) -> str | None:
-        """The column of what belongs together."""
+        """The group column."""
         return self.columns.get("group") or self.config.group
 
     def split_of(self, row: Row) -> str | None:
-        """The split of a row; None if it belongs to another one than the file was given for."""
+        """The split of a row; None if it is not the split of its file."""
         value = row[self.columns["split"]] if "split" in self.columns else ""
         split = named_split(value, row.where) if value else self.split
         return split if self.split in ("train", split) else None
 
     def specimen(self, number: int, split: str, row: Row) -> tuple[Specimen, str]:
-        """The row for the checks, and what it lacks."""
+        """The row for the checks, and the role it lacks, if any."""
         sample, lacking = self.schema.sample(row, self.columns)
         content = 0 if lacking else hashed(self.schema.content(sample, self.config))
-        playing = {*self.columns.values(), self.group}
-        others = {name: as_text(value) for name, value in row.values.items() if name not in playing}
+        used = {*self.columns.values(), self.group}
+        others = {name: as_text(value) for name, value in row.values.items() if name not in used}
         group = as_text(row[self.group]) if self.group else ""
         return Specimen(number, split, sample, content, group, others), lacking
 
     def findings(self) -> Iterator[Finding]:
-        """What there is to say of it before any row is looked at."""
+        """Findings about the file itself, before any row is checked."""
         if self.encoding is not None:
             yield from self.encoding.findings(self.name)
             if is_text_table(Path(self.name)):
@@ -85,7 +85,7 @@ class Source:
 
 
 class Reading:
-    """All rows of a configuration, numbered from 0, as often as they are asked for."""
+    """All rows of a configuration, numbered from 0; can be iterated repeatedly."""
 
     def __init__(self, config: DataConfig, schema: Schema) -> None:
         self.config, self.schema = config, schema
@@ -104,14 +104,14 @@ class Reading:
 
 
 class Places:
-    """Where each row stands, in a few bytes a row."""
+    """The location of every row, in a few bytes each."""
 
     def __init__(self) -> None:
         self.files: dict[str, int] = {}
         self.file_of, self.number_of = array("L"), array("L")
 
     def add(self, row: Row) -> None:
-        """The next row."""
+        """Add the next row."""
         self.file_of.append(self.files.setdefault(row.file, len(self.files)))
         self.number_of.append(row.number)
 
@@ -120,6 +120,6 @@ class Places:
         return list(self.files)
 
     def where(self, number: int) -> str:
-        """The file and the row, as a person finds it."""
+        """The file and row number."""
         file = self._names[self.file_of[number]]
         return Row({}, file, self.number_of[number]).where

@@ -1,18 +1,17 @@
-"""Raw files as rows, streamed: the rows of a table pass one by one, whatever its size.
+"""Raw files as rows, streamed one by one, whatever the size of the file.
 
-    .csv .tsv .tab            a table; delimiter and header are found out (see `table`)
-    .jsonl .ndjson .json      an object a line
+    .csv .tsv .tab            a table; delimiter and header are detected (see `table`)
+    .jsonl .ndjson .json      one object per line
     .parquet                  a table, through pyarrow
-    .tmx                      a translation memory, a column a language
-    anything else             plain text: a row a line, column `text`
-    a folder of folders       a label each: a row a file, columns `text` and `label`
+    .tmx                      a translation memory, one column per language
+    anything else             plain text: one row per line, column `text`
+    a folder of folders       one label each: one row per file, columns `text` and `label`
     a folder of tables        their rows, one table after the other
-    a folder of other files   a row a file, column `text`
+    a folder of other files   one row per file, column `text`
 
-All may be packed: .gz, .xz, .zst. Two plain files may be read side by side (see `parallel`).
-Whatever is wrong with a file is one GlassformerError that names it, with the row or line. To add a
-format, write a file here with a reader from a path and an encoding to rows, and list its suffix in
-SOURCES.
+All may be compressed: .gz, .xz, .zst. Two plain files may be read in parallel (see `parallel`). Any
+problem with a file is one GlassformerError that names it, with the row or line. To add a format,
+write a file here with a reader from a path and an encoding to rows, and list its suffix in SOURCES.
 """
 
 from collections.abc import Iterator
@@ -43,5 +42,5 @@ def read_rows(path: Path, *, encoding: str | None = None) -> Iterator[Row]:
         yield row
     if empty:
         raise GlassformerError(
-            f"{path}: no rows in it, only blanks; give one with at least one row"
+            f"{path}: no rows, only blank lines; give a file with at least one row"
         )

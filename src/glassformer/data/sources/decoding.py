@@ -1,7 +1,7 @@
-"""From bytes to text: line by line, or a whole file as one document.
+"""From bytes to text: line by line, or a file as one document.
 
-UTF-8 unless told otherwise; a byte order mark says better than anybody what follows it. A file that
-does not decode is read once more, slowly, to name the line and the byte and to guess the encoding.
+UTF-8 by default; a byte order mark overrides any setting. A file that does not decode is read once
+more, slowly, to name the line and the byte and to guess the encoding.
 """
 
 import codecs
@@ -17,7 +17,7 @@ from glassformer.errors import GlassformerError
 LONGEST_LINE = 16 * LONGEST_FIELD  # characters
 LONGEST_DOCUMENT = 500 * LONGEST_FIELD
 
-# The longer marks first: UTF-32's begins like UTF-16's.
+# Longer marks first: UTF-32's starts like UTF-16's.
 MARKS: dict[bytes, str] = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -31,9 +31,9 @@ NOT_FOR_FILES = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode
 
 
 def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iterator[str]:
-    r"""The lines of a file, each with its end, never more of it in memory than one.
+    r"""The lines of a file with their line ends, one at a time in memory.
 
-    A line longer than LONGEST_LINE comes cut off there, for the caller to refuse.
+    A line longer than LONGEST_LINE is truncated, for the caller to refuse.
 
     Args:
         newline: What ends a line: "\n", or "" for any of \n, \r and \r\n. In a file without a
@@ -54,7 +54,7 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
         except UnicodeError as error:
             raise undecodable(path, codec, error) from None
     if not number:
-        raise GlassformerError(f"{path}: the file is empty; give one with at least one row")
+        raise GlassformerError(f"{path}: the file is empty; give a file with at least one row")
 
 
 def _ends_in_returns(path: Path) -> bool:
@@ -69,7 +69,7 @@ def _ends_in_returns(path: Path) -> bool:
 
 
 def document(path: Path, encoding: str | None = None) -> str:
-    """The whole of a file as one text; an empty file is an empty text."""
+    """A file as one text; an empty file is an empty text."""
     with opened(path) as stream:
         codec = codec_of(path, stream.peek(), encoding)
         try:
@@ -82,26 +82,26 @@ def document(path: Path, encoding: str | None = None) -> str:
     if len(text) > LONGEST_DOCUMENT:
         raise GlassformerError(
             f"{path}: longer than {LONGEST_DOCUMENT:,} characters, too long for one document; "
-            f"cut it into several files"
+            f"split it into several files"
         )
     return text
 
 
 def check_codec(encoding: str) -> None:
-    """Refuse a name that is no encoding of text."""
+    """Refuse a name that is not a text encoding."""
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=encoding).close()
         if codecs.lookup(encoding).name.replace("_", "-") in NOT_FOR_FILES:
             raise LookupError
     except (LookupError, ValueError):
         raise GlassformerError(
-            f"data.encoding: {encoding!r} is no text encoding Python knows; "
+            f"data.encoding: {encoding!r} is not a text encoding known to Python; "
             f"use a name such as utf-8, utf-16, cp1252 or gb18030"
         ) from None
 
 
 def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
-    """How to decode the file: by its mark, as told, or as UTF-8; zero bytes are in no UTF-8."""
+    """The codec of a file: by its byte order mark, as given, or UTF-8, which has no zero bytes."""
     for mark, codec in MARKS.items():
         if head.startswith(mark):
             return codec
@@ -112,18 +112,18 @@ def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
         if max(zeros) > 0.3 and min(zeros) < 0.05:
             likely = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
             raise GlassformerError(
-                f"{path}: every other byte is zero, which looks like {likely} without its mark; "
-                f"{_instead(likely)}"
+                f"{path}: every other byte is zero, which looks like {likely} without a byte order "
+                f"mark; {_instead(likely)}"
             )
         raise _binary(path, 1 + head.count(b"\n", 0, head.index(b"\0")))
     return "utf-8"
 
 
 def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError:
-    """The words for a file that does not decode: the first bad line and byte, and a guess."""
+    """The error for a file that does not decode: the first bad line and byte, and a guess."""
     try:
         found = _first_bad_byte(path, codec)
-    except UnicodeError:  # a codec that keeps no account of where it is
+    except UnicodeError:  # a codec that does not report positions
         found = None
     if found is None:
         return GlassformerError(
@@ -138,7 +138,7 @@ def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError
 
 
 def _first_bad_byte(path: Path, codec: str) -> tuple[int, int, bytes, bool] | None:
-    """Its line, its position, the bytes from it on, and whether others than ASCII went before."""
+    """Its line, its position, the bytes from there on, and whether non-ASCII text came before."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
     line, position, mixed = 1, 0, False
     with opened(path) as stream:
@@ -164,28 +164,28 @@ def _first_bad_byte(path: Path, codec: str) -> tuple[int, int, bytes, bool] | No
 def _advice(name: str, rest: bytes, mixed: bool) -> str:
     """What to do about bytes that do not decode."""
     if name != "UTF-8":
-        return "try another data.encoding, or leave it out for UTF-8"
+        return "try another data.encoding, or remove it for UTF-8"
     guess = guess_encoding(rest)
     if guess is None:
-        return "it looks like a binary file; give a file of text or a table"
+        return "it looks like a binary file; give a text file or a table"
     if mixed:
         return (
-            f"the lines before are UTF-8 and this one looks like {guess}, so the file mixes "
+            f"earlier lines are UTF-8 and this one looks like {guess}, so the file mixes "
             f"encodings; save all of it as UTF-8"
         )
     return f"it looks like {guess}: {_instead(guess)}"
 
 
 def _instead(encoding: str) -> str:
-    """What to do about another encoding; a run reads whatever comes later as it was trained."""
+    """What to do about another encoding; a run reads later files the same way."""
     return f"save it as UTF-8, or train with --set data.encoding={encoding}"
 
 
 def guess_encoding(sample: bytes) -> str | None:
-    """Which old encoding some bytes look like, by the runs of bytes above 127; None for binary.
+    """Guess a legacy encoding from the runs of bytes above 127; None for binary.
 
-    Western text has such bytes one by one; Cyrillic words are runs of the last 32; Chinese comes in
-    pairs that decode to common characters.
+    Western text has single such bytes; Cyrillic words are runs of the last 32; Chinese has pairs
+    that decode to common characters.
 
     >>> guess_encoding("déjà vu".encode("cp1252")), guess_encoding("文本分类".encode("gbk"))
     ('cp1252', 'gb18030')
@@ -207,5 +207,5 @@ def guess_encoding(sample: bytes) -> str | None:
 def _binary(path: Path, line: int) -> GlassformerError:
     return GlassformerError(
         f"{path} line {line}: a zero byte, so this is a binary file and not text; "
-        f"give a file of text or a table"
+        f"give a text file or a table"
     )

@@ -1,6 +1,7 @@
-"""A file as a stream of bytes, unpacked on the way; what cannot be one is refused in one line.
+"""A file as a stream of bytes, decompressed on the fly; anything else is refused in one line.
 
-To read another packing, write a function from a path to a binary stream and list it in PACKINGS.
+To add a compression format, write a function from a path to a binary stream and list it in
+PACKINGS.
 """
 
 import gzip
@@ -25,24 +26,24 @@ MAGIC: dict[bytes, str] = {
     b"PK\x03\x04": "a ZIP archive or an office document; unpack it, or save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old office document; save it as CSV or text",
     b"\x7fELF": "a program",
-    b"\x1f\x8b": "a gzip file; let its name end in .gz",
-    b"\xfd7zXZ": "an xz file; let its name end in .xz",
-    b"\x28\xb5\x2f\xfd": "a zstd file; let its name end in .zst",
+    b"\x1f\x8b": "a gzip file; give it the suffix .gz",
+    b"\xfd7zXZ": "an xz file; give it the suffix .xz",
+    b"\x28\xb5\x2f\xfd": "a zstd file; give it the suffix .zst",
     b"BZh91AY&SY": "a bzip2 file; unpack it",
-    b"PAR1\x15": "a Parquet file; let its name end in .parquet",
+    b"PAR1\x15": "a Parquet file; give it the suffix .parquet",
     b"SQLite format 3\0": "a database; export the table as CSV",
 }
 
 
 def kind_of(path: Path) -> str:
-    """'file' or 'folder'; anything else, and nothing at all, is refused."""
+    """'file' or 'folder'; anything else, or a missing path, is refused."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         raise _missing(path) from None
     except (OSError, ValueError) as error:
         raise GlassformerError(
-            f"{path}: cannot be read ({reason(error)}); check the path and who may read it"
+            f"{path}: cannot be read ({reason(error)}); check the path and its permissions"
         ) from None
     if stat.S_ISDIR(mode):
         return "folder"
@@ -59,12 +60,12 @@ def names_in(folder: Path) -> list[str]:
         return sorted(name for name in os.listdir(folder) if not name.startswith((".", "__")))
     except OSError as error:
         raise GlassformerError(
-            f"{folder}: the folder cannot be opened ({reason(error)}); check who may read it"
+            f"{folder}: the folder cannot be opened ({reason(error)}); check its permissions"
         ) from None
 
 
 def suffix_of(path: Path) -> str:
-    """What says the format: the last suffix, before that of a packing.
+    """The suffix of the format, before that of a compression.
 
     >>> suffix_of(Path("reviews.CSV.gz"))
     '.csv'
@@ -74,17 +75,17 @@ def suffix_of(path: Path) -> str:
 
 
 def packing_of(path: Path) -> str:
-    """The suffix of a packing, or nothing."""
+    """The suffix of a compression, or empty."""
     suffix = path.suffix.lower()
     return suffix if suffix in PACKINGS else ""
 
 
 @contextmanager
 def opened(path: Path, *, binary: bool = False) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked. What goes wrong while they are read becomes one line.
+    """The bytes of a file, decompressed. Errors while reading become one line.
 
     Args:
-        binary: Whether the file may be something else than text.
+        binary: Whether the file may be something other than text.
     """
     packing = packing_of(path)
     try:
@@ -98,16 +99,16 @@ def opened(path: Path, *, binary: bool = False) -> Iterator[io.BufferedReader]:
         if packing and error.errno is None:
             raise _broken(path, error) from None
         raise GlassformerError(
-            f"{path}: cannot be read ({reason(error)}); check the path and who may read it"
+            f"{path}: cannot be read ({reason(error)}); check the path and its permissions"
         ) from None
-    except Exception as error:  # every unpacker has errors of its own
+    except Exception as error:  # every decompressor has errors of its own
         if packing:
             raise _broken(path, error) from None
         raise
 
 
 def reason(error: Exception) -> str:
-    """What the system says, in a few words."""
+    """The error of the system, on one line."""
     words = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(words.split())
 
@@ -117,15 +118,15 @@ def _refuse_known_binaries(path: Path, head: bytes) -> None:
         if head.startswith(magic):
             what, _, remedy = words.partition("; ")
             raise GlassformerError(
-                f"{path}: not text but {what}; {remedy or 'give a file of text or a table'}"
+                f"{path}: not text but {what}; {remedy or 'give a text file or a table'}"
             )
 
 
 def _missing(path: Path) -> GlassformerError:
-    """The words for a path that leads nowhere, with the name beside it that is nearest."""
+    """The error for a missing path, with the closest name in its folder."""
     folder = path.parent
     if path.is_symlink():
-        return GlassformerError(f"{path}: a link to nothing; fix or remove it")
+        return GlassformerError(f"{path}: a dangling link; fix or remove it")
     if not folder.is_dir():
         return GlassformerError(f"{path}: not found, nor is its folder {folder}; check the path")
     try:
@@ -138,8 +139,8 @@ def _missing(path: Path) -> GlassformerError:
 
 def _broken(path: Path, error: Exception) -> GlassformerError:
     return GlassformerError(
-        f"{path}: the {packing_of(path)} packing is broken or cut short ({reason(error)}); "
-        f"fetch or pack the file again"
+        f"{path}: the {packing_of(path)} file is damaged or truncated ({reason(error)}); "
+        f"fetch or compress it again"
     )
 
 
@@ -160,7 +161,7 @@ def _zstd(path: Path) -> Any:
     except ImportError:
         raise GlassformerError(
             f"{path}: .zst needs pyarrow, which is not installed; "
-            f"pip install 'glassformer[tables]', or unpack the file"
+            f"pip install 'glassformer[tables]', or decompress the file"
         ) from None
     return pyarrow.input_stream(str(path), compression="zstd")
 

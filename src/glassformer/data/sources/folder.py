@@ -1,4 +1,4 @@
-"""Folders: one subfolder a label; or tables, one after the other; or files that are a text each."""
+"""Folders: one subfolder per label; or tables, one after the other; or one text per file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from glassformer.errors import GlassformerError
 
 
 def read_folder(folder: Path, encoding: str | None) -> Iterator[Row]:
-    """The rows of a folder. Where it holds folders they are the labels, and loose files are not."""
+    """The rows of a folder. Subfolders are labels; loose files next to them are ignored."""
     folders, files = _contents(folder)
     if folders:
         return _read_labels(folders, encoding)
@@ -23,51 +23,51 @@ def read_folder(folder: Path, encoding: str | None) -> Iterator[Row]:
         return _read_tables(tables, encoding)
     other = next(file for file in files if not is_table(file))
     raise GlassformerError(
-        f"{folder}: tables such as {tables[0].name} lie beside other files such as {other.name}; "
+        f"{folder}: mixes tables such as {tables[0].name} with other files such as {other.name}; "
         f"name the tables themselves, or keep one kind in the folder"
     )
 
 
 def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The folders and the files in a folder, each in order; hidden ones are left out.
+    """The folders and files in a folder, sorted, without hidden ones.
 
-    It looks one level deep, so that a link back up cannot lead in a circle. A pipe or a link to
-    nothing is refused: nobody should find out later that part of the data was not read.
+    Only one level deep, so that a link to a parent cannot cause a loop. A pipe or a dangling link
+    is refused, so that no data are silently skipped.
     """
     found: dict[str, list[Path]] = {"folder": [], "file": []}
     for name in names_in(folder):
         found[kind_of(folder / name)].append(folder / name)
     if not any(found.values()):
         raise GlassformerError(
-            f"{folder}: the folder is empty; put a table, text files, or a folder for every label "
+            f"{folder}: the folder is empty; put a table, text files, or one folder per label "
             f"into it"
         )
     return found["folder"], found["file"]
 
 
 def _read_labels(folders: list[Path], encoding: str | None) -> Iterator[Row]:
-    """The texts in every label's folder, label by label."""
+    """The texts of every label, label by label."""
     for folder in folders:
         label = _label(folder)
         inner, files = _contents(folder)
         tables = [file for file in files if is_table(file)]
         if inner or tables:
             raise GlassformerError(
-                f"{folder}: taken for the texts of label {label!r}, but it holds "
-                f"{(inner + tables)[0].name}; give this folder itself, or leave only texts in it"
+                f"{folder}: read as the texts of label {label!r}, but it contains "
+                f"{(inner + tables)[0].name}; give this folder itself, or keep only texts in it"
             )
         for row in _read_documents(files, encoding):
             yield Row({**row.values, "label": label}, row.file, row.number)
 
 
 def _read_documents(files: list[Path], encoding: str | None) -> Iterator[Row]:
-    """One row a file."""
+    """One row per file."""
     for file in files:
         yield Row({"text": document(file, encoding)}, str(file), 1)
 
 
 def _read_tables(files: list[Path], encoding: str | None) -> Iterator[Row]:
-    """The rows of several tables with the same columns. (An object of JSON may leave some out.)"""
+    """The rows of several tables with the same columns. (JSON objects may omit some.)"""
     columns: list[str] | None = None
     for file in files:
         reader = reader_of(file)
@@ -76,7 +76,7 @@ def _read_tables(files: list[Path], encoding: str | None) -> Iterator[Row]:
                 columns = list(row.values)
             if row.number == 1 and reader is not read_json_lines and set(columns) != {*row.values}:
                 raise GlassformerError(
-                    f"{file}: has columns {listed(row.values)} where {files[0].name} has "
+                    f"{file}: has columns {listed(row.values)} but {files[0].name} has "
                     f"{listed(columns)}; tables in one folder must share their columns"
                 )
             yield row

@@ -1,4 +1,4 @@
-"""Which reader reads which file."""
+"""The reader of each file format."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ Reader = Callable[[Path, str | None], Iterator[Row]]
 
 
 def reader_of(path: Path) -> Reader:
-    """By suffix; what has none of ours is plain text."""
+    """The reader by suffix; plain text by default."""
     return SOURCES.get(suffix_of(path), read_plain)
 
 

@@ -13,7 +13,7 @@ LONGEST_NUMBER = 4000  # digits; Python refuses to convert more
 
 
 def read_json_lines(path: Path, encoding: str | None) -> Iterator[Row]:
-    """One row a line; blank lines are left out."""
+    """One row per line; blank lines are skipped."""
     number = 0
     for line_number, line in enumerate(lines(path, encoding), start=1):
         if not line.strip():
@@ -22,29 +22,27 @@ def read_json_lines(path: Path, encoding: str | None) -> Iterator[Row]:
         where = f"{path} row {number} (line {line_number})"
         if len(line) > LONGEST_LINE:
             raise GlassformerError(
-                f"{where}: longer than {LONGEST_LINE:,} characters; write one JSON object a line"
+                f"{where}: longer than {LONGEST_LINE:,} characters; write one JSON object per line"
             )
         try:
-            values = json.loads(line, parse_int=_whole_number)
+            values = json.loads(line, parse_int=_integer)
             if not isinstance(values, dict):
                 raise GlassformerError(
-                    f"{where}: {_name(values)} where an object belongs; "
+                    f"{where}: {_name(values)} instead of an object; "
                     f'write every line like {{"text": "...", "label": "..."}}'
                 )
             row = row_of(values, str(path), number)
         except json.JSONDecodeError as error:
             raise GlassformerError(
                 f"{where}: not JSON ({error.msg} at character {error.pos + 1}); "
-                f"write one whole JSON object a line"
+                f"write one complete JSON object per line"
             ) from None
         except RecursionError:
-            raise GlassformerError(
-                f"{where}: JSON nested too deep to read; keep to plain values"
-            ) from None
+            raise GlassformerError(f"{where}: JSON nested too deeply; use plain values") from None
         yield row
 
 
-def _whole_number(digits: str) -> int | str:
+def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < LONGEST_NUMBER else digits
 
 

@@ -1,8 +1,8 @@
 """Two plain text files whose lines are each other's translations: `train.de` and `train.en`.
 
-A row is a line of both, with columns `source` and `target`; it is known by both files, and its
-number is the line. Files of different length do not belong together: the message says where they
-seem to part, by the lengths of their lines.
+A row is one line of each, with columns `source` and `target`; its location names both files, and
+its number is the line. Files of different length are refused: the error names the line where they
+seem to diverge, by the lengths of their lines.
 """
 
 from array import array
@@ -17,13 +17,13 @@ from glassformer.data.sources.decoding import LONGEST_LINE, check_codec, lines
 from glassformer.errors import GlassformerError
 
 AND = " + "  # between the names of two files that are read together
-FARTHEST = 2.0  # what one pair of lines may cost, so that no pair decides alone
+FARTHEST = 2.0  # maximal cost of one pair of lines, so that no pair dominates
 
 Lengths = Sequence[int]
 
 
 def read_parallel(source: Path, target: Path, encoding: str | None) -> Iterator[Row]:
-    """A row a line; a line that is blank in both files is left out but counted."""
+    """One row per line; a line that is blank in both files is skipped but counted."""
     if encoding is not None:
         check_codec(encoding)
     beside = target.name if source.parent == target.parent else str(target)
@@ -36,7 +36,9 @@ def read_parallel(source: Path, target: Path, encoding: str | None) -> Iterator[
             empty = False
             yield Row({"source": one, "target": other}, file, number)
     if empty:
-        raise GlassformerError(f"{file}: no rows in them, only blanks; give at least one row")
+        raise GlassformerError(
+            f"{file}: no rows, only blank lines; give files with at least one row"
+        )
 
 
 def paired(name: str) -> tuple[Path, Path] | None:
@@ -49,13 +51,13 @@ def paired(name: str) -> tuple[Path, Path] | None:
     return (Path(source), Path(target)) if both and not Path(name).exists() else None
 
 
-def parting_line(source: Lengths, target: Lengths) -> int:
-    """The line, counted from 1, from which on two files of different length seem apart.
+def diverging_line(source: Lengths, target: Lengths) -> int:
+    """The line, counted from 1, where two files of different length seem to diverge.
 
-    Before it, lines match one to one; after it, the longer file is ahead by the lines it has too
-    many. Of all places, it is the one where lengths match best.
+    Before it, lines match one to one; after it, the longer file is shifted by its extra lines. It
+    is the line where the lengths match best.
 
-    >>> parting_line([3, 9, 40, 8, 30, 5], [3, 9, 8, 30, 5])
+    >>> diverging_line([3, 9, 40, 8, 30, 5], [3, 9, 8, 30, 5])
     3
     """
     if len(source) > len(target):
@@ -63,35 +65,35 @@ def parting_line(source: Lengths, target: Lengths) -> int:
     if not source:
         return 1
     short, long = np.log1p(source), np.log1p(target)
-    usual = np.median(long) - np.median(short)
+    offset = np.median(long) - np.median(short)
     ahead = len(long) - len(short)
-    together = np.minimum(abs(long[: len(short)] - short - usual), FARTHEST)
-    apart = np.minimum(abs(long[ahead:] - short - usual), FARTHEST)
+    together = np.minimum(abs(long[: len(short)] - short - offset), FARTHEST)
+    apart = np.minimum(abs(long[ahead:] - short - offset), FARTHEST)
     costs = np.concatenate([[0.0], np.cumsum(together)])
     costs += np.concatenate([np.cumsum(apart[::-1])[::-1], [0.0]])
-    return int(len(costs) - np.argmin(costs[::-1]))  # of equals the last, as the files' ends are
+    return int(len(costs) - np.argmin(costs[::-1]))  # of ties the last, like the ends of the files
 
 
 def side_lines(path: Path, encoding: str | None) -> Iterator[str]:
-    """The lines of one of two files, without their ends."""
+    """The lines of one of two files, without line ends."""
     for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
         if len(line) > LONGEST_LINE:
             raise GlassformerError(
-                f"{path} line {number}: longer than {LONGEST_LINE:,} characters; break it into "
-                f"lines, in both files"
+                f"{path} line {number}: longer than {LONGEST_LINE:,} characters; split it into "
+                f"several lines, in both files"
             )
         yield line.rstrip("\r\n")
 
 
 def _uneven(source: Path, target: Path, encoding: str | None) -> GlassformerError:
-    """The words for two files of different length."""
+    """The error for two files of different length."""
     counts = [array("L", map(len, side_lines(path, encoding))) for path in (source, target)]
     shorter = min(zip(counts, (source, target), strict=True), key=lambda side: len(side[0]))
-    line = parting_line(*counts)
+    line = diverging_line(*counts)
     advice = (
-        f"all of {shorter[1].name} seems to match, so it may be cut short; give it whole"
+        f"all of {shorter[1].name} seems to match, so it may be truncated; give the full file"
         if line > len(shorter[0])
-        else f"they seem to part near line {line}; fix them there"
+        else f"they seem to diverge near line {line}; fix them there"
     )
     return GlassformerError(
         f"{source}: {len(counts[0]):,} lines, but {target} has {len(counts[1]):,}, and each line "

@@ -18,7 +18,7 @@ MOST_UNPACKED = 2**30  # bytes
 
 
 def read_parquet(path: Path, encoding: str | None) -> Iterator[Row]:
-    """The rows of a Parquet file, which says itself how its text is encoded."""
+    """The rows of a Parquet file, which declares its own encoding."""
     for number, values in enumerate(_records(path), start=1):
         yield row_of(values, str(path), number)
 
@@ -34,7 +34,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
             f"pip install 'glassformer[tables]'"
         ) from None
     try:
-        with _whole(path) as stream, parquet.ParquetFile(stream) as file:
+        with _seekable(path) as stream, parquet.ParquetFile(stream) as file:
             names = file.schema_arrow.names
             _refuse_twins(path, names)
             for batch in file.iter_batches(batch_size=BATCH):
@@ -45,16 +45,16 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
         raise
     except PermissionError as error:
         raise GlassformerError(
-            f"{path}: cannot be read ({reason(error)}); check who may read it"
+            f"{path}: cannot be read ({reason(error)}); check its permissions"
         ) from None
     except Exception as error:  # a dozen kinds, from OSError to OverflowError
         raise GlassformerError(
-            f"{path}: not a whole Parquet file ({reason(error)[:200]}); write or fetch it again"
+            f"{path}: not a valid Parquet file ({reason(error)[:200]}); write or fetch it again"
         ) from None
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def _seekable(path: Path) -> Iterator[IO[bytes]]:
     """The file, unpacked, to be read from any place."""
     if not packing_of(path):
         with path.open("rb") as stream:

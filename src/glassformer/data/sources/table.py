@@ -1,15 +1,15 @@
-"""Tables as text: CSV and its kin, read strictly, so that a broken row is found where it breaks.
+"""Text tables: CSV and its kin, parsed strictly, so that a broken row is reported where it breaks.
 
-Three things are found out from the head of the file. The *delimiter* is the one of , ; tab | that
-cuts the most rows to the width of the first (.tsv and .tab: always tab). *Quotes* count, except in
-a tab-separated file whose head never needs them, since such files often hold bare quotes. The first
-row is a *header* unless it looks like data:
+Three properties are detected from the head of the file. The *delimiter* is the one of , ; tab |
+that gives the most rows the width of the first (.tsv and .tab: always tab). *Quotes* count, except
+in a tab-separated file whose head never needs them, since such files often hold bare quotes. The
+first row is a *header* unless it looks like data:
 
-    - one of its cells comes again below in the same column: data
-    - otherwise, a cell is a name we know ("text", "label", "id", "first_name"): header
-    - otherwise, a cell is a number, or longer than 60 characters, or there is one column only: data
-    - otherwise, a cell is said like those below it: as half of them, it ends as sentences do, or
-      of two words or more all come again below: data
+    - one of its cells is repeated below in the same column: data
+    - otherwise, a cell is a known name ("text", "label", "id", "first_name"): header
+    - otherwise, a cell is a number, or longer than 60 characters, or there is only one column: data
+    - otherwise, a cell reads like those below it: like half of them it ends as a sentence does, or
+      it has two or more words that all occur below: data
     - otherwise: header
 
 Without a header the columns are named "1", "2" and so on; so is a column whose header is empty.
@@ -29,7 +29,7 @@ from glassformer.data.sources.decoding import LONGEST_LINE, lines
 from glassformer.data.sources.files import suffix_of
 from glassformer.errors import GlassformerError
 
-HEAD = 1 << 16  # characters to find things out from
+HEAD = 1 << 16  # characters used for detection
 LONGEST_NAME = 60
 ENDS = tuple(".!?。！？…")  # of sentences
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -58,14 +58,14 @@ def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
         yield Row(dict(zip(columns, row, strict=True)), str(path), cells.number)
     if header and cells.number == 0:
         raise GlassformerError(
-            f"{path}: a header ({listed(columns)}) and no rows below it; "
+            f"{path}: a header ({listed(columns)}) but no rows below it; "
             f"give a table with at least one row"
         )
 
 
 def has_header(first: list[str], others: list[list[str]]) -> bool:
-    """Whether the first row names the columns; the rule is in this file's docstring."""
-    below = [row for row in others if row != first]  # files joined end to end repeat their header
+    """Whether the first row is a header; the rule is in the docstring of this file."""
+    below = [row for row in others if row != first]  # concatenated files repeat their header
     for column, cell in enumerate(first):
         if cell and any(column < len(row) and row[column] == cell for row in below):
             return False
@@ -74,22 +74,22 @@ def has_header(first: list[str], others: list[list[str]]) -> bool:
     if any(_is_number(cell) or len(cell) > LONGEST_NAME for cell in first):
         return False
     return len(first) > 1 and not any(
-        _is_said(cell, [row[column] for row in below if column < len(row)])
+        _reads_like(cell, [row[column] for row in below if column < len(row)])
         for column, cell in enumerate(first)
     )
 
 
 class _StrictReader:
-    """The rows of a table as lists of cells; keeps the text of the row it is in, for messages."""
+    """The rows of a table as lists of cells; keeps the text of the current row, for messages."""
 
     def __init__(
         self, path: Path, stream: Iterator[str], delimiter: str, quoting: int, header: bool
     ) -> None:
         self.path, self.stream, self.delimiter, self.quoting = path, stream, delimiter, quoting
         self.columns: list[str] = []
-        self.number = -1 if header else 0  # of the row it is in
-        self.line = 0  # the last one read
-        self.text: list[str] = []  # lines of the row it is in
+        self.number = -1 if header else 0  # of the current row
+        self.line = 0  # last line read
+        self.text: list[str] = []  # lines of the current row
         self.size = 0  # characters in them
         self.row: list[str] = []
 
@@ -118,13 +118,15 @@ class _StrictReader:
 
     def check_width(self) -> None:
         """Refuse a row with more or fewer cells than there are columns."""
-        found, wanted = len(self.row), len(self.columns)
-        if found != wanted:
+        found, expected = len(self.row), len(self.columns)
+        if found != expected:
             name = DELIMITERS[self.delimiter]
-            remedy = f"quote a cell that holds a {name}" if found > wanted else "fill in what lacks"
+            remedy = (
+                f"quote a cell that holds a {name}" if found > expected else "add the missing cells"
+            )
             raise GlassformerError(
                 f"{self.where}: {found} {'cell' if found == 1 else 'cells'} where the table has "
-                f"{wanted} columns ({listed(self.columns)}); {remedy}"
+                f"{expected} columns ({listed(self.columns)}); {remedy}"
             )
 
     @property
@@ -148,11 +150,11 @@ class _StrictReader:
             name = self.columns[column] if column < len(self.columns) else str(column + 1)
             return GlassformerError(
                 f"{self.where}, column {name!r}: more than {LONGEST_FIELD:,} characters in one "
-                f'field; look for a quote (") that is opened there and never closed'
+                f'field; look for a quote (") that is opened there and not closed'
             )
         return GlassformerError(
-            f"{self.where}: the row cannot be read up to line {self.line} ({error}); close every "
-            f'quote that opens a cell, and write a quote inside one twice ("")'
+            f"{self.where}: the row cannot be parsed up to line {self.line} ({error}); close every "
+            f'opening quote, and double a quote inside a cell ("")'
         )
 
 
@@ -166,14 +168,14 @@ def _head(stream: Iterator[str]) -> Iterator[str]:
 
 
 def _cells(sample: str, delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> list[list[str]]:
-    """The whole rows in a sample, read leniently."""
+    """The complete rows in a sample, parsed leniently."""
     rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quoting=quoting)  # type: ignore[arg-type]
     found = [row for row in rows if row]
     return found[:-1] if len(sample) == HEAD and len(found) > 1 else found
 
 
 def _delimiter(sample: str) -> str:
-    """The one that cuts the most rows to the width of the first; of equals, the wider."""
+    """The delimiter that gives the most rows the width of the first; of ties, the wider."""
 
     def fit(delimiter: str) -> tuple[float, int]:
         widths = [len(row) for row in _cells(sample, delimiter)] or [1]
@@ -183,10 +185,10 @@ def _delimiter(sample: str) -> str:
 
 
 def _has_quotes(sample: str, delimiter: str) -> bool:
-    """Whether quotes hold cells together: in tab-separated text, only if the head shows it.
+    """Whether quotes delimit cells: in tab-separated text, only if the head shows it.
 
-    Writers quote every cell, or those that hold a quote (and double it), a tab or a line end; the
-    last two, read without quotes, leave rows of different widths.
+    Writers quote every cell, or those with a quote (doubling it), a tab or a line end; the last
+    two, read without quotes, give rows of different widths.
     """
     if delimiter != "\t":
         return True
@@ -208,8 +210,8 @@ def _names(path: Path, header: list[str]) -> list[str]:
     return names
 
 
-def _is_said(cell: str, below: list[str]) -> bool:
-    """Whether a cell is written as those below it are, rather than a name for them."""
+def _reads_like(cell: str, below: list[str]) -> bool:
+    """Whether a cell reads like those below it, rather than like their name."""
     ending = sum(other.rstrip().endswith(ENDS) for other in below)
     if cell.rstrip().endswith(ENDS) and 2 * ending >= len(below) > 0:
         return True
@@ -222,7 +224,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _long_field(text: str, delimiter: str, quoting: int) -> int | None:
-    """Which field of a row, counted from 0, is too long, if one is."""
+    """The index of a field that is too long, or None."""
     end = re.escape(delimiter)
     bare = rf"[^{end}\r\n]*"
     quoted = rf'"[^"]*(?:""[^"]*)*"?{bare}|' if quoting != csv.QUOTE_NONE else ""

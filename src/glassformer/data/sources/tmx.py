@@ -1,9 +1,8 @@
 """TMX, the exchange format of translation memories: a unit is a row, a language is a column.
 
-Of two languages the one that the header calls the source comes first; of more, a person names two
-with --columns source=de,target=en. Markup inside a segment is left out. The file is read in pieces,
-whatever its size. It may name a document type, which is never fetched, but not define entities: a
-few lines of them can fill any memory.
+Of two languages the header's source comes first; of more, two are chosen with --columns
+source=de,target=en. Markup inside a segment is dropped. The file is read in chunks. It may name a
+document type, which is never fetched, but not define entities, which could exhaust memory.
 """
 
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ from glassformer.data.rows import LONGEST_FIELD, Row, row_of
 from glassformer.data.sources.files import BUFFER, opened
 from glassformer.errors import GlassformerError
 
-CODES = {"bpt", "ept", "it", "ph", "ut"}  # what they hold is markup of another format
-ANY = "*all*"  # a header's way to say that no language is the source
+CODES = {"bpt", "ept", "it", "ph", "ut"}  # they hold markup of another format
+ANY = "*all*"  # in a header: no language is the source
 
 
 def read_tmx(path: Path, encoding: str | None) -> Iterator[Row]:
@@ -53,7 +52,7 @@ class _Units:
         self.units: list[dict[str, str]] = []
 
     def feed(self, chunk: bytes, *, last: bool = False) -> None:
-        """Read on; the last piece must end all that has begun."""
+        """Parse a chunk; the last one must close every element."""
         try:
             self.parser.Parse(chunk, last)
         except expat.ExpatError as error:
@@ -79,7 +78,7 @@ class _Units:
         elif name == "tuv":
             self.language = (attributes.get("xml:lang") or attributes.get("lang") or "").lower()
             if not self.language:
-                raise self._broken("a <tuv> does not say its language")
+                raise self._broken("a <tuv> has no language")
         elif name == "seg":
             self.segment, self.size = [], 0
         elif name in CODES:
@@ -87,17 +86,17 @@ class _Units:
 
     def _end(self, name: str) -> None:
         if name == "seg" and self.segment is not None and self.language is not None:
-            said = " ".join("".join(self.segment).split())
-            self.unit[self.language] = self.unit.get(self.language) or said
+            text = " ".join("".join(self.segment).split())
+            self.unit[self.language] = self.unit.get(self.language) or text
             self.segment = None
         elif name == "tu":
             self.units.append(dict(sorted(self.unit.items(), key=self._after_the_source)))
         elif name in CODES:
             self.codes -= 1
 
-    def _after_the_source(self, said: tuple[str, str]) -> bool:
-        """Whether this is not the source, which a header may call `en` where it is `en-us`."""
-        language = said[0]
+    def _after_the_source(self, entry: tuple[str, str]) -> bool:
+        """Whether this is not the source, which a header may call `en` for `en-us`."""
+        language = entry[0]
         return not (f"{language}-".startswith(f"{self.first}-") if self.first else False)
 
     def _text(self, text: str) -> None:
@@ -110,14 +109,14 @@ class _Units:
 
     def _entity(self, name: str, *_: object) -> None:
         raise GlassformerError(
-            f"{self._where}: defines the entity {name!r}, which is not read for safety; write the "
-            f"text itself"
+            f"{self._where}: defines the entity {name!r}, which is not expanded for safety; write "
+            f"the text itself"
         )
 
     def _other(self, text: str) -> None:
         if text.startswith("&") and self.segment is not None:
             raise GlassformerError(
-                f"{self._where}: {text} is defined nowhere in the file; write the character itself"
+                f"{self._where}: {text} is not defined; write the character itself"
             )
 
     @property
@@ -126,5 +125,5 @@ class _Units:
 
     def _broken(self, reason: str) -> GlassformerError:
         return GlassformerError(
-            f"{self._where}: not whole TMX ({reason}); export or fetch the file again"
+            f"{self._where}: not valid TMX ({reason}); export or fetch the file again"
         )

@@ -1,9 +1,8 @@
-"""BPE-dropout (Provilkov et al., 2020): the same text in other tokens each time it is read.
+"""BPE-dropout (Provilkov et al., 2020): a different segmentation each time a text is read.
 
-Before every merge, each merge that is possible is left out with probability `share`, and the best
-of those that remain is made; when none remains, the word is done. The library can do it too, but
-its generator cannot be seeded; ours is handed in, so a row's tokens can be a function of (seed,
-epoch, row).
+Before every merge, each possible merge is dropped with probability `share`, and the best of the
+rest is applied; when none remains, the word is done. The library can do it too, but its generator
+cannot be seeded; ours is passed in, so the tokens of a row can be a function of (seed, epoch, row).
 """
 
 from collections.abc import Iterator
@@ -25,13 +24,13 @@ NEVER = -1
 
 
 class BpeDropout:
-    """Encodes with merges left out by chance; `share` 0 is the tokenizer's own answer."""
+    """Encodes with randomly dropped merges; `share` 0 equals the tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         if not isinstance(tokenizer.coder, Bpe):
             raise GlassformerError(
                 f"BPE-dropout needs a tokenizer of kind bpe, got {tokenizer.kind}; "
-                f"choose bpe, or leave the dropout out"
+                f"choose bpe, or remove the dropout"
             )
         self.tokenizer = tokenizer
         self._clean, self._cut = tokenizer.clean, tokenizer.coder.cut
@@ -46,28 +45,28 @@ class BpeDropout:
         tokens: list[int] = []
         for word in self._cut(self._clean(text)):
             plan = self._plan if len(word) <= LONGEST_REMEMBERED else self._plan_of
-            symbols, whole, steps = plan(word)
+            symbols, full, steps = plan(word)
             first = list(islice(draws, steps))
-            # While no best merge is left out, the others do not matter: the answer is known.
+            # While no best merge is dropped, the others do not matter: the result is known.
             if steps == 0 or min(first) >= share:
-                tokens += whole
+                tokens += full
             else:
                 tokens += self._merge(symbols, share, chain(first, draws))[0]
         return np.array(tokens, dtype=np.int32)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process starts with nothing remembered."""
+        """Another process starts with an empty cache."""
         return BpeDropout, (self.tokenizer,)
 
     def _plan_of(self, word: str) -> tuple[list[int], list[int], int]:
-        """A word's single bytes, its tokens when nothing is left out, and the merges that takes."""
+        """A word's single bytes, its tokens without dropout, and the number of merges."""
         symbols = [self._symbols[character] for character in word]
         return symbols, *self._merge(symbols, 0.0, repeat(1.0))
 
     def _merge(
         self, symbols: list[int], share: float, draws: Iterator[float]
     ) -> tuple[list[int], int]:
-        """Merge until no merge is possible or all are left out; the tokens and how many merges."""
+        """Merge until no merge is possible or all are dropped; the tokens and number of merges."""
         merges = self._merges
         ids = [*symbols, NEVER]
         after = list(range(1, len(ids) + 1))  # a list linked both ways, so that a merge is quick
@@ -78,29 +77,29 @@ class BpeDropout:
             if pair in merges
         ]
         heapify(heap)
-        left_out = []
+        dropped = []
         steps = 0
         while heap:
             candidate = heappop(heap)
-            _, made, at, left, right = candidate
+            _, merged, at, left, right = candidate
             behind = after[at]
             if ids[at] != left or ids[behind] != right:
                 continue  # a merge next to it took one of the two
             if next(draws) < share:
-                left_out.append(candidate)
+                dropped.append(candidate)
                 continue
             steps += 1
-            ids[at], ids[behind] = made, NEVER
+            ids[at], ids[behind] = merged, NEVER
             behind = after[at] = after[behind]
             before[behind] = at
             for place, pair in (
-                (before[at], (ids[before[at]], made)),
-                (at, (made, ids[behind])),
+                (before[at], (ids[before[at]], merged)),
+                (at, (merged, ids[behind])),
             ):
                 if pair in merges:
                     heappush(heap, (*merges[pair], place, *pair))
-            while left_out:
-                heappush(heap, left_out.pop())
+            while dropped:
+                heappush(heap, dropped.pop())
         return [token for token in ids if token != NEVER], steps
 
 

@@ -1,6 +1,6 @@
 """Chinese in one script: traditional characters as simplified ones, by OpenCC.
 
-What is written in both scripts is learned once, and either is understood.
+The model learns one script, and inputs in either are understood.
 """
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ def simplified(text: str) -> str:
 
 
 def traditional(text: str) -> str:
-    """The way back, which is not always the same.
+    """The inverse, which is not always exact.
 
     >>> traditional("这是一本书。 A book")
     '這是一本書。 A book'

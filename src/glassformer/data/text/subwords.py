@@ -2,7 +2,7 @@
 
 BPE (Sennrich et al., 2016) and unigram (Kudo, 2018) work on the bytes of UTF-8, written with 256
 visible characters as GPT-2 does, so that any text comes back exactly, white space included. Texts
-are first cut where a word ends; no piece reaches over a cut.
+are first split into words; no piece crosses a word boundary.
 """
 
 import json
@@ -20,21 +20,21 @@ from glassformer.data.text.coders import EVERY_BYTE, SPECIAL_TOKENS, SPECIALS, C
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{UNSPACED}]]+"
 WORD = rf"[{UNSPACED}]\p{{M}}*|{LETTERS}(?:['’]{LETTERS})*|[^\s\p{{L}}\p{{M}}\p{{N}}]"
-# A blank goes with what follows it. An apostrophe between letters stays in the word.
+# A blank belongs to what follows it. An apostrophe between letters stays in the word.
 CUT = (
     r" ?[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+"
     r"|\s+(?!\S)|\s+"
 )
-LONGEST_WORD = 1000  # characters; the library learns in a time that grows with their square
+LONGEST_WORD = 1000  # characters; the library's training time grows with their square
 MAY_BE_LONG = re.compile(rf"[^ \n]{{{LONGEST_WORD + 1}}}|\s{{{LONGEST_WORD + 1}}}")
-LEAST_COUNT = 2  # what was seen once is as good as unknown, and keeps <unknown> in practice
+LEAST_COUNT = 2  # words seen once are unknown, so that <unknown> is trained
 BYTES_AS_CHARACTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
 SCORE_DIGITS = 3
-UNSCORED = 0.03  # how far above the lowest score those lie that the library makes up
+UNSCORED = 0.03  # the library's made-up scores are at most this far above the lowest
 
 
 class FromLibrary(Coder):
-    """Tokens the library learns and looks up; what differs is how they are learned."""
+    """Tokens that the library learns and looks up; subclasses differ in the training."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -43,7 +43,7 @@ class FromLibrary(Coder):
     @staticmethod
     @abstractmethod
     def bytes_of(name: str) -> bytes:
-        """What a token stands for, from the library's name of it."""
+        """The bytes of a token, from the library's name for it."""
 
     @classmethod
     def from_plain(cls, value: Any) -> "Coder":
@@ -58,7 +58,7 @@ class FromLibrary(Coder):
 
 
 class Words(FromLibrary):
-    """Whole words and single signs; what was rare in training is unknown. White space is lost."""
+    """Full words and single signs; rare ones are unknown. White space is lost."""
 
     @staticmethod
     def bytes_of(name: str) -> bytes:
@@ -79,8 +79,8 @@ class Words(FromLibrary):
         return cls(_without_specials(library))
 
     @staticmethod
-    def keeps_whole(word: str) -> bool:
-        """Whether it is one token, and not cut at a mark or between signs."""
+    def is_one_word(word: str) -> bool:
+        """Whether it is one token, not split at a sign."""
         return [piece for piece, _ in _at_words().pre_tokenize_str(word)] == [word]
 
     def decode(self, ids: list[int]) -> str:
@@ -92,7 +92,7 @@ def _at_words() -> pre_tokenizers.PreTokenizer:
 
 
 class Bpe(FromLibrary):
-    """The most frequent pairs, merged again and again, from single bytes up. Nothing is lost."""
+    """The most frequent pairs, merged repeatedly, starting from single bytes. Lossless."""
 
     @staticmethod
     def bytes_of(name: str) -> bytes:
@@ -113,7 +113,7 @@ class Bpe(FromLibrary):
         return cls(_without_specials(library))
 
     def cut(self, text: str) -> list[str]:
-        """The words no merge reaches out of, their bytes written as `symbols` are."""
+        """The words of a text, their bytes written as `symbols`; no merge crosses them."""
         return [word for word, _ in self.library.pre_tokenizer.pre_tokenize_str(text)]
 
     def symbols(self) -> dict[str, int]:
@@ -122,7 +122,7 @@ class Bpe(FromLibrary):
         return {name: numbers[name] for name in BYTES_AS_CHARACTERS}
 
     def merges(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Two tokens that may become one -> the turn of this merge, and the token it makes."""
+        """Pairs of tokens that may be merged -> the rank of the merge, and the resulting token."""
         numbers = self.library.get_vocab()
         pairs = self.plain()["model"]["merges"]
         return {
@@ -132,7 +132,7 @@ class Bpe(FromLibrary):
 
 
 class Unigram(FromLibrary):
-    """Pieces that make the texts most likely, each with its probability. Nothing is lost."""
+    """Pieces that maximise the likelihood of the texts, with their probabilities. Lossless."""
 
     @staticmethod
     def bytes_of(name: str) -> bytes:
@@ -151,14 +151,14 @@ class Unigram(FromLibrary):
         )
         library.train_from_iterator(in_short_words(texts), trainer)
         learned = dict(json.loads(library.to_str())["model"]["vocab"][len(SPECIALS) :])
-        return cls(_on_bytes(models.Unigram(_settled(learned, vocabulary), unk_id=0)))
+        return cls(_on_bytes(models.Unigram(_normalised(learned, vocabulary), unk_id=0)))
 
 
-def _settled(learned: dict[str, float], vocabulary: int) -> list[tuple[str, float]]:
-    """The same pieces and scores whenever the same texts were learned.
+def _normalised(learned: dict[str, float], vocabulary: int) -> list[tuple[str, float]]:
+    """The same pieces and scores for the same texts.
 
-    The library adds up in an order that changes from run to run, gives single bytes it has no score
-    for one a little above the lowest, in random order, and may return more pieces than asked for.
+    The library sums in an order that varies from run to run, gives single bytes without a score one
+    a little above the lowest, in random order, and may return more pieces than requested.
     """
     lowest = min(learned.values())
     scores = {
@@ -185,7 +185,7 @@ def _at_cuts() -> pre_tokenizers.PreTokenizer:
 
 
 def in_short_words(texts: Iterable[str]) -> Iterator[str]:
-    """The same texts, those with a word that is too long to learn from cut inside of it."""
+    """The same texts, split inside words that are too long to train on."""
     for text in texts:
         start = 0
         words = _at_cuts().pre_tokenize_str(text) if MAY_BE_LONG.search(text) else ()
@@ -197,14 +197,14 @@ def in_short_words(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _without_specials(trained: Library) -> Library:
-    """The same, but no longer on the look-out for the names of specials in a text."""
+    """The same tokenizer, but one that does not look for specials in a text."""
     library = Library(trained.model)
     library.pre_tokenizer = trained.pre_tokenizer
     return library
 
 
 def _names(library: Library) -> list[str]:
-    """The library's names of the tokens after the specials, in the order of their numbers."""
+    """The library's names of the tokens after the specials, in order of id."""
     numbers = library.get_vocab()
     names = sorted(numbers, key=numbers.__getitem__)
     if sorted(numbers.values()) != list(range(len(numbers))) or names[:4] != list(SPECIALS):

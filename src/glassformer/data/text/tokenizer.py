@@ -1,4 +1,4 @@
-"""Text to token numbers and back, for every kind of tokens, with all that is needed in one file."""
+"""Text to token ids and back, for every kind of tokens, stored in one file."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_text
 
 FORMAT = "glassformer tokenizer 1"
-UNHEARD_OF = "\U0010fffd"  # a character that no text has
+UNUSED_CHARACTER = "\U0010fffd"  # a character that no text has
 
 
 class Tokenizer:
-    """Makes numbers of texts. The specials come first and are never made from a text.
+    """Turns texts into token ids. The specials come first and never result from a text.
 
     >>> tokenizer = Tokenizer.train("characters", ["what a film"], vocabulary=100)
     >>> [ids] = tokenizer.encode(["a film"])
@@ -32,9 +32,9 @@ class Tokenizer:
 
     Args:
         kind: One of `TOKENIZERS`.
-        coder: What was learned.
-        lowercase: Whether texts are put into lower case first.
-        simplified: Whether traditional Chinese is made simplified first.
+        coder: The trained coder.
+        lowercase: Whether texts are lowercased first.
+        simplified: Whether traditional Chinese is converted to simplified first.
     """
 
     unknown, mask, start, end = range(len(SPECIALS))
@@ -55,7 +55,7 @@ class Tokenizer:
         lowercase: bool = False,
         simplified: bool = False,
     ) -> "Tokenizer":
-        """Learn at most `vocabulary` tokens, specials counted, in one pass over the texts.
+        """Learn at most `vocabulary` tokens, including specials, in one pass over the texts.
 
         The same texts give the same tokenizer, on any number of threads.
         """
@@ -65,28 +65,28 @@ class Tokenizer:
         return cls(kind, learned, lowercase=lowercase, simplified=simplified)
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """The token numbers of each text, without specials."""
+        """The token ids of each text, without specials."""
         if isinstance(texts, str):
             raise ValueError("encode takes a list of texts, got one text; put it into a list")
         return self.coder.encode([self.clean(text) for text in texts])
 
     def clean(self, text: str) -> str:
-        """The text as the tokens tell it: in one case or script, or free of lone surrogates."""
+        """The text as it is tokenised: lowercased, simplified, without lone surrogates."""
         return _clean(type(self.coder), text, self.lowercase, self.simplified)
 
     def decode(self, ids: ArrayLike) -> str:
-        """The text of these tokens. Specials are left out, but an unknown shows as U+FFFD.
+        """The text of these tokens. Specials are dropped, but an unknown token becomes U+FFFD.
 
-        Words come back with one blank between them; all other kinds give back what they were given.
+        Words are joined by single blanks; all other kinds reproduce the text exactly.
         """
         return self.coder.decode(self._checked(ids).tolist())
 
     def pieces(self, ids: ArrayLike) -> list[str]:
-        r"""What each token stands for, to be shown: specials by name, part of a letter as \xe4."""
+        r"""Each token in readable form: specials by name, part of a character as \xe4."""
         return [self._readable[token] for token in self._checked(ids).tolist()]
 
     def word_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """The number of the word each token belongs to, counted from 0; a special is a word."""
+        """The index of the word of each token; a special is a word of its own."""
         tokens = self._checked(ids)
         if self.kind == "words":
             return np.arange(len(tokens))
@@ -95,34 +95,34 @@ class Tokenizer:
 
     @property
     def size(self) -> int:
-        """How many tokens there are, specials counted."""
+        """The vocabulary size, including specials."""
         return len(self.coder.tokens)
 
     def to_json(self) -> str:
-        """All there is to know, as text."""
+        """The tokenizer as JSON."""
         folds = {"lowercase": self.lowercase, "simplified": self.simplified}
         facts = {"format": FORMAT, "kind": self.kind, **folds, "coder": self.coder.plain()}
         return json.dumps(facts, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         facts = json.loads(text)
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise ValueError(f"it does not call itself {FORMAT!r}")
+            raise ValueError(f"its format is not {FORMAT!r}")
         coder = _coder_of(facts["kind"]).from_plain(facts["coder"])
         folds = {name: bool(facts.get(name, False)) for name in ("lowercase", "simplified")}
-        made = cls(facts["kind"], coder, **folds)
-        made.encode([UNHEARD_OF])  # what the library objects to only when it meets an unknown
-        return made
+        tokenizer = cls(facts["kind"], coder, **folds)
+        tokenizer.encode([UNUSED_CHARACTER])  # some errors only show at an unknown character
+        return tokenizer
 
     def save(self, path: str | Path) -> None:
-        """Write it to one file, which appears when it is whole."""
+        """Write it to one file, atomically."""
         write_text(self.to_json(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
-        """What `save` wrote."""
+        """Read what `save` wrote."""
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
@@ -132,8 +132,8 @@ class Tokenizer:
         except Exception as error:  # the library raises plain Exception for a file it cannot read
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise GlassformerError(
-                f"{path}: not a tokenizer of Glassformer ({reason}); "
-                f"take the tokenizer.json of a run folder"
+                f"{path}: not a Glassformer tokenizer ({reason}); "
+                f"use the tokenizer.json of a run folder"
             ) from None
 
     @cached_property
@@ -149,7 +149,7 @@ class Tokenizer:
     def _checked(self, ids: ArrayLike) -> NDArray[np.int64]:
         tokens = np.asarray(ids, dtype=np.int64)
         if tokens.ndim != 1 or (len(tokens) and not 0 <= tokens.min() <= tokens.max() < self.size):
-            raise ValueError(f"expected a row of numbers from 0 to {self.size - 1}, got {ids!r}")
+            raise ValueError(f"expected a list of ids from 0 to {self.size - 1}, got {ids!r}")
         return tokens
 
 
@@ -160,13 +160,13 @@ def _coder_of(kind: str) -> type[Coder]:
 
 
 def _clean(coder: type[Coder], text: str, lowercase: bool, in_simplified: bool) -> str:
-    text = coder.whole(text)
+    text = coder.sanitise(text)
     text = simplified(text) if in_simplified else text
     return text.lower() if lowercase else text
 
 
 def _something(texts: Iterable[str]) -> Iterator[str]:
-    """The same texts, refused if there is nothing but white space in them."""
+    """The same texts; refused if all are blank."""
     seen: list[str] = []
     rest = iter(texts)
     for text in rest:
@@ -174,7 +174,7 @@ def _something(texts: Iterable[str]) -> Iterator[str]:
             return chain(seen, [text], rest)
         seen.append(text)
     raise GlassformerError(
-        f"no text to learn a tokenizer from: found {len(seen)} texts, all of them empty; "
+        f"no text to train a tokenizer on: found {len(seen)} texts, all of them empty; "
         f"check which column holds the text"
     )
 

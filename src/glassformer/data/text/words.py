@@ -1,8 +1,8 @@
-"""Where words begin, whatever the tokens are, for masking whole words.
+"""Word boundaries for any kind of tokens, for whole-word masking.
 
-A word is a run of letters, of digits, or of signs, and takes along the one blank before it. Scripts
-written without blanks (Chinese, Japanese, Thai ...) give a word a character, and combining marks
-belong to the character before them.
+A word is a run of letters, of digits, or of signs, with the one blank before it. In scripts without
+blanks (Chinese, Japanese, Thai ...) every character is a word, and combining marks belong to the
+character before them.
 """
 
 import unicodedata
@@ -19,7 +19,7 @@ UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 @cache
 def kind_of(character: str) -> int:
-    """What a character is to a word. A lone byte arrives as Python's surrogateescape writes it."""
+    """The kind of a character. A lone byte is given as a surrogate escape."""
     if "\udc80" <= character <= "\udcff":
         return _kind_of_lead(ord(character) - 0xDC00)
     category = unicodedata.category(character)
@@ -46,7 +46,7 @@ def _kind_of_lead(byte: int) -> int:
 
 
 def edges(tokens: Iterable[bytes]) -> NDArray[np.int8]:
-    """For each token, the kinds of its first character and of its last that is no mark: (2, V)."""
+    """For each token, the kinds of its first character and its last that is not a mark: (2, V)."""
     pairs = []
     for token in tokens:
         kinds = [kind_of(character) for character in token.decode("utf-8", "surrogateescape")]
@@ -56,7 +56,7 @@ def edges(tokens: Iterable[bytes]) -> NDArray[np.int8]:
 
 
 def number_words(first: NDArray[np.int8], last: NDArray[np.int8]) -> NDArray[np.int64]:
-    """The number of the word each token belongs to, from the edges of the tokens in a row."""
+    """The index of the word of each token, from the edges of the tokens."""
     if len(first) == 0:
         return np.zeros(0, dtype=np.int64)
     latest = np.maximum.accumulate(np.where(last != INSIDE, np.arange(len(last)), 0))

@@ -265,7 +265,7 @@ def are_symbols(texts: Sequence[str]) -> bool:
     words = [word for text in texts for word in text.split()]
     kinds = set(words)
     often = len(words) >= max(OFTEN * len(kinds), len(texts) + 1)
-    return len(kinds) <= CLOSED and often and all(map(Words.keeps_whole, kinds))
+    return len(kinds) <= CLOSED and often and all(map(Words.is_one_word, kinds))
 
 
 def written_alike(rows: Sequence[dict[str, str]]) -> bool:

@@ -171,12 +171,12 @@ def test_settings_of_a_layer_come_back_from_what_is_written():
         ({"norm": {"epsilon": 0.0}}, "norm.epsilon must be above 0, got 0.0; 1e-5 is usual"),
         (
             {"norm": {"kind": "rms", "bias": False}},
-            "norm.bias does nothing with norm.kind = rms, which has none; leave it out",
+            "norm.bias has no effect with norm.kind = rms, which has none; leave it out",
         ),
         ({"position": {"base": 1.0}}, "position.base must be above 1, got 1.0; 10,000 is usual"),
         (
             {"position": {"kind": "alibi", "base": 5e5}},
-            "position.base does nothing with position.kind = alibi; leave it out, or use "
+            "position.base has no effect with position.kind = alibi; leave it out, or use "
             "position.kind = rotary",
         ),
         ({"position": {"kind": "t5", "buckets": 0}}, "position.buckets must be at least 1, got 0"),
@@ -186,7 +186,7 @@ def test_settings_of_a_layer_come_back_from_what_is_written():
         ),
         (
             {"position": {"scaling": {"kind": "linear", "factor": 2.0, "slow": 2.0}}},
-            "position.scaling.slow does nothing with position.scaling.kind = linear; leave it out",
+            "position.scaling.slow has no effect with position.scaling.kind = linear; leave it out",
         ),
         (
             {"position": {"scaling": {"kind": "linear"}}},
@@ -215,7 +215,7 @@ def test_settings_of_a_layer_come_back_from_what_is_written():
         ({"attention": {"window": []}}, "attention.window must be .*; got an empty list"),
         (
             {"position": "none", "attention": {"kind": "linear", "window": 3}},
-            "linear attention has no window, no qk_norm and no dropout of weights; leave them out",
+            "linear attention supports neither window, qk_norm nor dropout of weights",
         ),
     ],
 )
@@ -246,7 +246,8 @@ def test_wrong_settings_of_a_layer_are_refused_in_one_line(values, words):
         ({"decoder": {"convolution": {"width": 4}}}, "convolution.width must be odd, .* got 4"),
         (
             {"decoder": {"attention": {"kind": "linear"}}},
-            "linear attention cannot apply rotary positions; choose from none, learned, sinusoidal",
+            "linear attention does not support rotary positions; choose from none, learned, "
+            "sinusoidal",
         ),
         ({}, "a model needs an encoder, a decoder, or both; got neither"),
         ({"decoder": {}, "frontend": {"factor": 3}}, "frontend.factor must be 2, 4, 8 ...; got 3"),
@@ -260,7 +261,7 @@ def test_wrong_settings_of_a_layer_are_refused_in_one_line(values, words):
         ),
         (
             {"decoder": {"position": "none", "attention": {"kind": "linear", "qk_norm": True}}},
-            "linear attention has no window, no qk_norm and no dropout of weights; leave them out",
+            "linear attention supports neither window, qk_norm nor dropout of weights",
         ),
         ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
     ],

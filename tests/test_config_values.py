@@ -19,7 +19,7 @@ from glassformer.config import (
 from glassformer.config.data import FORM_NAMES, TOKENIZER_NAMES
 from glassformer.config.run import FORMAT, Config, config_of, read_config_values
 from glassformer.config.training import OPTIMISER_NAMES, SCHEDULE_NAMES, TrainConfig
-from glassformer.config.values import MOST, laid_over, parse_setting, plain, read_values, to_toml
+from glassformer.config.values import MOST, merge_values, parse_setting, plain, read_values, to_toml
 from glassformer.data.text.tokenizer import TOKENIZERS
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier
@@ -115,7 +115,7 @@ def test_what_is_no_number_is_refused_on_the_way_in_and_out(value):
 
 
 def test_what_toml_has_no_word_for_is_refused():
-    with pytest.raises(ValueError, match="TOML has no word for None"):
+    with pytest.raises(ValueError, match="TOML cannot express None"):
         to_toml({"group": None})
     with pytest.raises(GlassformerError, match=r"data.files: 'a\\udcff.csv' is not valid Unicode;"):
         build(DataConfig, {"files": ["a\udcff.csv"]}, "data.")
@@ -144,20 +144,22 @@ def test_a_setting_is_read_as_toml_would_and_a_bare_word_is_text(text, nested):
 
 @pytest.mark.parametrize("text", ["", "seed", "=3", ".seed=3", "train..clip=3", " = ", "train.=3"])
 def test_what_is_no_setting_is_refused_with_an_example(text):
-    with pytest.raises(GlassformerError, match=r"is not key=value; write for example --set train"):
+    with pytest.raises(
+        GlassformerError, match=r"is not key=value; write, for example, --set train"
+    ):
         parse_setting(text)
 
 
 def test_later_settings_win_and_tables_are_merged():
     below = {"a": {"x": 1, "y": {"z": 2}}, "b": 3, "c": {"d": 4}}
     above = {"a": {"y": {"w": 5}, "x": 6}, "b": {"e": 7}, "c": 8}
-    assert laid_over(below, above) == {
+    assert merge_values(below, above) == {
         "a": {"x": 6, "y": {"z": 2, "w": 5}},
         "b": {"e": 7},
         "c": 8,
     }
     assert below == {"a": {"x": 1, "y": {"z": 2}}, "b": 3, "c": {"d": 4}}, "nothing is changed"
-    assert laid_over({}, above) == above == laid_over(above, {})
+    assert merge_values({}, above) == above == merge_values(above, {})
 
 
 def test_none_unsets_what_is_not_text():

@@ -91,14 +91,14 @@ def test_the_program_reports_every_pair_and_who_agrees(capsys, monkeypatch):
     ]
     assert all(one["time"]["ratio"] > 0 for one in found["even"] + found["ragged"])
     for case in cases:
-        assert f"{case}: 5 of 5 rows are those of Hugging Face" in found["notes"]
+        assert f"{case}: 5 of 5 rows agree with Hugging Face" in found["notes"]
     assert (missing in found["notes"]) == (missing is not None)
 
 
 @needs_hugging_face
 def test_rows_said_otherwise_are_not_counted():
     pair, *_ = translation.ragged_pairs(CPU)  # theirs end in END, so that no row is the same
-    assert translation.agreement(pair).endswith("0 of 5 rows are those of Hugging Face")
+    assert translation.agreement(pair).endswith("0 of 5 rows agree with Hugging Face")
 
 
 @needs_hugging_face

@@ -70,9 +70,11 @@ def test_what_is_left_out_is_said(capsys):
     assert main([*QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert peers.NO_X in found["notes"]
-    assert "flex, training: left out, it cannot give gradients on cpu" in found["notes"]
-    assert any(note.startswith("loop: left out beyond length 16") for note in found["notes"])
-    assert any(note.startswith("window: on a CPU the mask is laid out") for note in found["notes"])
+    assert "flex, training: skipped, it cannot give gradients on cpu" in found["notes"]
+    assert any(note.startswith("loop: skipped beyond length 16") for note in found["notes"])
+    assert any(
+        note.startswith("window: on a CPU the mask is materialised") for note in found["notes"]
+    )
     assert "loop" not in {one["ours"] for one in found["ladder"]}
     assert not any("x-transformers" in one["theirs"] for one in found["ladder"])
 
@@ -80,7 +82,7 @@ def test_what_is_left_out_is_said(capsys):
 @pytest.mark.parametrize("load", [0.0, 97.0])
 def test_a_busy_machine_is_said(load, monkeypatch):
     monkeypatch.setattr(report.os, "getloadavg", lambda: (load, load, load))
-    assert ["others were at work" in note for note in report.busy()] == [True] * (load > 1)
+    assert ["the machine was busy" in note for note in report.busy()] == [True] * (load > 1)
 
 
 def test_the_bars_measure_layers_packing_and_growth(capsys):
@@ -200,9 +202,9 @@ REFUSED = {
         "gpu",
     ): "unknown device 'gpu'; did you mean 'cpu'? The choices are auto, cpu, cuda",
     ("--chart", "cost.gif"): (
-        "a chart is drawn as .png, .svg, .pdf, got 'cost.gif'; end it in one of these"
+        "a chart must end in .png, .svg, .pdf, got 'cost.gif'; use one of these"
     ),
-    ("--chart", "missing/cost.png"): "missing: no such folder for the chart; make it first",
+    ("--chart", "missing/cost.png"): "missing: no such folder for the chart; create it first",
 }
 
 

@@ -318,7 +318,7 @@ def test_a_corrupt_parquet_file_says_so(tmp_path):
 def test_a_parquet_file_without_rows_or_with_twin_columns_is_refused(tmp_path):
     path = tmp_path / "x.parquet"
     parquet.write_table(pyarrow.table({"text": pyarrow.array([], pyarrow.string())}), path)
-    assert complaint(path).startswith("x.parquet: no rows in it")
+    assert complaint(path).startswith("x.parquet: no rows, only")
     parquet.write_table(pyarrow.table([["a"], ["b"]], names=["a", "a"]), path)
     assert complaint(path) == "x.parquet: two columns are named 'a'; rename one of them"
 
@@ -360,7 +360,7 @@ def test_a_bad_folder_is_one_line(tmp_path, names):
 def test_tables_of_one_folder_share_their_columns(tmp_path):
     written(tmp_path / "a.csv", "text,label\na,b\n")
     written(tmp_path / "b.csv", "text,stars\na,b\n")
-    with pytest.raises(GlassformerError, match=r"b\.csv: has columns text, stars where a\.csv has"):
+    with pytest.raises(GlassformerError, match=r"b\.csv: has columns text, stars but a\.csv has"):
         list(read_rows(tmp_path))
 
 

@@ -95,7 +95,7 @@ BROKEN = {
     "a table": (lambda path: np.save(path, np.zeros((5, 1))), "not a one-dimensional array"),
     "fractions": (lambda path: np.save(path, np.zeros(5)), "holds float64 instead of integers"),
     "no split": (lambda path: np.save(path, np.full(5, 3, np.uint8)), "holds unknown splits"),
-    "below 0": (lambda path: np.save(path, np.full(5, -1)), "that are not from 0 to 255"),
+    "below 0": (lambda path: np.save(path, np.full(5, -1)), "numbers outside 0 to 255"),
 }
 
 

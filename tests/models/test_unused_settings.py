@@ -11,7 +11,7 @@ from glassformer.config.unused import (
     refuse_unused_of_model,
     why_unused,
 )
-from glassformer.config.values import laid_over
+from glassformer.config.values import merge_values
 from glassformer.core.layout import Layout
 from glassformer.errors import GlassformerError
 from glassformer.models.build import (
@@ -87,7 +87,7 @@ FRONTENDS = {
 
 
 def encoder(name):
-    return {"encoder": laid_over(STACK, STACKS[name])}
+    return {"encoder": merge_values(STACK, STACKS[name])}
 
 
 def varied(stack):
@@ -107,7 +107,7 @@ CASES = {  # a model, its settings, and others to try
     **{
         f"encoder-decoder, {name}": (
             "encoder-decoder",
-            encoder("gru") | {"decoder": laid_over(STACK, STACKS[name])},
+            encoder("gru") | {"decoder": merge_values(STACK, STACKS[name])},
             OTHER_MODEL | varied("decoder"),
         )
         for name in ("softmax", "gru", "tcn")
@@ -170,7 +170,7 @@ def test_a_setting_does_nothing_exactly_where_it_is_said_to(case):
     model, values, others = CASES[case]
     config, usual, tried = build(ModelConfig, values), made(model, values), 0
     for name, value in others.items():
-        setting = laid_over(values, nested(name, value))
+        setting = merge_values(values, nested(name, value))
         changed = None if setting == values else made(model, setting)
         if changed is not None:
             assert is_same(model, usual, changed) == bool(why_unused(name, config, model)), name
@@ -190,53 +190,53 @@ def test_every_model_frontend_and_stack_is_listed():
         (
             "classifier",
             {"encoder": {"attention": {"summary": 64}}},
-            "model.encoder.attention.summary does nothing with model.encoder.attention.kind = "
+            "model.encoder.attention.summary has no effect with model.encoder.attention.kind = "
             "softmax; leave it out",
         ),
         (
             "classifier",
             {"encoder": {"convolution": {"width": 5}}},
-            "model.encoder.convolution.width does nothing with model.encoder.block = transformer; "
+            "model.encoder.convolution.width has no effect with model.encoder.block = transformer; "
             "leave it out",
         ),
         (
             "classifier",
             {"frontend": {"bins": 40}},
-            "model.frontend.bins does nothing with model.frontend.kind = tokens; leave it out",
+            "model.frontend.bins has no effect with model.frontend.kind = tokens; leave it out",
         ),
         (
             "classifier",
             {"encoder": {"depth": 2, "attention": {"window": [3, 3, 0]}}},
-            "model.encoder.attention.window does nothing from its number 3 on with "
+            "model.encoder.attention.window has no effect from its number 3 on with "
             "model.encoder.depth = 2; leave it out",
         ),
-        ("classifier", {"tie": False}, "model.tie does nothing in a classifier; leave it out"),
+        ("classifier", {"tie": False}, "model.tie has no effect in a classifier; leave it out"),
         (
             "classifier",
             {"decoder": {"dim": 8}},
-            "model.decoder.dim does nothing in a classifier; leave it out",
+            "model.decoder.dim has no effect in a classifier; leave it out",
         ),
         (
             "classifier",
             {"encoder": {"max_length": 99}},
-            "model.encoder.max_length does nothing with model.encoder.position = rotary, which has "
-            "no limit; leave it out",
+            "model.encoder.max_length has no effect with model.encoder.position = rotary, which "
+            "has no limit; leave it out",
         ),
         (
             "encoder-decoder",
             {"decoder": {}, "pool": "max"},
-            "model.pool does nothing in an encoder-decoder; leave it out",
+            "model.pool has no effect in an encoder-decoder; leave it out",
         ),
         (
             "classifier",
             {"encoder": {"kind": "gru", "norm": "rms"}},
-            "model.encoder.norm does nothing with model.encoder.kind = gru, which goes by dim, "
+            "model.encoder.norm has no effect with model.encoder.kind = gru, which uses only dim, "
             "depth, dropout; leave it out",
         ),
     ],
 )
 def test_a_setting_that_does_nothing_is_refused_by_its_name(model, asked, words):
-    config = build(ModelConfig, laid_over({"encoder": {}}, asked))
+    config = build(ModelConfig, merge_values({"encoder": {}}, asked))
     with pytest.raises(GlassformerError) as refusal:
         refuse_unused_of_model(asked, config, model)
     assert str(refusal.value) == words

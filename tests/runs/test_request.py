@@ -61,15 +61,18 @@ def test_models_in_post_order_begin_gently_unless_told_otherwise(settings, rate,
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        (("model.decoder=lstm", "model.decoder.order=post"), "model.decoder.order does nothing wi"),
+        (
+            ("model.decoder=lstm", "model.decoder.order=post"),
+            "model.decoder.order has no effect wi",
+        ),
         (("model.encoder=tcn", "model.encoder.attention.heads=2"), "model.encoder.attention.heads"),
-        (("model.encoder.attention.summary=5",), "model.encoder.attention.summary does nothing w"),
-        (("model.encoder.convolution.width=5",), "model.encoder.convolution.width does nothing w"),
+        (("model.encoder.attention.summary=5",), "model.encoder.attention.summary has no effect w"),
+        (("model.encoder.convolution.width=5",), "model.encoder.convolution.width has no effect w"),
         (
             ("model.frontend.bins=5",),
-            "model.frontend.bins does nothing with model.frontend.kind = ",
+            "model.frontend.bins has no effect with model.frontend.kind = ",
         ),
-        (("model.pool=max",), "model.pool does nothing in an encoder-decoder; leave it out"),
+        (("model.pool=max",), "model.pool has no effect in an encoder-decoder; leave it out"),
         (
             ("model.encoder.position=alibi", "model.encoder.position.base=5e5"),
             "model.encoder.position.base",
@@ -88,8 +91,13 @@ def test_settings_of_a_stack_that_does_not_go_by_them_are_refused(settings, told
 @pytest.mark.parametrize(
     ("job", "idle", "fine", "told"),
     [
-        ("classify", "tie=true", "pool=mean", "model.tie does nothing in a classifier; leave it"),
-        ("pretrain", "pool=mean", "tie=true", "model.pool does nothing in a masked language model"),
+        ("classify", "tie=true", "pool=mean", "model.tie has no effect in a classifier; leave it"),
+        (
+            "pretrain",
+            "pool=mean",
+            "tie=true",
+            "model.pool has no effect in a masked language model",
+        ),
     ],
 )
 def test_settings_that_the_model_of_a_job_does_not_have_are_refused(job, idle, fine, told):
@@ -100,11 +108,15 @@ def test_settings_that_the_model_of_a_job_does_not_have_are_refused(job, idle, f
 
 def test_settings_that_do_nothing_are_refused_wherever_a_person_wrote_them(tmp_path):
     values = {"model": {"encoder": {"attention": {"summary": 5}}}}
-    with pytest.raises(GlassformerError, match=r"^model\.encoder\.attention\.summary does nothing"):
+    with pytest.raises(
+        GlassformerError, match=r"^model\.encoder\.attention\.summary has no effect"
+    ):
         settled(values=values)
     file = tmp_path / "settings.toml"
     file.write_text(to_toml(values))
-    with pytest.raises(GlassformerError, match=r"^model\.encoder\.attention\.summary does nothing"):
+    with pytest.raises(
+        GlassformerError, match=r"^model\.encoder\.attention\.summary has no effect"
+    ):
         settled(config=file)
     file.write_text(settled().to_toml())  # that of a run: a person chose only some of it
     assert settled(config=file).model.encoder.attention.summary == 64
@@ -121,7 +133,7 @@ def test_a_setting_of_a_position_keeps_the_kind_that_was_chosen_before(tmp_path)
 
 def test_settings_of_a_search_that_is_not_made_are_refused():
     top = "task.decode.sample.top_p=0.9"
-    with pytest.raises(GlassformerError, match=r"^task\.decode\.sample\.top_p does nothing with"):
+    with pytest.raises(GlassformerError, match=r"^task\.decode\.sample\.top_p has no effect with"):
         settled(job="translate", settings=(top,))
     sampled = settled(job="translate", settings=(top, "task.decode.method=sample"))
     assert sampled.task.decode.sample.top_p == 0.9

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from glassformer.config.run import config_of
-from glassformer.config.values import laid_over
+from glassformer.config.values import merge_values
 from glassformer.data.batches import epoch_batches
 from glassformer.data.ingest import ingest
 from glassformer.tasks import JOBS
@@ -24,8 +24,8 @@ def job_of(name, folder, rows, origin=None, **settings):
     source = folder / "rows.jsonl"
     source.write_text("\n".join(json.dumps({"split": "train"} | row) for row in rows))
     job, kind = JOBS[name], JOBS[name].task
-    values = laid_over(job.defaults(False), laid_over(SMALL, settings))
-    values = laid_over(values, {"job": name, "data": {"files": [str(source)]}})
+    values = merge_values(job.defaults(False), merge_values(SMALL, settings))
+    values = merge_values(values, {"job": name, "data": {"files": [str(source)]}})
     config = config_of(values, job.settings)
     samples, _ = ingest(config.data, job.schema, folder / "data", seed=config.seed)
     config = kind.prepare(config, samples, folder, origin)

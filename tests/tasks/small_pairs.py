@@ -8,7 +8,7 @@ import jaxtyping
 import torch
 from small_jobs import job_of, taught
 
-from glassformer.config.values import laid_over
+from glassformer.config.values import merge_values
 
 STACK = {"dim": 32, "depth": 1, "dropout": 0.0, "attention": {"heads": 2}}
 BOTH = {"model": {"encoder": STACK, "decoder": STACK}}
@@ -17,7 +17,7 @@ BOTH = {"model": {"encoder": STACK, "decoder": STACK}}
 def pair_job(folder, pairs, origin=None, **settings):
     """A translator over (source, target) pairs, or rows with more in them."""
     rows = [row if isinstance(row, dict) else {"source": row[0], "target": row[1]} for row in pairs]
-    return job_of("translate", folder, rows, origin, **laid_over(BOTH, settings))
+    return job_of("translate", folder, rows, origin, **merge_values(BOTH, settings))
 
 
 def backwards(held_out=31):

@@ -184,9 +184,17 @@ def test_a_setting_that_does_not_fit_is_refused_by_its_name():
 @pytest.mark.parametrize(
     ("method", "asked", "told"),
     [
-        ("beam", {"sample": {"top_p": 0.9}}, "decode.sample.top_p does nothing with decode.method"),
-        ("greedy", {"beam": {"width": 8}}, "decode.beam.width does nothing with decode.method = g"),
-        ("beam", {"method": "sample", "beam": {"groups": 2}}, "decode.beam.groups does nothing"),
+        (
+            "beam",
+            {"sample": {"top_p": 0.9}},
+            "decode.sample.top_p has no effect with decode.method",
+        ),
+        (
+            "greedy",
+            {"beam": {"width": 8}},
+            "decode.beam.width has no effect with decode.method = g",
+        ),
+        ("beam", {"method": "sample", "beam": {"groups": 2}}, "decode.beam.groups has no effect"),
     ],
 )
 def test_a_setting_that_would_do_nothing_is_refused(method, asked, told):

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from glassformer.config import OptimiserConfig, stack_of_size
 from glassformer.config.run import config_of
-from glassformer.config.values import laid_over, plain
+from glassformer.config.values import merge_values, plain
 from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
@@ -334,7 +334,7 @@ def test_a_row_without_a_target_language_is_refused_before_training(row, complai
 
 
 def test_settings_of_decoding_change_the_search_and_nothing_else():
-    values = laid_over(translate_defaults(False), {"task": {"decode": {"beam": {"width": 7}}}})
+    values = merge_values(translate_defaults(False), {"task": {"decode": {"beam": {"width": 7}}}})
     decode = config_of(values | {"job": "translate"}, TranslateConfig).task.decode
     assert (decode.method, decode.beam.width, decode.beam.stopping) == ("beam", 7, "soon")
     assert decode.max_length >= 4096  # `task.max_length` is the limit

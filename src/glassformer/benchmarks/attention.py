@@ -4,7 +4,7 @@
     MultiHeadAttention                 against nn.MultiheadAttention and x-transformers
 
 Rows are full and nothing is masked. In the first pair of each length PyTorch's function runs
-against itself: how far that ratio is from 1 is how far any other may be for no reason.
+against itself: the distance of that ratio from 1 is the noise of the others.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ WHY = {"loop": "the definition, number by number", "flex": "uncompiled on a CPU"
 
 
 def ladder(lengths: Sequence[int], device: torch.device) -> tuple[list[Pair], list[str]]:
-    """Every pair this machine can measure, and a sentence for every one left out."""
+    """Every pair this machine can measure, and a note for each one skipped."""
     pairs, notes = [], []
     for length in lengths:
         for case in (FORWARD, TRAINING):
@@ -56,14 +56,14 @@ def ladder(lengths: Sequence[int], device: torch.device) -> tuple[list[Pair], li
 
 
 def why_not(name: str, case: str, length: int, device: torch.device) -> str | None:
-    """Why a kernel is left out; None when it is not."""
+    """Why a kernel is skipped; None if it is not."""
     q, k, v, call = inputs(name, 1, 1, case, device)
     missing = KERNELS[name].missing(q, k, v, call, False)
     if missing is not None:
-        return f"{name}, {case}: left out, it cannot {missing} on {device.type}"
+        return f"{name}, {case}: skipped, it cannot {missing} on {device.type}"
     longest = LONGEST.get((name, device.type), length)
     if length > longest:
-        return f"{name}: left out beyond length {longest}; it is {WHY[name]}, which is slow"
+        return f"{name}: skipped beyond length {longest}; it is {WHY[name]}, which is slow"
     return None
 
 
@@ -80,7 +80,7 @@ def function_pair(name: str | None, case: str, length: int, device: torch.device
 
 
 def kernel_work(name: str, case: str, length: int, device: torch.device) -> Work:
-    """One of our kernels, through the door everyone uses."""
+    """One of our kernels, through the public `attend`."""
     q, k, v, call = inputs(name, batch_of(device), length, case, device)
 
     def run() -> Tensor:
@@ -90,7 +90,7 @@ def kernel_work(name: str, case: str, length: int, device: torch.device) -> Work
 
 
 def sdpa_work(case: str, length: int, device: torch.device) -> Work:
-    """PyTorch's function, with nothing around it."""
+    """PyTorch's function, called directly."""
     q, k, v, _ = inputs("fused", batch_of(device), length, case, device)
 
     def run() -> Tensor:
@@ -102,7 +102,7 @@ def sdpa_work(case: str, length: int, device: torch.device) -> Work:
 def inputs(
     name: str, rows: int, length: int, case: str, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor, Call]:
-    """Random queries, keys and values in the form the kernel works on, and the call."""
+    """Random queries, keys and values in the kernel's form, and the call."""
     packed = KERNELS[name].form == "packed"
     if packed:
         layout = Layout.packed([length] * rows, device=device)
@@ -117,7 +117,7 @@ def inputs(
 
 
 def module_pairs(case: str, length: int, device: torch.device) -> list[Pair]:
-    """Our module, projections and all, against those of others."""
+    """Our module, with projections, against those of others."""
 
     def against_torch() -> tuple[Work, Work]:
         x, theirs = vectors(length, device), peers.torch_attention(DIM, HEADS)
@@ -149,6 +149,6 @@ def our_module(x: Tensor, case: str, *, bias: bool) -> Work:
 
 
 def vectors(length: int, device: torch.device) -> Tensor:
-    """Random vectors, as a layer in the middle of a stack gets them: they want gradients too."""
+    """Random vectors that require gradients, as inside a stack."""
     shape = (batch_of(device), length, DIM)
     return torch.randn(shape, device=device, dtype=dtype_of(device), requires_grad=True)

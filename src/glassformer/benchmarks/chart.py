@@ -1,4 +1,4 @@
-"""The chart of cost against length, by matplotlib, which the `bench` extra brings."""
+"""The chart of cost against length, drawn by matplotlib, which the `bench` extra installs."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,7 +12,7 @@ from glassformer.errors import GlassformerError
 
 FORMATS = (".png", ".svg", ".pdf")
 
-# Told apart by people who see few colours: Okabe and Ito, 2008; and by their marks.
+# Safe for colour-blind readers: Okabe and Ito, 2008; markers differ, too.
 STYLES = (
     ("#0072B2", "o"),
     ("#D55E00", "s"),
@@ -25,13 +25,13 @@ INK, GRID = "#222222", "#DDDDDD"
 
 
 def check_chart(path: Path) -> None:
-    """Refuse before anything is measured, rather than after."""
+    """Refuse a bad path before anything is measured."""
     if path.suffix.lower() not in FORMATS:
         raise GlassformerError(
-            f"a chart is drawn as {', '.join(FORMATS)}, got {str(path)!r}; end it in one of these"
+            f"a chart must end in {', '.join(FORMATS)}, got {str(path)!r}; use one of these"
         )
     if not path.absolute().parent.is_dir():
-        raise GlassformerError(f"{path.parent}: no such folder for the chart; make it first")
+        raise GlassformerError(f"{path.parent}: no such folder for the chart; create it first")
     if installed("matplotlib") is None:
         raise GlassformerError(
             'a chart needs matplotlib, which is not installed; pip install "glassformer[bench]"'
@@ -39,7 +39,7 @@ def check_chart(path: Path) -> None:
 
 
 def draw(results: Sequence[Result], path: Path, caption: str) -> None:
-    """Time and, where it was measured, memory of each kind of layer against length."""
+    """Plot time and, if measured, memory of each kind of layer against length."""
     plots, ticker = pyplot(), import_module("matplotlib.ticker")
     panels = {"time of a training step, ms": [r.time.ours * 1e3 for r in results]}
     if all(r.memory for r in results):
@@ -50,7 +50,7 @@ def draw(results: Sequence[Result], path: Path, caption: str) -> None:
     figure.set_facecolor("white")
     for axis, (label, amounts) in zip(axes[0], panels.items(), strict=True):
         draw_lines(axis, results, amounts)
-        axis.set_xlabel("length of the sequence, n", color=INK, fontsize=12)
+        axis.set_xlabel("sequence length n", color=INK, fontsize=12)
         axis.set_ylabel(label, color=INK, fontsize=12)
         axis.xaxis.set_major_locator(ticker.FixedLocator(sorted({r.length for r in results})))
         axis.xaxis.set_major_formatter(ticker.ScalarFormatter())
@@ -59,14 +59,14 @@ def draw(results: Sequence[Result], path: Path, caption: str) -> None:
         axis.minorticks_off()
     lines = axes[0][0].get_lines()
     figure.legend(handles=lines, loc="outside right upper", frameon=False, fontsize=11)
-    figure.suptitle("What a layer costs as the sequence grows", color=INK, fontsize=14)
+    figure.suptitle("Cost of a layer against sequence length", color=INK, fontsize=14)
     figure.supxlabel(caption, color="#666666", fontsize=9)
     figure.savefig(path, dpi=160)
     plots.close(figure)
 
 
 def draw_lines(axis: Any, results: Sequence[Result], amounts: Sequence[float]) -> None:
-    """One panel: a line a kind of layer, both axes logarithmic, so that a power is a slope."""
+    """One panel: one line per kind of layer, on log-log axes, where a power is a slope."""
     axis.set_facecolor("white")
     names = list(dict.fromkeys(result.ours for result in results))
     for number, name in enumerate(names):

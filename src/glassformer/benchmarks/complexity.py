@@ -1,7 +1,7 @@
 """The cost of a layer against the length of the sequence, measured.
 
-The table everyone knows from Vaswani et al. (2017), n the length, d the width, r the window or the
-summary, k the width of a convolution, h the heads:
+The table of Vaswani et al. (2017), with n the length, d the width, r the window or the summary, k
+the width of a convolution, h the heads:
 
                  operations    steps in a row   longest path
     softmax      n² d          1                1
@@ -11,7 +11,7 @@ summary, k the width of a convolution, h the heads:
     gru          n d²          n                n
     convolution  k n d²        1                n / k
 
-Projections add n d² to every kind of attention, so short sequences grow with n whatever the kind.
+Projections add n d² to every kind of attention, so the cost of short sequences is linear in n.
 To add a kind, list it in LAYERS.
 """
 
@@ -40,11 +40,11 @@ SUMMARY = 64
 WINDOW = 64
 WIDTH = 3  # of the convolution
 
-FITTED = 3  # the longest lengths, where the highest power shows
+FITTED = 3  # longest lengths, where the highest power dominates
 
 WINDOW_ON_CPU = (
-    "window: on a CPU the mask is laid out as a table, so time and memory still grow with n²; "
-    "on CUDA, from length 8192 on, what is hidden is skipped"
+    "window: on a CPU the mask is materialised, so time and memory still grow with n²; "
+    "on CUDA, from length 8192 on, masked blocks are skipped"
 )
 
 
@@ -83,7 +83,7 @@ class Convolution(nn.Module):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """What the literature says of a kind of layer, and how to make one for a length."""
+    """The published complexity of a kind of layer, and how to build one for a length."""
 
     operations: str
     steps: str
@@ -115,7 +115,7 @@ def layer_work(name: str, x: Tensor) -> Work:
 
 
 def growth(lengths: Sequence[int], amounts: Sequence[int | float | None]) -> float | None:
-    """The exponent p of amount = c · lengthᵖ that fits best; None where there is no telling.
+    """The best-fitting exponent p of amount = c · lengthᵖ; None with too few points.
 
     >>> growth([128, 256, 512], [3.0, 12.0, 48.0])
     2.0

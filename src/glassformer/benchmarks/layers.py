@@ -1,11 +1,11 @@
-"""The bars: whole layers in training, packing, and how memory grows.
+"""The bars: full layers in training, packing, and memory growth.
 
     layers    our attention and our encoder layer against those of PyTorch and x-transformers
     packing   rows of different lengths end to end, against the same rows padded
     growth    peak memory against length; fused kernels grow with n, a table of weights with n²
 
-Dropout, where there is some, acts everywhere: weights, hidden numbers, residuals. The sizes are
-fixed, so that a bar means the same wherever it is measured.
+Dropout, if any, applies everywhere: attention weights, hidden units, residuals. The sizes are
+fixed, so that a bar means the same on every machine.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def layers(device: torch.device) -> list[Pair]:
 
 
 def peers_here() -> list[str]:
-    """Whom to measure against."""
+    """The peers that are installed."""
     return ["torch.nn", "x-transformers"] if peers.installed("x_transformers") else ["torch.nn"]
 
 
@@ -120,7 +120,7 @@ def our_layer(
 def peer(
     against: str, dim: int, heads: int, order: str | None, dropout: float
 ) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    """The same layer by someone else."""
+    """The same layer by a peer."""
     module: nn.Module
     if against == "x-transformers":
         library = peers.installed("x_transformers")
@@ -143,14 +143,14 @@ def packing(device: torch.device) -> list[Pair]:
 
 
 def ragged(median: int, rows: int) -> list[int]:
-    """Lengths as sentences have them, many short and a few long: a log-normal's even quantiles."""
+    """Sentence-like lengths, many short and a few long: even quantiles of a log-normal."""
     shares = (torch.arange(rows) + 0.5) / rows
     lengths = median * (SPREAD * torch.special.ndtri(shares)).exp()
     return lengths.round().clamp(min=1).int().tolist()
 
 
 def packing_pair(lengths: list[int], median: int, device: torch.device) -> Pair:
-    """The same rows and the same encoder twice; the case says how much of the rows is padding."""
+    """The same rows and encoder, packed and padded; the case states the share of padding."""
     (dim, heads), longest = SIZES[0], max(lengths)
     padding = 1 - sum(lengths) / (len(lengths) * longest)
 
@@ -160,8 +160,8 @@ def packing_pair(lengths: list[int], median: int, device: torch.device) -> Pair:
         )
         encoder = Encoder(config).to(device, dtype_of(device))
         # Lengths only the device knows: on CUDA the encoder would pack the rows by itself.
-        known = torch.tensor(lengths, device=device)
-        in_rows = Layout.padded(known, longest=longest)
+        on_device = torch.tensor(lengths, device=device)
+        in_rows = Layout.padded(on_device, longest=longest)
         end_to_end = Layout.packed(lengths, device=device)
         x = torch.randn(
             len(lengths), longest, dim, device=device, dtype=dtype_of(device), requires_grad=True
@@ -189,7 +189,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthCase:
-    """What to weigh: our attention under a mask, by the kernel named."""
+    """A case to measure: our attention under a mask, with the named kernel."""
 
     case: str
     kernel: str
@@ -198,7 +198,7 @@ class GrowthCase:
 
 
 def growths() -> list[GrowthCase]:
-    """No mask, causal and padding; and the weights laid out, to see that this can be seen."""
+    """No mask, causal and padding; and the plain kernel, as a control that grows with n²."""
     return [
         GrowthCase(case="no mask", kernel="auto", mask=everything, padded=False),
         GrowthCase(case="causal", kernel="auto", mask=causal, padded=False),
@@ -207,9 +207,9 @@ def growths() -> list[GrowthCase]:
     ]
 
 
-def weigh_growth(what: GrowthCase, device: torch.device) -> Growth:
-    """Weigh it at every length."""
-    memory = tuple(weighed(what, length, device) for length in GROWTH_LENGTHS)
+def measure_growth(what: GrowthCase, device: torch.device) -> Growth:
+    """Measure peak memory at every length."""
+    memory = tuple(peak_at(what, length, device) for length in GROWTH_LENGTHS)
     return Growth(
         case=what.case,
         kernel=what.kernel,
@@ -219,7 +219,7 @@ def weigh_growth(what: GrowthCase, device: torch.device) -> Growth:
     )
 
 
-def weighed(what: GrowthCase, length: int, device: torch.device) -> int | None:
+def peak_at(what: GrowthCase, length: int, device: torch.device) -> int | None:
     """Peak memory of forward and backward at one length."""
     dim, heads = SIZES[0]
     module = MultiHeadAttention(dim, heads).to(device, dtype_of(device))

@@ -5,10 +5,10 @@
     ctranslate2     a CTranslate2 translator, converted from that one
 
 Marian's sinusoids have all sines before all cosines, ours alternate. Nothing else in a Transformer
-knows the order of its channels, so ours has its channels in another order throughout.
+depends on the order of channels, so our channels are permuted throughout.
 
-Two tokens have vectors of zero, so that they score 0 wherever the likeliest of thousands score
-more: PAD, from which all three begin, and END. Neither is ever written by itself.
+PAD, from which all three start, and END have zero vectors, so that they score 0 where the likeliest
+of thousands score more: neither is ever generated on its own.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Size:
 
     @property
     def pad(self) -> int:
-        """The token from which all begin; the last one, where CTranslate2 looks for it."""
+        """The start token; the last one, where CTranslate2 expects it."""
         return self.vocabulary - 1
 
 
@@ -91,9 +91,9 @@ def hugging_face(size: Size) -> Any:
     torch.manual_seed(0)
     model = models.MarianMTModel(config).eval()
     for weight in model.parameters():
-        if weight.ndim == 1:  # none is left at 0 or 1, where a mistake could hide
+        if weight.ndim == 1:  # no weight stays at 0 or 1, which could hide a mistake
             weight.add_(0.1 * torch.randn_like(weight))
-        elif weight.requires_grad:  # a sinusoidal table wants none
+        elif weight.requires_grad:  # not the sinusoidal table
             nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
     model.model.shared.weight[[END, size.pad]] = 0.0
     return model
@@ -118,7 +118,7 @@ def ours(theirs: Any, size: Size) -> Transformer:
 
 
 def ctranslate2(theirs: Any, size: Size, device: torch.device, dtype: str) -> Any:
-    """A CTranslate2 translator with the weights of theirs; tokens are their numbers, as texts."""
+    """A CTranslate2 translator with the weights of theirs; tokens are ids as text."""
     library = _needed("ctranslate2")
     loader = _needed("ctranslate2.converters.transformers").MarianMTLoader()
     spec = loader.get_model_spec(theirs)
@@ -138,7 +138,7 @@ def ctranslate2(theirs: Any, size: Size, device: torch.device, dtype: str) -> An
 
 
 def no_ctranslate2(device: torch.device) -> str | None:
-    """Why CTranslate2 cannot take part here; None when it can."""
+    """Why CTranslate2 cannot be used here; None if it can."""
     library = installed("ctranslate2")
     if library is None:
         return (

@@ -1,17 +1,17 @@
-"""The most memory a piece of work holds at any moment, above what was there before.
+"""The peak memory of a piece of work, above what was in use before.
 
-On CUDA, PyTorch's allocator keeps the count. On a CPU nobody does, so on Linux the kernel is asked:
+On CUDA, PyTorch's allocator counts it. On a CPU under Linux the kernel does:
 
-    malloc_trim(0)                gives back what earlier work has freed, or it would be used again
+    malloc_trim(0)                returns memory freed by earlier work, which would be reused
     "5" > /proc/self/clear_refs   sets the high-water mark (VmHWM) to what is resident now (VmRSS)
     VmHWM - VmRSS before          is what the work added at its peak
 
-The mark would also count what the C library keeps for later after it is freed. So the work runs in
-a thread of its own, whose part of the heap is empty, and meanwhile every block beyond a few pages
-is taken from the system and given back at once. What is counted is pages written to, of the whole
-process: differences below a megabyte mean nothing. Held against what PyTorch's profiler adds up, it
-agrees that well, and also sees what libraries take for themselves, as the GRU's does. Where all
-this is not permitted, or where there is no Linux, the answer is None.
+The mark would also count memory that the C library keeps after it is freed. So the work runs in a
+thread of its own, with an empty arena, and blocks beyond a few pages are allocated from the system
+and returned immediately. It counts pages written by the whole process, so differences below a
+megabyte mean nothing. It agrees that well with PyTorch's profiler, and also sees memory that
+libraries allocate themselves, as the GRU's does. Where this is not permitted, or on other systems,
+the result is None.
 """
 
 import ctypes
@@ -29,11 +29,11 @@ PROCESS = Path("/proc/self")
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as malloc.h calls its settings M_...
 SMALL = 16 * 1024
-USUAL = 32 * 1024 * 1024  # where glibc's own threshold settles in a process with large blocks
+GLIBC_DEFAULT = 32 * 1024 * 1024  # where glibc's own threshold settles with large blocks
 
 
 def peak_memory(work: Work, device: torch.device) -> int | None:
-    """Bytes, those of the answer included."""
+    """Peak bytes, including the result; None if it cannot be measured."""
     if device.type == "cuda":
         return peak_on_cuda(work, device)
     return peak_on_linux(work) if device.type == "cpu" and sys.platform == "linux" else None
@@ -41,7 +41,7 @@ def peak_memory(work: Work, device: torch.device) -> int | None:
 
 def peak_on_cuda(work: Work, device: torch.device) -> int:
     """By PyTorch's own count of what its allocator gave out."""
-    work()  # what it sets up once, it sets up now
+    work()  # warm-up
     torch.cuda.synchronize(device)
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)
@@ -69,9 +69,9 @@ def may_set_the_mark() -> bool:
 
 
 def rise_of_the_mark(work: Work) -> int:
-    """Set the mark to what is resident, do the work, and see how high it is then."""
-    with no_collection(), given_back_at_once() as trim:
-        work()  # what a thread sets up once, it sets up now
+    """Reset the mark, do the work, and read how far it rose."""
+    with no_collection(), immediate_release() as trim:
+        work()  # warm-up
         trim(0)
         (PROCESS / "clear_refs").write_text("5")
         before = resident("VmRSS")
@@ -80,16 +80,16 @@ def rise_of_the_mark(work: Work) -> int:
 
 
 @contextmanager
-def given_back_at_once() -> Iterator[Callable[[int], object]]:
-    """Larger blocks go straight back to the system; gives malloc_trim, for those freed before."""
+def immediate_release() -> Iterator[Callable[[int], object]]:
+    """Return larger blocks to the system immediately; yields malloc_trim."""
     library = ctypes.CDLL(None)
     library.mallopt(MMAP_THRESHOLD, SMALL)
     library.mallopt(TRIM_THRESHOLD, SMALL)
     try:
         yield library.malloc_trim
     finally:
-        library.mallopt(MMAP_THRESHOLD, USUAL)
-        library.mallopt(TRIM_THRESHOLD, 2 * USUAL)
+        library.mallopt(MMAP_THRESHOLD, GLIBC_DEFAULT)
+        library.mallopt(TRIM_THRESHOLD, 2 * GLIBC_DEFAULT)
 
 
 def resident(field: str) -> int:

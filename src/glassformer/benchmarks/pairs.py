@@ -19,7 +19,7 @@ class Pair:
     Attributes:
         case: What the work is.
         length: Of the sequences in it.
-        make: Makes both pieces of work; tensors and weights come to be only then.
+        make: Builds both pieces of work; tensors and weights are allocated only then.
     """
 
     case: str
@@ -31,7 +31,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A pair, measured. Memory is in bytes, None where this machine does not tell."""
+    """The measurements of a pair. Memory is in bytes, None if it cannot be measured."""
 
     case: str
     length: int
@@ -43,7 +43,7 @@ class Result:
 
 
 def measure(pair: Pair, *, device: torch.device, rounds: int) -> Result:
-    """Time in turns, then the peak memory of one call each."""
+    """Alternating times, then the peak memory of one call each."""
     ours, theirs = pair.make()
     time = compare(ours, theirs, device=device, rounds=rounds)
     return Result(
@@ -58,7 +58,7 @@ def measure(pair: Pair, *, device: torch.device, rounds: int) -> Result:
 
 
 def forward(run: Callable[[], Tensor]) -> Work:
-    """The answer only, as in use."""
+    """The forward pass only, as in inference."""
 
     def work() -> Tensor:
         with torch.no_grad():
@@ -67,19 +67,19 @@ def forward(run: Callable[[], Tensor]) -> Work:
     return work
 
 
-def training(run: Callable[[], Tensor], wanted: Sequence[Tensor]) -> Work:
-    """The answer, then the gradients of what is wanted, which pile up nowhere."""
+def training(run: Callable[[], Tensor], inputs: Sequence[Tensor]) -> Work:
+    """The forward pass and the gradients of the inputs, without accumulation."""
     with torch.no_grad():
         direction = torch.randn_like(run())
 
     def work() -> object:
-        return torch.autograd.grad(run(), wanted, direction, allow_unused=True)
+        return torch.autograd.grad(run(), inputs, direction, allow_unused=True)
 
     return work
 
 
 def module_work(module: nn.Module, run: Callable[[], Tensor], x: Tensor, case: str) -> Work:
-    """One call of a module, with the gradients of its input and weights where the case is that."""
+    """One call of a module, with gradients of its input and weights in training."""
     if case == FORWARD:
         module.eval()
         return forward(run)
@@ -88,10 +88,10 @@ def module_work(module: nn.Module, run: Callable[[], Tensor], x: Tensor, case: s
 
 
 def batch_of(device: torch.device) -> int:
-    """Rows that keep the device busy and fit it with all the weights laid out."""
+    """Rows that keep the device busy and fit it even with materialised weights."""
     return 8 if device.type == "cuda" else 1
 
 
 def dtype_of(device: torch.device) -> torch.dtype:
-    """What one computes in there: a CPU without special units is slower in half precision."""
+    """The usual precision: half precision is slower on most CPUs."""
     return torch.bfloat16 if device.type == "cuda" else torch.float32

@@ -1,7 +1,7 @@
-"""Peers: the same layers as others make them, at settings that compare.
+"""Peers: the same layers in other libraries, with comparable settings.
 
-x-transformers is optional: without it, what would be measured against it is left out, and said.
-It adds no bias in attention and none in its layer norm; ours is compared without the first.
+x-transformers is optional: without it, its comparisons are skipped, with a note. It has no bias in
+attention and none in its layer norm; ours is compared without the first.
 """
 
 from importlib import import_module
@@ -24,12 +24,12 @@ def installed(name: str) -> ModuleType | None:
 
 
 def torch_attention(dim: int, heads: int, dropout: float = 0.0) -> nn.MultiheadAttention:
-    """PyTorch's module; call it with `need_weights=False`, or it lays the weights out."""
+    """PyTorch's module; call it with `need_weights=False`, or it materialises the weights."""
     return nn.MultiheadAttention(dim, heads, dropout=dropout, batch_first=True)
 
 
 def torch_layer(dim: int, heads: int, order: str, dropout: float) -> nn.TransformerEncoderLayer:
-    """PyTorch's encoder layer; its dropout acts on weights, hidden numbers and residuals."""
+    """PyTorch's encoder layer; its dropout applies to weights, hidden units and residuals."""
     return nn.TransformerEncoderLayer(
         dim, heads, 4 * dim, dropout, "relu", batch_first=True, norm_first=order == "pre"
     )

@@ -1,4 +1,4 @@
-"""What was measured and where, as tables for people and as plain values for machines."""
+"""The measurements and the machine, as tables and as plain values."""
 
 import os
 import platform
@@ -26,20 +26,20 @@ TITLES = {
     ),
     "layers": f"Layers against their peers, in training; {layers.BATCH} rows",
     "packing": "Rows of different lengths through our encoder, in training",
-    "even": f"Translation, same weights; {translation.ROWS} rows that write equally much",
-    "ragged": f"Translation, same weights; {translation.ROWS} rows that write as much as they read",
+    "even": f"Translation, same weights; {translation.ROWS} rows of equal output length",
+    "ragged": f"Translation, same weights; {translation.ROWS} rows with outputs as long as inputs",
 }
 
 
 @dataclass(kw_only=True, slots=True)
 class Report:
-    """All that one run found.
+    """The results of one benchmark run.
 
     Attributes:
-        machine: Where it ran.
-        sections: The pairs measured, by the benchmark they belong to.
-        growths: How memory grows, where that was asked for.
-        notes: What was left out, and why.
+        machine: The machine and settings.
+        sections: The measured pairs, by benchmark.
+        growths: Memory growth, if requested.
+        notes: What was skipped, and why.
     """
 
     machine: dict[str, Any]
@@ -69,7 +69,7 @@ class Report:
 
 
 def describe_machine(device: torch.device, rounds: int) -> dict[str, Any]:
-    """What a number cannot be read without."""
+    """The facts needed to interpret the numbers."""
     on_cuda = device.type == "cuda"
     return {
         "device": torch.cuda.get_device_name(device) if on_cuda else processor(),
@@ -84,20 +84,20 @@ def describe_machine(device: torch.device, rounds: int) -> dict[str, Any]:
 
 
 def busy() -> list[str]:
-    """A warning where others are at work; medians of turns help against some of that, not much."""
+    """A warning if the machine is busy, which medians only partly correct."""
     if not hasattr(os, "getloadavg"):
         return []
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     if load < processors / 2:
         return []
     return [
-        f"others were at work as this began (load {load:.1f} on {processors} processors); "
-        f"measure again when the machine is quiet"
+        f"the machine was busy (load {load:.1f} on {processors} processors); "
+        f"measure again when it is idle"
     ]
 
 
 def processor() -> str:
-    """The name of the processor, as far as the system tells."""
+    """The name of the processor, if known."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -107,7 +107,7 @@ def processor() -> str:
 
 
 def pair_table(title: str, results: Sequence[Result]) -> Table:
-    """A line a pair; low and high are the ratio's 95 % interval, below 1 ours is faster."""
+    """One row per pair; low and high are the 95 % interval of the ratio, below 1 ours is faster."""
     numbers = ("ms", "their ms", "ratio", "low", "high", "MB", "their MB")
     table = empty_table(title, ("case", "ours", "against"), ("length", *numbers))
     for this, following in zip(results, [*results[1:], None], strict=True):
@@ -127,19 +127,19 @@ def pair_table(title: str, results: Sequence[Result]) -> Table:
 
 
 def exponent_table(results: Sequence[Result]) -> Table:
-    """The table of the literature, with what was measured beside it."""
+    """The published complexity beside the measured growth."""
     table = empty_table(
         "Growth over the longest lengths: time and memory as powers of n",
-        ("layer", "operations", "steps in a row", "longest path"),
+        ("layer", "operations", "sequential steps", "longest path"),
         ("time grows as", "memory grows as"),
     )
     for name, measured in exponents(results).items():
-        said = LAYERS[name]
+        layer = LAYERS[name]
         table.add_row(
             name,
-            said.operations,
-            said.steps,
-            said.path,
+            layer.operations,
+            layer.steps,
+            layer.path,
             power(measured["time"]),
             power(measured["memory"]),
         )
@@ -147,7 +147,7 @@ def exponent_table(results: Sequence[Result]) -> Table:
 
 
 def growth_table(growths: Sequence[Growth]) -> Table:
-    """A line a mask; n¹ is linear, and `plain`, which lays its weights out, is there to compare."""
+    """One row per mask; n¹ is linear, and `plain`, which materialises weights, is the control."""
     lengths = map(str, growths[0].lengths)
     title = "Peak memory of our attention in training, MB by length"
     table = empty_table(title, ("mask", "kernel"), (*lengths, "grows as"))
@@ -167,18 +167,18 @@ def empty_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Tab
 
 
 def milliseconds(seconds: float) -> str:
-    """Three digits that mean something."""
+    """Milliseconds with three significant digits or so."""
     value = seconds * 1000
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
 def times(ratio: float) -> str:
-    """How many times as long."""
+    """A ratio."""
     return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"
 
 
 def megabytes(amount: int | None) -> str:
-    """Of a million bytes each."""
+    """Megabytes of a million bytes each."""
     return "-" if amount is None else f"{amount / 1e6:.1f}"
 
 

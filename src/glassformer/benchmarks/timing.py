@@ -1,8 +1,8 @@
-"""Timing two pieces of work against each other, in turns.
+"""Timing two pieces of work against each other, alternating.
 
-A round runs both, one right after the other, and the next round the other way about, so that
-whatever else the machine does meets both alike. The answer is the median of the rounds' ratios: a
-slow moment spoils one round, not the result.
+A round runs both in immediate succession, and the next round in reverse order, so that other load
+on the machine affects both alike. The result is the median of the rounds' ratios: a slow moment
+spoils one round, not the result.
 """
 
 import gc
@@ -19,20 +19,20 @@ from torch import Tensor
 Work = Callable[[], object]
 
 WARM_UPS = 2
-SHORTEST = 2e-3  # seconds; what is over sooner is run several times between two looks at the clock
+SHORTEST = 2e-3  # seconds; shorter work is repeated between two readings of the clock
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """How long ours took against theirs.
+    """Time of ours against theirs.
 
     Attributes:
         ours: Median seconds of one call.
-        theirs: The same of the other.
+        theirs: Median seconds of one call of the other.
         ratio: Median of ours / theirs, round by round; below 1 ours is faster.
-        low: Where the 95 % interval of the ratio begins.
-        high: Where it ends.
+        low: Lower end of the 95 % interval of the ratio.
+        high: Upper end.
     """
 
     ours: float
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> Comparison:
-    """Time both in turns, after a warm-up."""
+    """Time both alternately, after a warm-up."""
     if rounds < 1:
         raise ValueError(f"a comparison needs at least 1 round, got {rounds}")
     our_calls, their_calls = calls_of(ours, device), calls_of(theirs, device)
@@ -71,13 +71,13 @@ def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> C
 
 
 def calls_of(work: Work, device: torch.device) -> int:
-    """Warm up; the answer is how many calls fill the shortest time worth measuring."""
+    """Warm up, and return how many calls fill the shortest time worth measuring."""
     fastest = min(seconds(work, device) for _ in range(WARM_UPS))
     return max(1, math.ceil(SHORTEST / fastest))
 
 
 def seconds(work: Work, device: torch.device, calls: int = 1) -> float:
-    """How long one call takes, as the average of `calls` in a row."""
+    """Seconds per call, averaged over `calls` calls."""
     if device.type != "cuda":
         start = time.perf_counter()
         for _ in range(calls):
@@ -95,16 +95,16 @@ def seconds(work: Work, device: torch.device, calls: int = 1) -> float:
 
 
 def interval(ratios: Float[Tensor, " rounds"]) -> tuple[float, float]:
-    """Where the median would lie in 95 % of such runs, by the bootstrap. Efron, 1979."""
-    chance = torch.Generator().manual_seed(0)
-    drawn = torch.randint(len(ratios), (RESAMPLES, len(ratios)), generator=chance)
+    """The 95 % bootstrap interval of the median. Efron, 1979."""
+    rng = torch.Generator().manual_seed(0)
+    drawn = torch.randint(len(ratios), (RESAMPLES, len(ratios)), generator=rng)
     medians = ratios[drawn].quantile(0.5, dim=-1)
     return float(medians.quantile(0.025)), float(medians.quantile(0.975))
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Python's garbage collector left out, which would stop now one and now the other."""
+    """Disable Python's garbage collector, which would interrupt at random."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,14 +1,14 @@
 """Translation, measured: our decoding against Hugging Face's `generate` and CTranslate2.
 
-All have the same random weights (`marian.py`) and translate the same 32 sentences, whose lengths
-are those of a log-normal. As the weights know no language, how much is written is set:
+All have the same random weights (`marian.py`) and translate the same 32 sentences of log-normal
+lengths. As the weights are random, the length of the output is fixed:
 
-    even      every row writes EVEN tokens: the end never comes by itself, and a limit stops all
-    ragged    every row ends after as many tokens as its source has, END as the last of them: ours
-              by a limit a row, theirs by a logits processor. CTranslate2 has no such thing.
+    even      every row generates EVEN tokens: END is never generated, and a limit stops all rows
+    ragged    every row generates as many tokens as its source has, END last: ours by a limit per
+              row, theirs by a logits processor. CTranslate2 has no equivalent.
 
-Where all rows are even nothing is forced, so all must say the same, which `agreement` counts. Ours
-is given padded rows like theirs, and on a CPU the twin that a run uses for prediction.
+In the even case nothing is forced, so all outputs must agree, which `agreement` counts. Ours is
+given padded rows like theirs, and on a CPU the packed twin that a run uses for prediction.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +36,11 @@ WIDTHS = {"greedy": 1, "beam 4": 4}
 DTYPES = {"cpu": ("float32",), "cuda": ("float32", "bfloat16")}
 OURS, HUGGING_FACE, CTRANSLATE2 = "glassformer", "Hugging Face", "CTranslate2"
 
-Said = list[tuple[int, ...]]
+TokenRows = list[tuple[int, ...]]
 
 
 def even_pairs(device: torch.device) -> tuple[list[Pair], list[str]]:
-    """Every row as long as the others, against all peers, and why one is left out."""
+    """Rows of equal length, against all peers, and why one is skipped."""
     why = marian.no_ctranslate2(device)
     peers = [HUGGING_FACE] if why else [HUGGING_FACE, CTRANSLATE2]
     return pairs(device, peers, [EVEN] * ROWS), [why] if why else []
@@ -52,7 +52,7 @@ def ragged_pairs(device: torch.device) -> list[Pair]:
 
 
 def pairs(device: torch.device, peers: Sequence[str], limits: list[int]) -> list[Pair]:
-    """Every size, type and method against every peer; `limits` says how much each row writes."""
+    """Every size, type and method against every peer; `limits` are the output lengths."""
     return [
         Pair(
             case=f"{method}, vocabulary {size.vocabulary:,}, {dtype}",
@@ -69,17 +69,17 @@ def pairs(device: torch.device, peers: Sequence[str], limits: list[int]) -> list
 
 
 def describe_batch(device: torch.device) -> dict[str, Any]:
-    """What to know of the machine's report: how many rows, in which types."""
+    """Rows and data types, for the description of the machine."""
     return {"dtype": " and ".join(DTYPES[device.type]), "batch": ROWS}
 
 
 def agreement(pair: Pair) -> str:
-    """How many rows both say alike."""
+    """How many rows have the same output."""
     our_rows, their_rows = (work() for work in pair.make())
     assert isinstance(our_rows, list)
     assert isinstance(their_rows, list)
     same = sum(one == other for one, other in zip(our_rows, their_rows, strict=True))
-    return f"{pair.case}: {same} of {len(our_rows)} rows are those of {pair.theirs}"
+    return f"{pair.case}: {same} of {len(our_rows)} rows agree with {pair.theirs}"
 
 
 def works(
@@ -87,19 +87,19 @@ def works(
 ) -> tuple[Work, Work]:
     """Ours and a peer's."""
     contest = contest_of(size, device, dtype)
-    theirs: Callable[[int, list[int]], Said]
-    theirs = contest.hugging_face_says if peer == HUGGING_FACE else contest.ctranslate2_says
-    return partial(contest.we_say, width, limits), partial(theirs, width, limits)
+    theirs: Callable[[int, list[int]], TokenRows]
+    theirs = contest.hugging_face_output if peer == HUGGING_FACE else contest.ctranslate2_output
+    return partial(contest.our_output, width, limits), partial(theirs, width, limits)
 
 
-@lru_cache(maxsize=1)  # models are large, and one size is measured after the other
+@lru_cache(maxsize=1)  # models are large, and sizes are measured one after the other
 def contest_of(size: Size, device: torch.device, dtype: str) -> "Contest":
-    """The models of one size, made once."""
+    """The models of one size, built once."""
     return Contest(size, device, dtype)
 
 
 class Contest:
-    """The same translator by all, and the sentences."""
+    """The same translator in each library, and the sentences."""
 
     def __init__(self, size: Size, device: torch.device, dtype: str) -> None:
         self.size, self.device, self.dtype = size, device, dtype
@@ -109,8 +109,8 @@ class Contest:
         self.theirs = base.to(device, kind)
         lengths = ragged(MEDIAN, ROWS)
         self.layout = Layout.padded(lengths, device=device)
-        chance = torch.Generator().manual_seed(0)
-        drawn = torch.randint(END + 1, size.pad, (ROWS, max(lengths)), generator=chance)
+        rng = torch.Generator().manual_seed(0)
+        drawn = torch.randint(END + 1, size.pad, (ROWS, max(lengths)), generator=rng)
         self.samples = drawn.to(device).masked_fill(~self.layout.real, size.pad)
 
     @cached_property
@@ -118,8 +118,8 @@ class Contest:
         """CTranslate2's."""
         return marian.ctranslate2(self.theirs, self.size, self.device, self.dtype)
 
-    def we_say(self, width: int, limits: list[int]) -> Said:
-        """What our model writes, each row up to its limit."""
+    def our_output(self, width: int, limits: list[int]) -> TokenRows:
+        """The output of our model, each row up to its limit."""
         method = "greedy" if width == 1 else "beam"
         config = DecodeConfig(method=method, max_length=max(limits), beam=BeamConfig(width=width))
         scorer = translating(self.ours, self.samples, self.layout, first=self.size.pad)
@@ -127,11 +127,11 @@ class Contest:
         return [row[0].tokens for row in found]
 
     @torch.no_grad()
-    def hugging_face_says(self, width: int, limits: list[int]) -> Said:
-        """What `generate` writes; rows whose limit is below the longest end there with END."""
+    def hugging_face_output(self, width: int, limits: list[int]) -> TokenRows:
+        """The output of `generate`; rows with a shorter limit end there with END."""
         longest = max(limits)
         early = {} if min(limits) == longest else {"logits_processor": [ending(limits, width)]}
-        said = self.theirs.generate(
+        output = self.theirs.generate(
             self.samples,
             attention_mask=self.layout.real.long(),
             do_sample=False,
@@ -141,10 +141,10 @@ class Contest:
             max_new_tokens=longest,
             **early,
         )
-        return [tuple(row) for row in said[:, 1:].tolist()]
+        return [tuple(row) for row in output[:, 1:].tolist()]
 
-    def ctranslate2_says(self, width: int, limits: list[int]) -> Said:
-        """What CTranslate2 writes, all rows up to one limit."""
+    def ctranslate2_output(self, width: int, limits: list[int]) -> TokenRows:
+        """The output of CTranslate2, all rows up to one limit."""
         rows = zip(self.samples.tolist(), self.layout.lengths.tolist(), strict=True)
         found = self.converted.translate_batch(
             [[str(token) for token in row[:length]] for row, length in rows],
@@ -155,13 +155,13 @@ class Contest:
 
 
 def ending(limits: list[int], width: int) -> Callable[[Tensor, Tensor], Tensor]:
-    """A logits processor: a row that has one token left to write writes END."""
+    """A logits processor that forces END as the last token of each row."""
     last = torch.tensor(limits).repeat_interleave(width)  # (B W,)
 
     def processor(
-        said: Int[Tensor, "rows T"], scores: Float[Tensor, "rows V"]
+        tokens: Int[Tensor, "rows T"], scores: Float[Tensor, "rows V"]
     ) -> Float[Tensor, "rows V"]:
-        now = (last == said.shape[1]).nonzero().flatten().to(scores.device)  # PAD is said first
+        now = (last == tokens.shape[1]).nonzero().flatten().to(scores.device)  # PAD comes first
         scores[now] = -torch.inf
         scores[now, END] = 0.0
         return scores

@@ -150,7 +150,7 @@ def run(
     )
     jobs = pair_jobs(report, plan, device, rounds)
     jobs += [
-        (f"memory, {what.case}", report.growths, partial(layers.weigh_growth, what, device))
+        (f"memory, {what.case}", report.growths, partial(layers.measure_growth, what, device))
         for what in (layers.growths() if bars else [])
     ]
     with shown_if_cut_short(report, as_json):

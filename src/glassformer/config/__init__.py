@@ -1,11 +1,11 @@
-"""Configuration: frozen records, nested, checked once when they are made.
+"""Configuration: nested frozen records, checked once on creation.
 
     layers      the parts of a layer
-    model       the shape of a model, with one dial: its size
+    model       the shape of a model, and its size
     data        where samples come from, and how they become batches
-    decoding    how sequences are written
-    training    how a model learns
-    values      records from TOML and back, and settings laid over one another
+    decoding    how sequences are generated
+    training    how a model is trained
+    values      records from TOML and back, and merging of settings
 
 To vary a record, use `dataclasses.replace`.
 """

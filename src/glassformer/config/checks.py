@@ -1,4 +1,4 @@
-"""Checks that a record makes of its own values, each refusing in one line."""
+"""Checks of the values of a record; each refuses in one line."""
 
 from glassformer.errors import GlassformerError, unknown
 
@@ -9,21 +9,21 @@ def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def share(name: str, value: float) -> None:
-    """Refuse a share that leaves nothing over."""
+    """Refuse a share outside [0, 1)."""
     require(0 <= value < 1, f"{name} must lie in [0, 1), got {value}")
 
 
 def positive(name: str, value: int | None) -> None:
-    """Refuse a number under 1; None is a default and fine."""
+    """Refuse a number below 1; None is allowed."""
     require(value is None or value > 0, f"{name} must be at least 1, got {value}")
 
 
 def at_most(name: str, value: int | float | None, most: int | float) -> None:
-    """Refuse a number that no machine could follow; None is a default and fine."""
+    """Refuse a number above the limit; None is allowed."""
     require(value is None or value <= most, f"{name} must be at most {most:,}, got {value}")
 
 
-def require(condition: bool, complaint: str) -> None:
-    """Refuse in words."""
+def require(condition: bool, message: str) -> None:
+    """Raise an error unless the condition holds."""
     if not condition:
-        raise GlassformerError(complaint)
+        raise GlassformerError(message)

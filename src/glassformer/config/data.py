@@ -11,10 +11,10 @@ FORM_NAMES = ("auto", "packed", "padded")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenizerConfig:
-    """How text falls into tokens; `auto` looks at the training texts and writes down its choice.
+    """How text is tokenised; `auto` chooses by the training texts and stores its choice.
 
-    `simplified` reads traditional Chinese as simplified. `dropout` leaves out that share of the
-    merges of BPE at random while training.
+    `simplified` reads traditional Chinese as simplified. `dropout` randomly drops that share of the
+    BPE merges during training.
     """
 
     HOME: ClassVar[str] = "data.tokenizer."
@@ -31,7 +31,7 @@ class TokenizerConfig:
         share("data.tokenizer.dropout", self.dropout)
         require(
             not self.dropout or self.kind == "bpe",
-            f"data.tokenizer.dropout leaves out merges of BPE, but the kind is {self.kind}; "
+            f"data.tokenizer.dropout drops BPE merges, but the kind is {self.kind}; "
             f"set data.tokenizer.kind=bpe",
         )
 
@@ -42,13 +42,13 @@ class DataConfig:
 
     Args:
         files, valid, test: Paths or names of the catalog; splits not given are held out of `files`.
-        columns: Which column plays which role, where it is not to be guessed.
-        group: Rows that agree in this column fall into one split.
-        valid_share, test_share: How much is held out when no such split is given.
-        token_dropout: Share of the tokens hidden at random while training.
+        columns: Columns by role, where they should not be guessed.
+        group: Rows with the same value in this column stay in one split.
+        valid_share, test_share: Shares held out when no such split is given.
+        token_dropout: Share of the tokens hidden at random during training.
         batch_tokens: Tokens in one batch, padding included.
-        form: Whether batches travel packed or padded.
-        workers: Threads that prepare batches ahead.
+        form: Whether batches are packed or padded.
+        workers: Threads that prepare batches in advance.
     """
 
     files: tuple[str, ...] = ()

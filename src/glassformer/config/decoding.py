@@ -1,4 +1,4 @@
-"""How a sequence is written: one token after another, by choice, by chance, or by search."""
+"""How a sequence is generated: greedily, by sampling, or by beam search."""
 
 from dataclasses import dataclass, field
 
@@ -7,24 +7,23 @@ from glassformer.config.checks import at_most, choose, positive, require
 METHOD_NAMES = ("greedy", "sample", "beam")
 PENALTY_NAMES = ("none", "average", "gnmt")
 STOPPING_NAMES = ("exact", "soon")
-MOST_ANSWERS = 1000  # ways followed a row, and answers for each; more would fill the memory
-COLDEST = 1e-3  # under it, scores over the temperature are no numbers any more
-STRONGEST = 5.0  # beyond it, so are sums over a power of the length
-MOST_COST = 1000  # of a token that is to be avoided; none is ever so likely
+MOST_ANSWERS = 1000  # beams per row, and answers for each; more would exhaust memory
+COLDEST = 1e-3  # below, scores divided by the temperature overflow
+STRONGEST = 5.0  # beyond, so do sums divided by a power of the length
+MOST_COST = 1000  # of a token to be avoided; enough to rule it out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleConfig:
-    """Which tokens chance may choose from, in the order in which they are sifted.
+    """Filters for sampling, in the order in which they are applied.
 
     Args:
-        temperature: Above 1 bolder, below 1 safer.
-        top_k: Only so many of the likeliest; 0 takes all.
-        top_p: Only the likeliest that together reach this share. Holtzman et al., 2019.
-        min_p: Only those at least this share as likely as the likeliest. Nguyen et al., 2024.
-        typical: Only those about as surprising as can be expected, up to this share of all.
-            Meister et al., 2022.
-        seed: Of the first row; row r draws from seed + r, unless it is told its own.
+        temperature: Above 1 more random, below 1 less.
+        top_k: Only the k likeliest tokens; 0 for all.
+        top_p: Only the likeliest tokens that together reach this share. Holtzman et al., 2019.
+        min_p: Only tokens at least this share as likely as the likeliest. Nguyen et al., 2024.
+        typical: Only tokens of typical information content, up to this share. Meister et al., 2022.
+        seed: Of the first row; row r uses seed + r, unless given its own.
     """
 
     temperature: float = 1.0
@@ -38,7 +37,7 @@ class SampleConfig:
         require(
             self.temperature >= COLDEST,
             f"decode.sample.temperature must be at least {COLDEST}, got {self.temperature}; "
-            f"for the likeliest token always, use decode.method=greedy",
+            f"to always take the likeliest token, use decode.method=greedy",
         )
         require(self.top_k >= 0, f"decode.sample.top_k must be 0 or more, got {self.top_k}")
         for name in ("top_p", "typical"):
@@ -49,17 +48,17 @@ class SampleConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BeamConfig:
-    """How many ways are followed at once, and how their scores are compared.
+    """Beam search: its width, and how scores are compared.
 
     Args:
-        width: Ways followed a row.
+        width: Beams per row.
         penalty: What a sum of log-probabilities is divided by: 1 (none), length^strength
             (average), or ((5 + length) / 6)^strength (gnmt, Wu et al., 2016).
-        strength: Above 0 favours long ones, below 0 short ones.
-        stopping: `exact` goes on while a way could still end among the best; `soon` judges each as
-            if it ended now.
-        groups: Ways in so many groups that avoid each other's tokens. Vijayakumar et al., 2016.
-        diversity: How much a token costs for each way of an earlier group that has just chosen it.
+        strength: Above 0 favours long outputs, below 0 short ones.
+        stopping: `exact` continues while a beam could still end among the best; `soon` scores each
+            as if it ended now.
+        groups: Number of groups of diverse beam search. Vijayakumar et al., 2016.
+        diversity: Penalty of a token for each beam of an earlier group that just chose it.
     """
 
     width: int = 4
@@ -77,7 +76,7 @@ class BeamConfig:
         choose("decode.beam.stopping", self.stopping, STOPPING_NAMES)
         require(
             self.width % self.groups == 0,
-            f"decode.beam.width {self.width} does not fall into {self.groups} equal groups; "
+            f"decode.beam.width {self.width} cannot be split into {self.groups} equal groups; "
             f"choose a width that is a multiple of decode.beam.groups",
         )
         require(
@@ -93,17 +92,17 @@ class BeamConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DecodeConfig:
-    """How sequences are written.
+    """How sequences are generated.
 
     Args:
-        best: Answers for each row: the best of a beam, or so many samples.
-        max_length: Tokens written at most, the end among them.
-        min_length: Tokens written before an end may come.
-        repetition: What the log-probability of a token that stands there already is multiplied by;
-            above 1 it becomes less likely. Keskar et al., 2019.
-        no_repeat: No run of this many tokens comes twice; 0 allows it.
-        alternatives: For each token, so many of the likeliest in its place.
-        stop: Texts at which writing ends; with required words, only behind the last of them.
+        best: Answers per row: the best of a beam, or samples.
+        max_length: Most tokens to generate, including the end.
+        min_length: Tokens to generate before the end is allowed.
+        repetition: Factor on the log-probability of a token that was already generated; above 1 it
+            becomes less likely. Keskar et al., 2019.
+        no_repeat: No n-gram of this many tokens occurs twice; 0 for no limit.
+        alternatives: For each token, the number of likeliest alternatives to report.
+        stop: Texts that end generation; with required words, only after the last of them.
     """
 
     method: str = "greedy"
@@ -133,7 +132,10 @@ class DecodeConfig:
         )
         require(self.repetition > 0, f"decode.repetition must be above 0, got {self.repetition}")
         at_most("decode.repetition", self.repetition, MOST_COST)
-        require(all(self.stop), "decode.stop has an empty text, at which all writing ends; drop it")
+        require(
+            all(self.stop),
+            "decode.stop holds an empty text, which would end generation at once; drop it",
+        )
         self._check_best()
 
     def _check_best(self) -> None:

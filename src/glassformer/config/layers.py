@@ -34,7 +34,7 @@ SETTINGS_OF_POSITION = {
     "shaw": ("clip",),
 }
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
-SCALINGS_BY_LENGTH = ("yarn", "llama3")  # those that ask how often a pair turns within a length
+SCALINGS_BY_LENGTH = ("yarn", "llama3")  # depend on the rotations of a pair within a length
 FEEDFORWARD_NAMES = (
     *("relu", "gelu", "gelu-tanh", "silu"),
     *("swiglu", "geglu", "geglu-tanh"),
@@ -45,15 +45,16 @@ NORM_NAMES = ("layer", "rms", "batch")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionConfig:
-    """How positions look at each other.
+    """Attention.
 
     Args:
-        key_width: `dim / heads` unless given.
-        value_width: `key_width` unless given.
-        bias: Whether the projections add one: all, none, or those listed, such as ["q", "k", "v"].
-        window: In self-attention, only positions fewer than this many steps away are seen; 0 for
-            all of them. A list gives each layer its own, from the first on, and is repeated.
-        summary: Linformer only: how many keys the sequence is summed up in.
+        key_width: Default `dim / heads`.
+        value_width: Default `key_width`.
+        bias: Whether the projections have a bias: all, none, or those listed, such as
+            ["q", "k", "v"].
+        window: In self-attention, only positions fewer than this many steps away are visible; 0
+            for no limit. A list gives each layer its own, starting with the first, and is repeated.
+        summary: Linformer only: the number of keys the sequence is projected to.
     """
 
     HOME: ClassVar[str] = "attention."
@@ -84,19 +85,19 @@ class AttentionConfig:
         )
         require(
             self.kind == "softmax" or not (self.qk_norm or self.dropout or any(windows)),
-            f"{self.kind} attention has no window, no qk_norm and no dropout of weights; "
+            f"{self.kind} attention supports neither window, qk_norm nor dropout of weights; "
             f"leave them out, or use attention.kind = softmax",
         )
 
     @property
     def windows(self) -> tuple[int, ...]:
-        """The window of the first layer, the second and so on, before they are repeated."""
+        """The windows of the layers, before repetition."""
         return (self.window,) if isinstance(self.window, int) else self.window
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeedForwardConfig:
-    """What a position thinks by itself. `hidden` is four times the width unless given."""
+    """The feed-forward net. `hidden` is four times the width by default."""
 
     HOME: ClassVar[str] = "feedforward."
 
@@ -113,11 +114,11 @@ class FeedForwardConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NormConfig:
-    """How vectors are kept at one size.
+    """The norm.
 
     Args:
-        epsilon: Added under the root; 1e-5 (layer, batch) or 1e-6 (rms) unless given.
-        bias: Whether a learned shift is added; true unless given. `rms` has none.
+        epsilon: Added under the root; default 1e-5 (layer, batch) or 1e-6 (rms).
+        bias: Whether a learned shift is added; default true. `rms` has none.
     """
 
     HOME: ClassVar[str] = "norm."
@@ -134,12 +135,12 @@ class NormConfig:
         )
         require(
             self.bias is None or self.kind != "rms",
-            "norm.bias does nothing with norm.kind = rms, which has none; leave it out",
+            "norm.bias has no effect with norm.kind = rms, which has none; leave it out",
         )
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the norm is told besides its width."""
+        """Arguments of the norm besides its width."""
         given = _given(self, "epsilon", "bias")
         return {"eps" if name == "epsilon" else name: value for name, value in given.items()}
 
@@ -148,7 +149,7 @@ class NormConfig:
 class ConvolutionConfig:
     """The convolutions inside a Conformer, Branchformer or E-Branchformer block, and a TCN's.
 
-    Of a TCN only the width counts; 3 is usual there.
+    A TCN uses only the width, typically 3.
     """
 
     HOME: ClassVar[str] = "convolution."
@@ -159,20 +160,20 @@ class ConvolutionConfig:
     def __post_init__(self) -> None:
         require(
             self.width > 0 and self.width % 2 == 1,
-            f"convolution.width must be odd, so that it has a middle; got {self.width}",
+            f"convolution.width must be odd, so that it has a centre; got {self.width}",
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScalingConfig:
-    """How rotary positions stretch to texts longer than those trained on.
+    """Scaling of rotary positions to sequences longer than in training.
 
     Args:
-        factor: How many times as long.
-        trained_length: The length trained on (yarn, llama3).
-        fast: A pair of channels that turns this often within it is left alone; 32 (yarn) or 4
-            (llama3) unless given.
-        slow: A pair that turns less often is slowed down by the whole factor; 1 unless given.
+        factor: How many times longer.
+        trained_length: The length in training (yarn, llama3).
+        fast: Channel pairs with at least this many rotations within it are unchanged; default 32
+            (yarn) or 4 (llama3).
+        slow: Pairs with fewer rotations are slowed down by the full factor; default 1.
     """
 
     HOME: ClassVar[str] = "position.scaling."
@@ -196,7 +197,7 @@ class ScalingConfig:
         for name in self.options if not by_length else ():
             require(
                 name == "factor",
-                f"position.scaling.{name} does nothing with position.scaling.kind = {self.kind}; "
+                f"position.scaling.{name} has no effect with position.scaling.kind = {self.kind}; "
                 f"leave it out",
             )
         slow, fast = self.slow or 1.0, self.fast or (32.0 if self.kind == "yarn" else 4.0)
@@ -207,21 +208,20 @@ class ScalingConfig:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the scaling is told."""
+        """Arguments of the scaling."""
         return _given(self, "factor", "trained_length", "fast", "slow")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionConfig:
-    """How order enters. What a kind does not go by cannot be given.
+    """The position scheme. Settings of other kinds are refused.
 
     Args:
-        base: The slowest pair of channels turns once in about 2π base steps; 10,000 unless given
-            (rotary).
-        scaling: How to stretch to longer texts (rotary).
-        buckets: How many groups of distances have a number each; 32 unless given (t5).
-        max_distance: From here on, all distances are in the last bucket; 128 unless given (t5).
-        clip: From here on, all distances have one key; 16 unless given (shaw).
+        base: The slowest channel pair rotates once in about 2π base steps; default 10,000 (rotary).
+        scaling: Scaling to longer sequences (rotary).
+        buckets: Number of distance buckets; default 32 (t5).
+        max_distance: Distances from here on share the last bucket; default 128 (t5).
+        clip: Distances from here on share one key; default 16 (shaw).
     """
 
     HOME: ClassVar[str] = "position."
@@ -245,17 +245,17 @@ class PositionConfig:
             [owner] = [kind for kind, names in SETTINGS_OF_POSITION.items() if name in names]
             require(
                 self.kind == owner,
-                f"position.{name} does nothing with position.kind = {self.kind}; "
+                f"position.{name} has no effect with position.kind = {self.kind}; "
                 f"leave it out, or use position.kind = {owner}",
             )
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the scheme is told besides the sizes of the stack."""
+        """Arguments of the scheme besides the sizes of the stack."""
         return _given(self, *(f.name for f in fields(self) if f.name != "kind"))
 
 
 def _given(record: object, *names: str) -> dict[str, Any]:
-    """Those of a record's settings that were given."""
+    """The settings of a record that are not None."""
     found = ((name, getattr(record, name)) for name in names)
     return {name: value for name, value in found if value is not None}

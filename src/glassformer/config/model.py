@@ -1,4 +1,4 @@
-"""The shape of a model: frozen records, nested, checked once when they are made.
+"""The shape of a model: nested frozen records, checked once on creation.
 
 The lists of names are literal, so that a command line can show them without importing torch; a test
 holds them equal to the dicts they stand for.
@@ -29,7 +29,7 @@ DEEPEST = 10_000  # layers; more take minutes to build
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StackConfig:
-    """A stack of equal layers: `kind` attention is made of blocks, the others are baselines."""
+    """A stack of equal layers: `kind` attention consists of blocks, the others are baselines."""
 
     kind: str = "attention"
     block: str = "transformer"
@@ -54,15 +54,15 @@ class StackConfig:
         at_most("depth", self.depth, DEEPEST)
         share("dropout", self.dropout)
         share("depth_dropout", self.depth_dropout)
-        fine = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)
+        allowed = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)
         require(
-            self.kind != "attention" or self.position.kind in fine,
-            f"{self.attention.kind} attention cannot apply {self.position.kind} positions; "
-            f"choose from {', '.join(fine)}, or attention.kind = softmax",
+            self.kind != "attention" or self.position.kind in allowed,
+            f"{self.attention.kind} attention does not support {self.position.kind} positions; "
+            f"choose from {', '.join(allowed)}, or attention.kind = softmax",
         )
 
     def layer(self, number: int) -> "StackConfig":
-        """The settings of one layer, the first being 0: those of the stack, with its own window.
+        """The settings of one layer, counted from 0: those of the stack, with its own window.
 
         >>> stack = StackConfig(attention=AttentionConfig(window=(128, 128, 0)))
         >>> [stack.layer(number).attention.window for number in range(stack.depth)]
@@ -83,13 +83,13 @@ class FrontendConfig:
     """How samples become vectors.
 
     Args:
-        bins: Mel bins of a frame of sound (subsampling, resnet).
-        factor: How many frames become one vector, a power of two (subsampling, resnet).
-        hidden: Width inside (resnet).
-        channels: Colours of an image (patches).
-        patch: Side of a square cut from an image of this height and width (patches).
+        bins: Mel bins per audio frame (subsampling, resnet).
+        factor: Frames per vector, a power of two (subsampling, resnet).
+        hidden: Inner width (resnet).
+        channels: Channels of an image (patches).
+        patch: Side of a square patch of an image of this height and width (patches).
         grams: The longest n-gram, in tokens (ngrams).
-        buckets: How many vectors the n-grams share (ngrams).
+        buckets: Number of vectors that the n-grams share (ngrams).
     """
 
     kind: str = "tokens"
@@ -117,13 +117,13 @@ class FrontendConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelConfig:
-    """A whole model: an encoder, a decoder, or both, and how samples enter and tokens leave.
+    """A model: an encoder, a decoder, or both, with its frontend and output layer.
 
     Args:
-        pool: How a classifier makes one vector of a sequence.
+        pool: How a classifier pools a sequence into one vector.
         scale: Whether embeddings are multiplied by the square root of their width.
-        tie: Whether the output layer has the weights of the embedding it answers in.
-        share: Whether the encoder and the decoder read with one embedding (one vocabulary).
+        tie: Whether the output layer shares the weights of the output embedding.
+        share: Whether encoder and decoder share one embedding (one vocabulary).
     """
 
     frontend: FrontendConfig = field(default_factory=FrontendConfig)
@@ -165,7 +165,7 @@ SIZES: dict[str, dict[str, int]] = {
 
 
 def stack_of_size(size: str, **settings: Any) -> StackConfig:
-    """A stack by the one dial; feed-forward nets are four times as wide as the stack."""
+    """A stack of a named size; feed-forward nets are four times as wide as the stack."""
     choose("size", size, tuple(SIZES))
     numbers = dict(SIZES[size])
     attention = AttentionConfig(heads=numbers.pop("heads"))

@@ -1,4 +1,4 @@
-"""Everything a run was asked to do: the whole of its config.toml."""
+"""The configuration of a run: its config.toml."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from glassformer.config.values import build, plain, read_values, to_toml
 from glassformer.errors import GlassformerError
 
 PRETRAIN_NAMES = ("no", "auto", "yes")
-FORMAT = 2  # of a run folder; raised when an older program could not read it
+FORMAT = 2  # of a run folder; raised when older versions cannot read it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """A job, and how it is done.
+    """A job and all its settings.
 
     Args:
-        origin: The run whose parts it began with.
-        pretrain: Whether it learns its texts first; `auto` until a trial has decided.
-        curve: Whether it also learns from parts of its rows, to see if more would help.
+        origin: The run it was initialised from.
+        pretrain: Whether to pretrain on its texts first; `auto` until a trial has decided.
+        curve: Whether to compute a learning curve.
         version: Of the program that wrote it.
-        task: The job's own settings, a record that its Task names.
+        task: The job's own settings, a record declared by the job.
     """
 
     job: str
@@ -58,7 +58,7 @@ def config_of(values: Mapping[str, Any], settings: type) -> Config:
 
 
 def read_config_values(path: Path) -> dict[str, Any]:
-    """What the config.toml of a run says, if this version can read it."""
+    """The values of a run's config.toml, if this version can read it."""
     values = read_values(path)
     if not isinstance(values.get("format"), int) or "job" not in values:
         raise GlassformerError(f"{path}: not the configuration of a run; name a run folder")

@@ -1,4 +1,4 @@
-"""How a model learns, and on what machine."""
+"""How a model is trained, and on what machine."""
 
 from dataclasses import dataclass, field
 
@@ -13,14 +13,14 @@ MOST_THREADS = 1024
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimiserConfig:
-    """How gradients become steps.
+    """The optimiser.
 
     Args:
         kind: AdamW for all weights, or Muon for the matrices inside blocks and AdamW for the rest.
         lr: The highest learning rate, reached after the warm-up.
-        schedule: How the rate falls after the warm-up.
-        warmup: Share of the steps in which the rate rises from zero.
-        floor: Share of the highest rate at which `cosine` and `linear` end.
+        schedule: How the learning rate decays after the warm-up.
+        warmup: Share of the steps in which it rises from zero.
+        floor: Share of the highest learning rate at which `cosine` and `linear` end.
     """
 
     kind: str = "adamw"
@@ -49,9 +49,9 @@ class VirtualAdversaryConfig:
     """Virtual adversarial training. Miyato et al., 2016.
 
     Args:
-        weight: Weight of its loss; 0 leaves it out.
-        distance: Length of the noise, relative to the vectors it is added to.
-        probe: Length of the probe that finds the worst direction, relative as well.
+        weight: Weight of its loss; 0 disables it.
+        distance: Norm of the noise, relative to the vectors it is added to.
+        probe: Norm of the probe that finds the worst direction, also relative.
     """
 
     weight: float = 0.0
@@ -69,7 +69,7 @@ class VirtualAdversaryConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegulariserConfig:
-    """What holds a model back from learning by heart, whatever the job.
+    """Regularisation against overfitting, for any job.
 
     `r_drop` weighs the divergence of two passes with different dropout. Liang et al., 2021.
     """
@@ -83,21 +83,23 @@ class RegulariserConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainConfig:
-    """How long, how carefully, and what is kept.
+    """The length of training, its stability, and which checkpoints are kept.
 
     Args:
-        steps, epochs, time: How long; one of them. `time` in seconds becomes steps when it starts.
-        accumulate: Batches to one step.
-        clip: Longest gradient; 0 does not clip.
+        steps, epochs, time: Length of training; one of them. `time`, in seconds, becomes a number
+            of steps at the start.
+        accumulate: Batches per step.
+        clip: Largest gradient norm; 0 for no clipping.
         ema: Decay of an exponential average of the weights, used instead of the last ones.
-        average: Use the mean of this many best checkpoints, where that is better than the best.
-        save_every, validate_every, log_every: Steps between; None chooses by the length of the run.
-        patience: Stop after so many validations without a better score.
-        keep: How many of the best checkpoints stay.
-        freeze: Parameters whose names begin so do not learn.
-        recompute: Forget what happens inside blocks and compute it again when gradients need it:
-            less memory, about a third more time.
-        shard: Deal the model out to the processes that train it, for one that fits none alone.
+        average: Use the mean of this many best checkpoints, if that is better than the best.
+        save_every, validate_every, log_every: Interval in steps; None chooses by the length of the
+            run.
+        patience: Stop after so many validations without improvement.
+        keep: How many of the best checkpoints are kept.
+        freeze: Freeze parameters whose names start with these prefixes.
+        recompute: Recompute the activations inside blocks in the backward pass: less memory, about
+            a third more time.
+        shard: Shard the model over the processes, for one that fits no single device.
     """
 
     steps: int | None = None
@@ -137,22 +139,22 @@ class TrainConfig:
         share("train.ema", self.ema)
         require(
             not self.ema or self.average == 1,
-            "train.ema and train.average are two ways to average; use one of them",
+            "train.ema and train.average both average weights; use one of them",
         )
         require(
             not self.shard or self.optimiser.kind == "adamw",
-            "train.shard=true deals matrices out, and Muon needs them whole; use "
+            "train.shard=true splits matrices, but Muon needs them whole; use "
             "train.optimiser.kind=adamw",
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MachineConfig:
-    """What the machine is asked for. `auto` takes the best there is.
+    """The device and precision. `auto` takes the best available.
 
     Args:
-        compile: Whether the model is compiled; pays where all batches have one shape.
-        deterministic: Whether a GPU must give the same bits every time; a CPU does anyway.
+        compile: Whether to compile the model; pays off if all batches have one shape.
+        deterministic: Whether a GPU must give bit-identical results; a CPU does anyway.
         threads: Threads of one process; None leaves it to PyTorch.
     """
 

@@ -1,7 +1,7 @@
-"""Settings that a model does not go by: asked for, they would do nothing, so they are refused.
+"""Settings that a model ignores: they would have no effect, so they are refused.
 
-What is listed here is what is used; a test varies every setting of every model and holds the lists
-to what changes.
+The lists name the settings in use; a test varies every setting of every model and checks the lists
+against what changes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ SETTINGS_OF_FRONTEND = {
     "resnet": ("bins", "factor", "hidden"),
     "patches": ("channels", "patch", "height", "width"),
 }
-EMBEDS = ("tokens", "ngrams")  # frontends that `scale` says something about
+EMBEDS = ("tokens", "ngrams")  # frontends to which `scale` applies
 RECURRENT = ("dim", "depth", "dropout")
 TCN = (*RECURRENT, "depth_dropout", "order", "norm", "convolution.width")
 SETTINGS_OF_STACK = {"gru": RECURRENT, "lstm": RECURRENT, "tcn": TCN}
@@ -34,22 +34,22 @@ CROSS_ATTENTION = tuple(
 
 
 def refuse_unused_of_model(
-    asked: Mapping[str, Any], config: ModelConfig, model: str | None = None
+    given: Mapping[str, Any], config: ModelConfig, model: str | None = None
 ) -> None:
-    """Refuse the first setting that was asked for and does nothing.
+    """Refuse the first given setting that has no effect.
 
     Args:
-        asked: Settings as they were given, nested, under `model`.
-        config: What became of them.
+        given: Settings as written by the user, nested, under `model`.
+        config: The resolved configuration.
         model: A name in SETTINGS_OF_MODEL; None for a model that may use all of them.
     """
-    for name in _names(asked):
+    for name in _names(given):
         if why := why_unused(name, config, model):
-            raise GlassformerError(f"model.{name} does nothing {why}; leave it out")
+            raise GlassformerError(f"model.{name} has no effect {why}; leave it out")
 
 
 def why_unused(name: str, config: ModelConfig, model: str | None = None) -> str | None:
-    """Why a setting of this name does nothing; None where it does something."""
+    """Why a setting has no effect; None if it has one."""
     table, _, rest = name.partition(".")
     if model is not None and table not in SETTINGS_OF_MODEL[model]:
         return f"in {'an' if model[0] in 'aeiou' else 'a'} {model}"
@@ -71,7 +71,7 @@ def _why_unused_in_stack(name: str, stack: StackConfig, where: str) -> str | Non
             used += CROSS_ATTENTION
         if _covers(("kind", *used), name):
             return None
-        return f"with {where}.kind = {stack.kind}, which goes by {', '.join(used)}"
+        return f"with {where}.kind = {stack.kind}, which uses only {', '.join(used)}"
     block, kind, position = stack.block, stack.attention.kind, stack.position.kind
     if block == "transformer" and _covers(("convolution",), name):
         return f"with {where}.block = transformer"

@@ -1,7 +1,7 @@
 """Records from plain values and back: TOML files, and settings typed on a command line.
 
-Values travel as nested dicts until they are complete; then `build` makes records of them and
-refuses what does not fit, with the whole name of the setting.
+Values are nested dicts until they are complete; then `build` turns them into records and refuses
+what does not fit, with the full name of the setting.
 """
 
 import json
@@ -21,7 +21,7 @@ Record = TypeVar("Record")
 Values = dict[str, Any]
 
 RENAMED = {("optimiser", "rate"): "lr", ("attention", "groups"): "kv_heads"}
-MOST = 2**40  # more of anything is a slip of the finger
+MOST = 2**40  # anything larger must be a typo
 
 
 def read(kind: type[Record], path: Path) -> Record:
@@ -30,7 +30,7 @@ def read(kind: type[Record], path: Path) -> Record:
 
 
 def read_values(path: Path) -> Values:
-    """What a TOML file says."""
+    """The contents of a TOML file."""
     try:
         return with_new_names(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -62,34 +62,34 @@ def with_new_names(values: Any, table: str = "") -> Any:
 
 
 def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:
-    """A record from plain values, refusing keys that are not fields and values of a wrong type."""
+    """A record from plain values; unknown keys and values of a wrong type are refused."""
     hints = get_type_hints(kind)
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    made = {}
+    checked = {}
     for key, value in values.items():
         if key not in known:
             raise GlassformerError(
                 unknown("setting", f"{where}{key}", [where + name for name in known])
             )
-        made[key] = fitting(hints[key], value, where + key)
-    missing = [where + n for n, field in known.items() if n not in made and _is_needed(field)]
+        checked[key] = fitting(hints[key], value, where + key)
+    missing = [where + n for n, field in known.items() if n not in checked and _is_needed(field)]
     if len(missing) > 1:
         raise GlassformerError(f"the settings {', '.join(missing)} are missing; add them")
     if missing:
         raise GlassformerError(f"the setting {missing[0]} is missing; add it")
     try:
-        return kind(**made)
+        return kind(**checked)
     except GlassformerError as error:
-        home = getattr(kind, "HOME", "")  # where it speaks of itself; it may stand elsewhere
+        home = getattr(kind, "HOME", "")  # the prefix in its messages; it may be nested elsewhere
         if not where or not home:
             raise
         raise GlassformerError(str(error).replace(home, where)) from None
 
 
 def plain(record: Any) -> Values:
-    """A record as nested dicts, without the settings that are None: TOML has no word for it.
+    """A record as nested dicts, without settings that are None, which TOML cannot express.
 
-    So a setting that may be None is None by default.
+    So a setting that may be None must default to None.
     """
     values = ((f.name, getattr(record, f.name)) for f in fields(record))
     return {
@@ -119,12 +119,12 @@ def to_toml(values: Mapping[str, Any], table: str = "") -> str:
     return "\n".join(parts)
 
 
-def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
-    """The settings below, with those above in their place; tables are merged.
+def merge_values(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
+    """Merge two layers of settings; `above` wins, tables are merged recursively.
 
     A name that stands for a table is its `kind`:
 
-    >>> laid_over({"norm": "rms"}, {"norm": {"epsilon": 1e-6}})
+    >>> merge_values({"norm": "rms"}, {"norm": {"epsilon": 1e-6}})
     {'norm': {'kind': 'rms', 'epsilon': 1e-06}}
     """
     merged = dict(below)
@@ -133,7 +133,7 @@ def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
         if isinstance(old, str) and isinstance(value, Mapping):
             old = {"kind": old}
         merged[key] = (
-            laid_over(old, value)
+            merge_values(old, value)
             if isinstance(old, Mapping) and isinstance(value, Mapping)
             else value
         )
@@ -141,7 +141,7 @@ def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Values:
 
 
 def parse_setting(text: str) -> Values:
-    """One `key=value` of a command line, as nested dicts.
+    """One `key=value` from the command line, as nested dicts.
 
     >>> parse_setting("model.encoder.depth=2")
     {'model': {'encoder': {'depth': 2}}}
@@ -150,7 +150,7 @@ def parse_setting(text: str) -> Values:
     parts = [part.strip() for part in key.split(".")]
     if not equals or not all(parts):
         raise GlassformerError(
-            f"--set {text!r} is not key=value; write for example --set train.clip=0.5"
+            f"--set {text!r} is not key=value; write, for example, --set train.clip=0.5"
         )
     nested: Any = _typed(value.strip())
     for part in reversed(parts):
@@ -160,7 +160,7 @@ def parse_setting(text: str) -> Values:
 
 
 def _typed(text: str) -> Any:
-    """A value as TOML reads it; a bare word is text."""
+    """A value in TOML syntax; a bare word is text."""
     try:
         found = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -174,11 +174,11 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """One value as TOML writes it. JSON's text and numbers are TOML's too."""
+    """A value in TOML syntax, which shares JSON's strings and numbers."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
     if value is None or not isinstance(value, str | int | float):
-        raise ValueError(f"TOML has no word for {value!r}; leave it out")
+        raise ValueError(f"TOML cannot express {value!r}; leave it out")
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
@@ -187,22 +187,22 @@ def _is_needed(field: Field[Any]) -> bool:
 
 
 def fitting(hint: Any, value: Any, where: str) -> Any:
-    """The value as the field wants it: records from tables or names, tuples from lists.
+    """The value in the type of its field: records from tables or names, tuples from lists.
 
-    `none` is the word for None, which TOML lacks, where text is not wanted.
+    `none` stands for None, which TOML lacks, unless the field is text.
     """
     if hint is Any:
         return value
-    wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    if type(None) in wanted and (value is None or (value == "none" and str not in wanted)):
+    allowed = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if type(None) in allowed and (value is None or (value == "none" and str not in allowed)):
         return None
-    for kind in wanted:
+    for kind in allowed:
         if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
             return build(kind, value, where + ".")
         if isinstance(value, str) and (word := _word(kind)):
             return build(kind, {word: value}, where + ".")
         if get_origin(kind) is tuple and isinstance(value, str):
-            value = [value]  # one word for a list of one
+            value = [value]  # a single value for a list of one
         if get_origin(kind) is tuple and isinstance(value, list | tuple):
             return tuple(fitting(get_args(kind)[0], item, where) for item in value)
         if get_origin(kind) is dict and isinstance(value, dict):
@@ -214,14 +214,14 @@ def fitting(hint: Any, value: Any, where: str) -> Any:
         if kind is float and type(value) in (int, float):
             return _finite(value, where)
         if type(value) is kind:
-            return _whole(value, where) if kind is str else _countable(value, where)
-    names = " or ".join(_called(kind) for kind in wanted if kind is not type(None))
-    quotes = "; put it in quotes" if str in wanted and type(value) in (int, float, bool) else ""
+            return _valid_text(value, where) if kind is str else _countable(value, where)
+    names = " or ".join(_called(kind) for kind in allowed if kind is not type(None))
+    quotes = "; put it in quotes" if str in allowed and type(value) in (int, float, bool) else ""
     raise GlassformerError(f"{where} must be {names}, got {reprlib.repr(value)}{quotes}")
 
 
 def _word(kind: Any) -> str | None:
-    """The setting that can stand for a whole record: the one that Python takes by its place."""
+    """The setting that can stand for the record: its positional argument."""
     if not (is_dataclass(kind) and isinstance(kind, type)):
         return None
     return next((f.name for f in fields(kind) if f.init and not f.kw_only), None)
@@ -234,24 +234,24 @@ def _countable(value: Any, where: str) -> Any:
 
 
 def _finite(value: int | float, where: str) -> float:
-    if not abs(value) <= sys.float_info.max:  # so written, it refuses what is no number, too
+    if not abs(value) <= sys.float_info.max:  # written this way, it also refuses NaN
         raise GlassformerError(f"{where} must be a number, got {value}; give a finite one")
     return float(value)
 
 
-def _whole(text: str, where: str) -> str:
-    """Refuse what no file can hold: the name of a file that is no Unicode comes in so."""
+def _valid_text(text: str, where: str) -> str:
+    """Refuse invalid Unicode, such as a file name that is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise GlassformerError(
-            f"{where}: {text!r} is not valid Unicode; rename the file, or write it otherwise"
+            f"{where}: {text!r} is not valid Unicode; rename the file, or write it differently"
         ) from None
     return text
 
 
 def _called(kind: Any) -> str:
-    """What a person calls a type."""
+    """The name of a type, for messages."""
     if get_origin(kind) is tuple:
         return f"a list of {_called(get_args(kind)[0])}"
     return "a table" if get_origin(kind) is dict else kind.__name__

@@ -1,10 +1,10 @@
-"""How a result is shown: `report.json` for machines, and one page, `report.html`, for people.
+"""How a result is shown: `report.json` for programs, and one page, `report.html`, for people.
 
-Any job's: nothing here knows one. In the order to read them:
+Nothing here knows a job. In reading order:
 
-record    what a report holds
-wording   scores as people write them, in pages and in terminals
-tables    tables that several jobs have
+record    the contents of a report
+wording   formatting of scores, in pages and in terminals
+tables    tables shared by several jobs
 page      the report as one HTML file; `markup`, `charts` and `style` are its parts
 writing   both files, on disk
 """

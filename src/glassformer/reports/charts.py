@@ -1,4 +1,4 @@
-"""Pictures as inline SVG. Colours come from the page's style, so they follow light and dark."""
+"""Charts as inline SVG. Colours come from the page's style, so they follow light and dark."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ Point = tuple[Number, Number]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From values to places."""
+    """Maps values to coordinates."""
 
     low: Number
     high: Number
@@ -33,7 +33,7 @@ class Scale:
 
 
 def line_chart(curves: Mapping[str, Sequence[Point]], title: str, across: str = "step") -> str:
-    """Values against steps, a line a curve. Points that are no numbers leave a gap."""
+    """Values against steps, one line per curve. NaN and infinity leave a gap."""
     finite = [point for points in curves.values() for point in points if is_finite(point)]
     if not finite:
         return ""
@@ -49,7 +49,7 @@ def line_chart(curves: Mapping[str, Sequence[Point]], title: str, across: str = 
 
 
 def curve(points: Sequence[Point], x: Scale, y: Scale, hue: str) -> Iterator[str]:
-    """One line, in pieces where there are gaps; a piece of a single point is a dot."""
+    """One line, split at gaps; a single point is a dot."""
     dotted = len(points) <= FEW_POINTS
     for piece in pieces(points):
         places = [(x(step), y(value)) for step, value in piece]
@@ -73,7 +73,7 @@ def reliability_diagram(bins: Sequence[Bin]) -> str:
     ]
     for entry in bins:
         a, b = x(entry.confidence), y(entry.accuracy)
-        radius = 2.5 + 6 * math.sqrt(entry.count / most)  # the area tells how many answers
+        radius = 2.5 + 6 * math.sqrt(entry.count / most)  # the area is proportional to the count
         sure, right = f"confidence {entry.confidence:.2f}", f"accuracy {entry.accuracy:.2f}"
         hint = f"{sure}, {right}, {entry.count:,} answers"
         parts += [
@@ -84,8 +84,8 @@ def reliability_diagram(bins: Sequence[Bin]) -> str:
     return svg(SIDE, SIDE, "Accuracy by confidence", parts)
 
 
-def whiskers(score: Score, low: Number, high: Number, hue: str, said: str) -> str:
-    """A score as a dot and its interval as a line, between two ends that its neighbours share."""
+def whiskers(score: Score, low: Number, high: Number, hue: str, label: str) -> str:
+    """A score as a dot and its interval as a line, on a scale shared by its neighbours."""
     if not all(map(math.isfinite, (score.value, score.low, score.high))):
         return ""
     place = Scale(low, high, 4, 96)
@@ -97,18 +97,18 @@ def whiskers(score: Score, low: Number, high: Number, hue: str, said: str) -> st
         f'<line class="whisker {hue}" x1="{right}%" y1="6" x2="{right}%" y2="14"/>',
         f'<circle class="dot {hue}" cx="{dot}%" cy="10" r="4"/>',
     ]
-    label = f'role="img" aria-label="{escaped(said)}"'
-    return f'<svg class="whiskers" height="20" {label}>{"".join(parts)}</svg>'
+    role = f'role="img" aria-label="{escaped(label)}"'
+    return f'<svg class="whiskers" height="20" {role}>{"".join(parts)}</svg>'
 
 
 def svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
-    """A picture that grows and shrinks with its column."""
+    """An SVG that scales with its column."""
     head = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escaped(title)}">'
     return "\n".join([head, *parts, "</svg>"])
 
 
 def y_axis(y: Scale, width: int) -> Iterator[str]:
-    """Quiet lines across, each with its number."""
+    """Horizontal grid lines with labels."""
     for tick, text in ticks(y.low, y.high, 5):
         yield (
             f'<line class="grid" x1="{LEFT}" y1="{y(tick)}" x2="{width - RIGHT}" y2="{y(tick)}"/>'
@@ -117,7 +117,7 @@ def y_axis(y: Scale, width: int) -> Iterator[str]:
 
 
 def x_axis(x: Scale, height: int, name: str) -> Iterator[str]:
-    """Numbers below, and what they count."""
+    """The horizontal axis with labels and its name."""
     floor = height - BOTTOM
     yield f'<line class="axis" x1="{x.start}" y1="{floor}" x2="{x.end}" y2="{floor}"/>'
     for tick, text in ticks(x.low, x.high, 6):
@@ -126,13 +126,13 @@ def x_axis(x: Scale, height: int, name: str) -> Iterator[str]:
     yield f'<text class="tick middle" x="{middle}" y="{height - 4}">{escaped(name)}</text>'
 
 
-def ticks(low: Number, high: Number, wanted: int) -> list[tuple[Number, str]]:
-    """Round numbers between two ends, and how they are written.
+def ticks(low: Number, high: Number, count: int) -> list[tuple[Number, str]]:
+    """Round numbers between two ends, with their labels.
 
     >>> [text for _, text in ticks(0, 1, 5)]
     ['0.0', '0.2', '0.4', '0.6', '0.8', '1.0']
     """
-    rough = (high - low) / wanted
+    rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
@@ -143,7 +143,7 @@ def ticks(low: Number, high: Number, wanted: int) -> list[tuple[Number, str]]:
 
 
 def spread(low: Number, high: Number) -> tuple[Number, Number]:
-    """Two ends that differ, also where the values do not, however large they are.
+    """Two ends that differ even if the values do not, however large they are.
 
     >>> spread(0.7, 0.7), spread(1e30, 1e30)[0] < 1e30
     ((0.19999999999999996, 1.2), True)
@@ -153,14 +153,14 @@ def spread(low: Number, high: Number) -> tuple[Number, Number]:
 
 
 def padded(low: Number, high: Number) -> tuple[Number, Number]:
-    """The ends with a little room around them."""
+    """The ends with a small margin."""
     low, high = spread(low, high)
     room = (high - low) * 0.05
     return low - room, high + room
 
 
 def pieces(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """The points between the gaps."""
+    """Runs of points without gaps."""
     piece: list[Point] = []
     for point in points:
         if is_finite(point):
@@ -173,7 +173,7 @@ def pieces(points: Sequence[Point]) -> Iterator[list[Point]]:
 
 
 def thinned(points: Sequence[Point]) -> Sequence[Point]:
-    """No more points than the eye can tell apart; the last one stays."""
+    """At most MOST_POINTS points, keeping the last one."""
     stride = max(1, math.ceil(len(points) / MOST_POINTS))
     return points if stride == 1 else [*points[:-1:stride], points[-1]]
 

@@ -1,26 +1,26 @@
-"""Words and numbers as they may stand in a page: escaped, and no longer than they are worth."""
+"""Text and numbers for a page: escaped, and rounded to useful precision."""
 
 import html
 import math
 
 from glassformer.reports.record import Cell
 
-# XML knows no control characters but tab and line ends, and a page shows none of the others.
+# XML allows no control characters but tab and line ends.
 CONTROL = dict.fromkeys({*range(32), 127} - {9, 10, 13}, "\N{REPLACEMENT CHARACTER}")
 
 
 def escaped(text: object) -> str:
-    """Text that stays text, between tags and inside quotes.
+    """Escape text for use between tags and inside quotes.
 
     >>> escaped('<b> & "c"')
     '&lt;b&gt; &amp; &quot;c&quot;'
     """
-    known = str(text).encode("utf-8", "replace").decode("utf-8")  # a lone surrogate is no letter
-    return html.escape(known.translate(CONTROL))
+    valid = str(text).encode("utf-8", "replace").decode("utf-8")  # without lone surrogates
+    return html.escape(valid.translate(CONTROL))
 
 
 def number(value: int | float, digits: int = 3) -> str:
-    """A number with a fixed number of decimals, fewer for large ones; a dash for none.
+    """A number with fixed decimals, fewer for large ones; a dash for NaN.
 
     >>> number(0.91), number(31234.5), number(float("nan"))
     ('0.910', '31,234', '–')

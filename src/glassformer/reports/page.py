@@ -1,4 +1,4 @@
-"""The page: a report as one HTML file that fetches nothing and needs no script."""
+"""The page: a report as one self-contained HTML file without scripts."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ from glassformer.reports.record import Cell, HeatMap, Report, Table
 from glassformer.reports.style import STYLE
 from glassformer.reports.wording import named, style_in, written
 
-MOST_NAMES = 30  # of a heat map; of more, only the most confused are told
+MOST_NAMES = 30  # of a heat map; beyond, only the most confused pairs are listed
 MOST_PAIRS = 20
-DEEP = 0.55  # from this share on, a heat map's cell is dark
+DEEP = 0.55  # share from which a heat map's cell is dark
 
 
 def page(report: Report) -> str:
-    """The whole file."""
-    parts = [
+    """The HTML file."""
+    sections = [
         facts(report.facts),
         score_table(report.scores),
         *curve_charts(report.curves),
@@ -35,30 +35,30 @@ def page(report: Report) -> str:
             f"<title>{escaped(report.title)}</title>",
             f"<style>\n{STYLE}\n</style></head>",
             f"<body><main>\n<h1>{escaped(report.title)}</h1>",
-            *(part for part in parts if part),
+            *(section for section in sections if section),
             "</main></body></html>\n",
         ]
     )
 
 
 def section(title: str, body: str) -> str:
-    """A part of the page under its name."""
+    """A titled section of the page."""
     return f"<section>\n<h2>{escaped(title)}</h2>\n{body}\n</section>"
 
 
 def facts(pairs: Mapping[str, Cell]) -> str:
-    """What was run."""
+    """The facts of the run."""
     rows = "\n".join(f"<dt>{escaped(k)}</dt><dd>{fact(v)}</dd>" for k, v in pairs.items())
     return f"<section><dl>\n{rows}\n</dl></section>" if pairs else ""
 
 
 def fact(value: Cell) -> str:
-    """Numbers as they are: a seed has no thousands."""
+    """A fact; numbers without thousands separators, as for a seed."""
     return "–" if value is None else escaped(value)
 
 
 def score_table(scores: Mapping[str, Mapping[str, Score]]) -> str:
-    """Every score of every system, with its interval drawn; systems on one scale."""
+    """Every score of every system with its interval, on a common scale."""
     names = list(dict.fromkeys(name for of_system in scores.values() for name in of_system))
     if not names:
         return ""
@@ -70,7 +70,7 @@ def score_table(scores: Mapping[str, Mapping[str, Score]]) -> str:
 
 
 def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
-    """One score, a row a system."""
+    """One score, one row per system."""
     having = {system: found[name] for system, found in scores.items() if name in found}
     ends = [end for s in having.values() for end in (s.low, s.high) if charts.is_finite((0, end))]
     low, high = charts.padded(min(ends, default=0.0), max(ends, default=1.0))
@@ -91,7 +91,7 @@ def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
 
 
 def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
-    """A chart for each thing measured: curves whose names end in the same word share one."""
+    """One chart per measure: curves whose names end in the same word share one."""
     by_measure: dict[str, dict[str, Sequence[charts.Point]]] = {}
     for name, points in curves.items():
         last = [name, *name.replace("/", " ").split()][-1]
@@ -108,7 +108,7 @@ def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
 
 
 def heading(name: str) -> str:
-    """A name as a title: with a capital letter, unless it has its own way with them.
+    """A name as a title: capitalised, unless it has its own spelling.
 
     >>> heading("word error rate"), heading("chrF")
     ('Word error rate', 'chrF')
@@ -117,7 +117,7 @@ def heading(name: str) -> str:
 
 
 def confusions(heat_map: HeatMap | None) -> str:
-    """The matrix, or of many names the pairs most confused."""
+    """The confusion matrix, or for many classes the most confused pairs."""
     if heat_map is None:
         return ""
     if len(heat_map.names) > MOST_NAMES:
@@ -138,7 +138,7 @@ def confusions(heat_map: HeatMap | None) -> str:
 
 
 def heat_row(counts: Sequence[int], lows: Sequence[int], highs: Sequence[int]) -> str:
-    """The cells of one row, coloured by their share of it."""
+    """The cells of one row, coloured by their share of the row."""
     total = sum(counts) or 1
     cells = []
     for count, low, high in zip(counts, lows, highs, strict=True):
@@ -150,7 +150,7 @@ def heat_row(counts: Sequence[int], lows: Sequence[int], highs: Sequence[int]) -
 
 
 def most_confused(heat_map: HeatMap) -> Table:
-    """The cells off the diagonal, largest first."""
+    """The off-diagonal cells, largest first."""
     names = heat_map.names
     pairs = [
         (count, row, column)
@@ -175,12 +175,12 @@ def most_confused(heat_map: HeatMap) -> Table:
 
 
 def reliability(report: Report) -> str:
-    """Whether confidence is deserved."""
+    """The reliability diagram."""
     if not report.reliability:
         return ""
     note = (
         "On the dashed line, the model is right as often as its confidence says; below it, it is "
-        "overconfident. Larger dots stand for more answers."
+        "overconfident. Larger dots represent more predictions."
     )
     drawn = charts.reliability_diagram(report.reliability)
     caption = "<figcaption>accuracy</figcaption>"
@@ -189,7 +189,7 @@ def reliability(report: Report) -> str:
 
 
 def table_section(table: Table) -> str:
-    """A table under its title; numbers to the right."""
+    """A titled table, with numbers right-aligned."""
     columns = [[row[i] for row in table.rows] for i in range(len(table.header))]
     kinds = ["number" if all(map(is_number, column)) else "text" for column in columns]
     head = "".join(
@@ -211,14 +211,14 @@ def table_section(table: Table) -> str:
 
 
 def score_cell(name: str, value: Cell) -> str:
-    """The content of a table's cell, in a column that may hold a score."""
+    """The content of a cell in a column that may hold a score."""
     if isinstance(value, float) and style_in(name).most == 100:
         return written(name, value)
     return cell(value)
 
 
 def is_number(value: Cell) -> bool:
-    """Whether it is read as a number, also where it comes written out."""
+    """Whether the cell is a number, or text that reads as one."""
     return (
         not isinstance(value, str)
         or re.fullmatch(r"(< )?[+-]?[\d.,]+(e[+-]\d+)?", value) is not None
@@ -226,7 +226,7 @@ def is_number(value: Cell) -> bool:
 
 
 def notes(sentences: Sequence[str]) -> str:
-    """What else there is to say."""
+    """The notes."""
     if not sentences:
         return ""
     items = "\n".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)

@@ -1,4 +1,4 @@
-"""What a report holds: plain records, the same for every job."""
+"""The contents of a report: plain records, the same for every job."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,7 +23,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeatMap:
-    """How many rows of each name (down) fell to each name (across), and between what and what."""
+    """Counts of each class (down) predicted as each class (across), with intervals."""
 
     title: str
     names: Sequence[str]
@@ -34,7 +34,7 @@ class HeatMap:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sections:
-    """What a job adds to its report; each field goes into that of the same name."""
+    """What a job adds to its report, in the fields of the same names."""
 
     tables: Sequence[Table] = ()
     heat_map: HeatMap | None = None
@@ -43,14 +43,14 @@ class Sections:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """All that one run found. Everything but the title may be left out.
+    """The report of one run. Everything but the title is optional.
 
     Attributes:
-        facts: What was run, on what, and how: name and value, in the order shown.
-        scores: By the system's name, then by the score's; ours first, then what stands beside it.
+        facts: Facts of the run: name and value, in display order.
+        scores: By system, then by score; ours first, then the baseline.
         curves: Name to (step, value) pairs. Curves whose names end in the same word share a chart.
         reliability: Accuracy by confidence.
-        notes: Sentences: warnings, rows left out, decisions taken.
+        notes: Sentences: warnings, skipped rows, decisions.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Report:
     notes: Sequence[str] = ()
 
     def as_values(self) -> dict[str, Any]:
-        """Everything as plain values that any JSON reader takes; what is no number is None."""
+        """Everything as plain values for JSON; NaN becomes None."""
         return plain(
             {
                 "title": self.title,

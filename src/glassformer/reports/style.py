@@ -1,6 +1,6 @@
-"""How the page looks: system fonts, room to breathe, light and dark, screen and paper.
+"""The style of the page: system fonts, ample spacing, light and dark, screen and print.
 
-The hues are told apart by people who see few colours: Okabe and Ito, 2008.
+The colours are safe for colour-blind readers: Okabe and Ito, 2008.
 """
 
 STYLE = """

@@ -1,4 +1,4 @@
-"""Tables that the reports of several jobs have, and what fits into their cells."""
+"""Tables shared by the reports of several jobs, and text for their cells."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ EXCERPT = 240  # characters of a text shown
 
 
 def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: str) -> Table:
-    """Whether one system is really above another, score by score."""
+    """The comparison of two systems, score by score."""
     return Table(
         title=f"{first} against {second}",
         header=("score", "difference", "from", "to", "p", "better", "worse", "same"),
@@ -30,12 +30,12 @@ def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: 
             )
             for name, found in comparisons.items()
         ],
-        note="p: how often chance alone would make a difference at least this large.",
+        note="p: the probability of a difference at least this large by chance alone.",
     )
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text."""
+    """The start of a text."""
     text = " ".join(text[: 4 * EXCERPT].split())
     return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rstrip() + "…"
 

@@ -1,14 +1,14 @@
-"""Scores as people write them, in pages and in terminals: names, decimals, and what chance does."""
+"""Formatting of scores in pages and terminals: names, decimals and p-values."""
 
 import math
 
 from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
 
-SMALLEST_P = 0.001  # nobody needs to know how far below it is
+SMALLEST_P = 0.001  # smaller values are shown as below this
 
 
 def named(text: str) -> str:
-    """A score's name as people write it, also among other words.
+    """Display names of the scores in a text.
 
     >>> named("validation macro_f1"), named("calibration_error")
     ('validation macro-F1', 'calibration error')
@@ -17,7 +17,7 @@ def named(text: str) -> str:
 
 
 def style_in(text: str) -> ScoreStyle:
-    """The style of the score that a name tells of, also among other words.
+    """The style of the score that is named in a text.
 
     >>> style_in("bleu on the validation split").most, style_in("accuracy").most
     (100, 1)
@@ -26,7 +26,7 @@ def style_in(text: str) -> ScoreStyle:
 
 
 def written(score: str, value: float | None, sign: str = "") -> str:
-    """A score's value: the same decimals whatever it is, so that a column can be read down.
+    """A score with fixed decimals, so that a column lines up.
 
     >>> written("ter", 0.746), written("ter", 32.41), written("loss", 32.41)
     ('0.7', '32.4', '32.410')
@@ -42,7 +42,7 @@ def written(score: str, value: float | None, sign: str = "") -> str:
 
 
 def gap(score: str, difference: float) -> str:
-    """How far two scores are apart, in a sentence; shares are told in points.
+    """The difference of two scores in words; shares are in points.
 
     >>> gap("bleu", -1.26), gap("accuracy", 0.2), gap("loss", 0.05)
     ('1.3 BLEU', '20.0 points of accuracy', '0.050 loss')
@@ -56,7 +56,7 @@ def gap(score: str, difference: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """How often chance alone would make such a difference.
+    """A p-value, rounded.
 
     >>> p_value(0.0347), p_value(6.37e-58)
     ('0.035', '< 0.001')
@@ -65,7 +65,7 @@ def p_value(value: float) -> str:
 
 
 def chance(value: float) -> str:
-    """The same in a sentence.
+    """A p-value in a sentence.
 
     >>> chance(0.0347), chance(6.37e-58)
     ('p = 0.035', 'p < 0.001')

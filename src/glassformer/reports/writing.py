@@ -1,4 +1,4 @@
-"""Reports on disk: either the old file or the new one is there, never half of one."""
+"""Reports on disk, written atomically."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from glassformer.reports.record import Report
 
 
 def write_report(report: Report, folder: Path) -> None:
-    """Write `report.json` and `report.html` into the folder, which is made if need be."""
+    """Write `report.json` and `report.html` into the folder, creating it if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     write_text(page(report), folder / "report.html")
-    write_json(report.as_values(), folder / "report.json")  # last: a run that has it is finished
+    write_json(report.as_values(), folder / "report.json")  # last: it marks a run as finished

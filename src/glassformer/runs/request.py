@@ -15,7 +15,7 @@ from typing import Any
 from glassformer import __version__
 from glassformer.config import SIZES, MachineConfig, build, choose, require, stack_of_size
 from glassformer.config.run import FORMAT, Config, config_of
-from glassformer.config.values import Values, laid_over, parse_setting, plain, read_values
+from glassformer.config.values import Values, merge_values, parse_setting, plain, read_values
 from glassformer.data.catalog import CATALOG
 from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
@@ -257,7 +257,7 @@ def merge(below: Values, above: Values) -> Values:
     if any(name in above.get("train", {}) for name in HOW_LONG):
         old = below.get("train", {}).items()
         below = below | {"train": {key: value for key, value in old if key not in HOW_LONG}}
-    return laid_over(below, above)
+    return merge_values(below, above)
 
 
 def default_group(data: tuple[str, ...]) -> str | None:

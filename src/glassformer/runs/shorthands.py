@@ -7,7 +7,7 @@ A word expands to the settings below, at the place where it was written: a later
 from collections.abc import Collection
 
 from glassformer.config import choose, require
-from glassformer.config.values import Values, laid_over
+from glassformer.config.values import Values, merge_values
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 
 WORDS: dict[str, Values] = {
@@ -41,7 +41,7 @@ def expand_shorthands(values: Values, stacks: Collection[str]) -> Values:
             made[stack] = settings_of(f"model.{stack}", stack, made[stack])
     if "kind" in model:
         both = {stack: settings_of("model.kind", stack, model["kind"]) for stack in stacks}
-        made = laid_over(both, made)
+        made = merge_values(both, made)
     return values | {"model": made}
 
 

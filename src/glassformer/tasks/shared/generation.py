@@ -11,7 +11,7 @@ from typing import Any
 
 from glassformer.config import at_most, build, require
 from glassformer.config.decoding import MOST_ANSWERS, DecodeConfig
-from glassformer.config.values import fitting, laid_over, plain
+from glassformer.config.values import fitting, merge_values, plain
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.data.text.words import ALONE, BLANK, DIGIT, INSIDE, LETTER, edges, kind_of
 from glassformer.decode import RequiredWords
@@ -62,7 +62,7 @@ class GenerationOptions:
 
     def decoding(self, usual: DecodeConfig) -> DecodeConfig:
         """The usual settings with those given here; a beam is as wide as the answers need."""
-        settings = build(DecodeConfig, laid_over(plain(usual), self.decode), "decode.")
+        settings = build(DecodeConfig, merge_values(plain(usual), self.decode), "decode.")
         refuse_unused(self.decode, settings.method)
         if self.alternatives is None:
             return settings
@@ -84,7 +84,7 @@ def refuse_unused(given: Mapping[str, Any], method: str, where: str = "decode") 
     for other in ("sample", "beam"):
         if other != method and given.get(other):
             raise GlassformerError(
-                f"{where}.{other}.{next(iter(given[other]))} does nothing with {where}.method = "
+                f"{where}.{other}.{next(iter(given[other]))} has no effect with {where}.method = "
                 f"{method}; add {where}.method={other}, or leave it out"
             )
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from glassformer.config.values import Values, laid_over, parse_setting
+from glassformer.config.values import Values, merge_values, parse_setting
 from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.tokenizer import Tokenizer
@@ -47,7 +47,7 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         decode: Mapping[str, Any] | None = None,
         **generation: Any,
     ) -> "TranslatePredictor":
-        decode = laid_over(dict(decode or {}), decode_settings(settings))
+        decode = merge_values(dict(decode or {}), decode_settings(settings))
         options = GenerationOptions(decode=decode, **generation)
         other = copy(self)
         other.writer = self.task.writer.with_options(options)
@@ -131,7 +131,7 @@ def decode_settings(settings: Iterable[str]) -> Values:
                 f"--set {setting}: a trained run takes settings of decoding only; "
                 f"write for example --set decode.beam.width=8"
             )
-        values = laid_over(values, parsed["decode"])
+        values = merge_values(values, parsed["decode"])
     return values
 
 

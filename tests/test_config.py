@@ -290,7 +290,7 @@ def test_records_cannot_be_changed():
     ("values", "words"),
     [
         ({"kind": "symbols"}, "^unknown task.target.kind 'symbols'; the choices are auto, bytes"),
-        ({"dropout": 0.1}, "^task.target.dropout leaves out .*; set task.target.kind=bpe$"),
+        ({"dropout": 0.1}, "^task.target.dropout drops .*; set task.target.kind=bpe$"),
     ],
 )
 def test_tokens_of_a_target_are_refused_by_the_name_they_were_set_by(values, words):

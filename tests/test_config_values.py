@@ -280,11 +280,9 @@ def test_one_word_is_a_list_of_one():
 def test_names_of_earlier_versions_are_read_with_a_warning(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[train.optimiser]\nrate = 0.5\n[model.encoder.attention]\ngroups = 2\n")
-    with pytest.warns(DeprecationWarning, match=r"optimiser\.lr is called optimiser\.lr"):
+    with pytest.warns(DeprecationWarning, match=r"optimiser\.rate is called optimiser\.lr"):
         values = read_values(path)
     assert values["train"] == {"optimiser": {"lr": 0.5}}
     assert values["model"] == {"encoder": {"attention": {"kv_heads": 2}}}
-    with pytest.warns(
-        DeprecationWarning, match=r"attention\.kv_heads is called attention\.kv_heads"
-    ):
-        assert parse_setting("model.encoder.attention.kv_heads=3")["model"]
+    with pytest.warns(DeprecationWarning, match=r"attention\.groups is called attention\.kv_heads"):
+        assert parse_setting("model.encoder.attention.groups=3")["model"]

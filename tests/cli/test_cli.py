@@ -260,7 +260,7 @@ def test_a_memory_that_is_not_enough_is_told_in_one_line(error, monkeypatch, cap
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     said = str(error).splitlines()[0] if str(error) else "MemoryError"
-    assert err.startswith(f"glassformer: the memory is not enough ({said}); free some, raise its ")
+    assert err.startswith(f"glassformer: out of memory ({said}); free some, raise the ")
 
 
 def test_the_module_passes_the_exit_code_to_the_shell():

@@ -64,10 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (MemoryError, RuntimeError, ImportError, OSError) as error:
         if not is_out_of_memory(error):
             raise
-        said = str(error).partition("\n")[0] or "MemoryError"
+        reason = str(error).partition("\n")[0] or "MemoryError"
         print_line(
-            f"glassformer: the memory is not enough ({said}); free some, raise its limit, or work "
-            f"with less data or a smaller model",
+            f"glassformer: out of memory ({reason}); free some, raise the limit, or use "
+            f"less data or a smaller model",
             stderr=True,
         )
         return 1

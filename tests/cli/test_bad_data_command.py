@@ -103,7 +103,10 @@ OPTIONS = {
         "fine.csv: unknown column 'txt'; did you mean 'text'?",
     ),
     "an unknown role": (("fine.csv", "--columns", "texts=text"), "unknown role 'texts'"),
-    "columns without roles": (("fine.csv", "--columns", "text"), "--columns: 'text' does not say"),
+    "columns without roles": (
+        ("fine.csv", "--columns", "text"),
+        "--columns: 'text' is not of the form",
+    ),
     "an unknown group": (("fine.csv", "--group", "flim"), "unknown column 'flim'; did you mean"),
     "an unknown setting": (
         ("fine.csv", "--set", "model.encoder.dpeth=2"),

@@ -111,7 +111,7 @@ def test_a_download_that_nothing_can_check_says_so(reviews, capsys):
 def test_a_wrong_or_missing_file_is_one_line_that_says_where_to_put_it(reviews, tmp_path, capsys):
     for offered, why in (
         ({"checksum": "md5:00"}, "its md5 is"),
-        ({"name": "no.csv"}, "answers 404"),
+        ({"name": "no.csv"}, "responded 404"),
     ):
         reviews(**offered)
         assert main(["data", "fetch", "reviews"]) == 1

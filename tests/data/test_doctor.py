@@ -67,7 +67,7 @@ def test_groups_in_two_parts_are_told(tmp_path, rows):
     held_out = [row | {"film": f"film {n // 5 + 10}"} for n, row in enumerate(reviews(60, seed=2))]
     path, test = table(tmp_path / "x.csv", films), table(tmp_path / "y.csv", held_out)
     finding, numbers = found_in(path, "shared groups", test=test, group="film")
-    assert finding.what.startswith("2 groups in train")
+    assert finding.what.startswith("2 groups both in train and")
     assert (finding.count, numbers) == (10, [1, 2, 3, 4, 5])
     assert not examined(path, test=test).findings
 

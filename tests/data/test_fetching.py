@@ -214,7 +214,7 @@ def test_a_redirect_is_followed_within_the_web_only(server, tmp_path):
 def test_a_redirect_out_of_encryption_is_refused():
     request = transfer.urllib.request.Request("https://example.org/a")
     with pytest.raises(
-        GlassformerError, match=r"leads to http://example.org/b, without encryption"
+        GlassformerError, match=r"redirects to http://example.org/b, without encryption"
     ):
         transfer.Redirects().redirect_request(request, None, 302, "", {}, "http://example.org/b")
 

@@ -211,7 +211,7 @@ class SharedGroups(Check):
                 severity="warning",
                 what=f"{counted(groups, 'group')} both in train and in held-out splits, with "
                 f"{counted(len(rows), 'held-out row')}",
-                advice="keep each group in one split; use --group",
+                advice="keep each group in one split; split the data by group",
                 count=len(rows),
                 rows=named(rows, where),
             )

@@ -1,10 +1,10 @@
-"""Attention from 1964: read a curve off noisy samples, and learn how far to look.
+"""Attention from 1964: fit a curve to noisy samples, and learn the width of the kernel.
 
     python examples/kernel_regression.py
 
-Nadaraya and Watson answer a query with an average of the samples, the near ones counting most. Too
-narrow a kernel repeats the noise; too wide a one flattens the curve. The width can be learnt, as
-long as no sample may see itself: otherwise the best width is none at all.
+Nadaraya and Watson answer a query with a weighted average of the samples, in which near ones count
+most. A kernel that is too narrow fits the noise; one that is too wide flattens the curve. The width
+can be learned, as long as no sample may see itself: otherwise the best width is zero.
 """
 
 import torch
@@ -20,19 +20,19 @@ from torch import Tensor
 from glassformer.core.classic import KernelRegression, all_but_self
 from glassformer.explaining.terminal import shaded
 
-Line = tuple[Tensor, Tensor, str]  # places, heights, and a style
+Line = tuple[Tensor, Tensor, str]  # x, y, and a style
 
 REACH, NOISE, STEPS = 5.0, 0.5, 300
 BRAILLE = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]  # the dots of one character
 
 
 def curve(x: Tensor) -> Tensor:
-    """What the samples hide."""
+    """The true curve."""
     return 2 * x.sin() + x**0.8
 
 
 def sample(points: int) -> tuple[Tensor, Tensor]:
-    """Places in order, and what was measured there."""
+    """Points in order, and noisy measurements there."""
     x = (REACH * torch.rand(points)).sort().values
     return x, curve(x) + NOISE * torch.randn(points)
 
@@ -49,18 +49,18 @@ def learn_width(x: Tensor, y: Tensor, may_see: Tensor | None, title: str) -> Ker
 
 
 def compare(kernels: dict[str, KernelRegression], x: Tensor, y: Tensor) -> Table:
-    """Held-out errors, in two parts: what the noise costs anyone, and what the kernel adds."""
-    asked, measured = sample(1000)
-    floor = F.mse_loss(curve(asked), measured).item()
+    """Held-out errors in two parts: the noise, which nobody can avoid, and what the kernel adds."""
+    queries, measured = sample(1000)
+    floor = F.mse_loss(curve(queries), measured).item()
     table = Table("kernel", title="Squared error on new points", min_width=76, title_justify="left")
     table.add_column("width", justify="right")
     table.add_column("error", justify="right")
-    table.add_column("[blue]─ noise[/]  [red]━ fault of the kernel[/]")
+    table.add_column("[blue]─ noise[/]  [red]━ due to the kernel[/]")
     noise = Text("─" * round(30 * floor), "blue")
     for name, kernel in kernels.items():
-        error = F.mse_loss(kernel(asked, x, y), measured).item()
+        error = F.mse_loss(kernel(queries, x, y), measured).item()
         bar = noise + Text("━" * round(30 * (error - floor)), "red")
-        style = "bold green" if name == "learnt" else ""
+        style = "bold green" if name == "learned" else ""
         table.add_row(name, f"{kernel.width:.3f}", f"{error:.3f}", bar, style=style)
     table.add_row("the true curve", "", f"{floor:.3f}", noise)
     return table
@@ -93,19 +93,19 @@ def main() -> None:
     torch.manual_seed(0)
     console = Console(width=80)
     x, y = sample(66)
-    learnt = learn_width(x, y, all_but_self(x), "learning, all but self ")
-    selfish = learn_width(x, y, None, "learning, self included")
+    learned = learn_width(x, y, all_but_self(x), "training, all but self ")
+    selfish = learn_width(x, y, None, "training, self included")
     kernels = {f"fixed at {w}": KernelRegression(w) for w in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)}
-    kernels |= {"learnt, self included": selfish, "learnt": learnt}
+    kernels |= {"learned, self included": selfish, "learned": learned}
     console.print(compare(kernels, x, y))
 
     grid = torch.linspace(0, REACH, 999)
-    lines = [(grid, curve(grid), "grey50"), (grid, learnt(grid, x, y), "bold green")]
-    legend = "[cyan]• samples[/]   [grey50]━ the true curve[/]   [bold green]━ what was learnt[/]"
+    lines = [(grid, curve(grid), "grey50"), (grid, learned(grid, x, y), "bold green")]
+    legend = "[cyan]• samples[/]   [grey50]━ the true curve[/]   [bold green]━ learned[/]"
     console.print(Panel(plot(lines, (x, y, "cyan")), title=legend, width=76))
 
     narrow, wide = kernels["fixed at 0.02"], kernels["fixed at 2.0"]
-    chosen = {"too narrow": narrow, "learnt": learnt, "too wide": wide}
+    chosen = {"too narrow": narrow, "learned": learned, "too wide": wide}
     console.print(
         Columns(
             Panel(square(kernel.weights(x, x)), title=f"{name}: {kernel.width:.2f}", width=26)

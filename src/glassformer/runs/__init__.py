@@ -1,17 +1,17 @@
 """Runs: a folder with everything needed to use a model, and how it is created and used.
 
-In the order of a run's life:
+In the order of a run's life; each module imports only those above it:
 
-request             a training request, and the settings that follow from it
-shorthands          one word for the settings of a stack
-unused_settings     settings that would have no effect, refused
-post_norm_defaults  a gentler start, for models that need one
 folder              the files of a run
-new_folder          a new run folder, created complete or not at all
 checksums           detects files that changed
 lock                only one process may train a run at a time
 limits              a full disk or memory, as a one-line error
 display             progress output
+shorthands          one word for the settings of a stack
+unused_settings     settings that would have no effect, refused
+post_norm_defaults  a gentler start, for models that need one
+request             a training request, and the settings that follow from it
+new_folder          a new run folder, created complete or not at all
 warm_start          modules of a model that another run has trained
 trained             a trained model out of a folder, and its predictions
 companions          other runs that a job needs

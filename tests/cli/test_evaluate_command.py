@@ -112,7 +112,7 @@ def test_against_itself_nothing_differs(home, capsys):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ("loud", "has different labels than {ours}; compare two runs with the same labels"),
+        ("loud", "has different output labels than {ours}; compare two runs with the same ones"),
         ("texts", "its job is pretrain, not classify; compare two runs of the same job"),
     ],
 )

@@ -46,22 +46,22 @@ def _unicode(text: str, name: str) -> str:
 
 
 def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
-    """The lines of a text file, blank ones included, or the rows of a table."""
-    from glassformer.data.sources import read_rows
+    """The lines of a text file, blank ones included, or the rows of a table or folder."""
+    from glassformer.data.ingest import rows_of
     from glassformer.data.sources.decoding import LONGEST_LINE, lines
     from glassformer.data.sources.formats import is_table
 
-    encoding = run.config.data.encoding
+    config = run.config.data
     if not path.exists():
         raise GlassformerError(
-            f"{path}: not found; check the path after @, or send text that starts with @ through "
-            f"standard input"
+            f"{path}: not found; check the path after @, or send an input that starts with @ "
+            f"through standard input"
         )
     if path.is_dir() or is_table(path):
-        rows, same = tee(read_rows(path, encoding=encoding))
+        rows, same = tee(rows_of(str(path), config, run.schema))
         yield from zip((row.where for row in same), run.inputs_of(rows), strict=False)
         return
-    for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
+    for number, line in enumerate(lines(path, config.encoding, newline="\n"), start=1):
         if len(line) > LONGEST_LINE:
             raise _too_long(str(path), number, f"{LONGEST_LINE:,} characters")
         yield _parsed(run, f"{path} line {number}", line.rstrip("\r\n"))

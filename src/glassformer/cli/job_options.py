@@ -5,6 +5,7 @@ The help lists them under the name of their job; a run of another job refuses th
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from typing import Annotated, Any
 
@@ -16,11 +17,12 @@ from glassformer.tasks.about import Option
 
 
 def declared() -> dict[str, tuple[Option, list[str]]]:
-    """Every option by name, with the jobs that have it."""
+    """Every option by name, with the jobs that have it; a job that cannot be loaded has none."""
     found: dict[str, tuple[Option, list[str]]] = {}
     for job in JOBS:
-        for option in JOBS.about(job).options:
-            found.setdefault(option.name, (option, []))[1].append(job)
+        with suppress(GlassformerError):
+            for option in JOBS.about(job).options:
+                found.setdefault(option.name, (option, []))[1].append(job)
     return found
 
 

@@ -22,7 +22,7 @@ Files = Annotated[
 Columns = Annotated[
     str,
     typer.Option(
-        metavar="ROLE=COLUMN,...", help="Columns by role: text, label, source, target, ..."
+        metavar="ROLE=COLUMN,...", help="Columns by role, such as text=review,label=stars."
     ),
 ]
 
@@ -58,7 +58,7 @@ def request_from_options(
     ] = None,
     pretrain: Annotated[
         bool,
-        typer.Option("--pretrain/--no-pretrain", help="Pretrain on the texts first if it helps."),
+        typer.Option("--pretrain/--no-pretrain", help="Pretrain on the same data if it helps."),
     ] = True,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     origin: Annotated[

@@ -31,6 +31,11 @@ class Schema(ABC):
 
     roles: tuple[Role, ...]
 
+    @property
+    def noun(self) -> str:
+        """What the input of a sample is called; by default, as its first role."""
+        return self.roles[0].name
+
     def inputs(self) -> "Schema":
         """The schema without the answers, for prediction."""
         other = copy(self)
@@ -81,7 +86,10 @@ class Schema(ABC):
         return found
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
-        """The sample of a row, and the name of the first role that it lacks, if any."""
+        """The sample of a row, and the name of the first role that it lacks, if any.
+
+        A job may find that a row lacks something else, such as the file that it names.
+        """
         sample: Sample = {"where": row.where}
         for role in self.roles:
             if role.name in columns:

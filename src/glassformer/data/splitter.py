@@ -97,7 +97,7 @@ class Splitter:
         splits, strays = self.final_splits(samples.splits)
         for row in strays.tolist():
             report.skip(
-                f"a {self._input} that is also in another split, with another group",
+                f"a {self.schema.noun} that is also in another split, with another group",
                 samples[row]["where"],
             )
         report.count(splits)
@@ -153,15 +153,10 @@ class Splitter:
             return f"no usable row in --test ({skipped})", "check those files, or leave them out"
         return None
 
-    @property
-    def _input(self) -> str:
-        """The name of a sample's input."""
-        return self.schema.roles[0].name
-
     def _counted(self, read: int) -> str:
         """The number of rows, and of different inputs if there are fewer."""
         different = len({*self.contents})
         if different < read:
             ending = "" if different == 1 else "s"
-            return f"{read:,} rows with only {different:,} different {self._input}{ending} are"
+            return f"{read:,} rows with only {different:,} different {self.schema.noun}{ending} are"
         return "1 row is" if read == 1 else f"{read:,} rows are"

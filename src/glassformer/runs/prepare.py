@@ -69,7 +69,7 @@ def prepare(
     with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path)
         samples = read_samples(config, folder, display, rehearsal)
-        with display.waiting("building the vocabulary"):
+        with display.waiting("preparing samples"):
             config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
             folder.open_task(config, None).index(samples, folder.data)
         task = folder.open_task(config, folder.data)
@@ -107,7 +107,7 @@ def read_samples(
         report.counts["train"] += extended.rows
         for sentence in added:
             display.say(sentence)
-    write_json(asdict(report) | {"back_translated": added}, folder.path / "intake.json")
+    write_json(asdict(report) | {"added": added}, folder.path / "intake.json")
     return samples
 
 

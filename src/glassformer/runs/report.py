@@ -17,6 +17,7 @@ from glassformer.runs.forecast import prediction_fact
 from glassformer.runs.learning_curve import Curve
 from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
+from glassformer.tasks import JOBS
 from glassformer.tasks.reporter import Baseline, Reporter
 
 OURS = "this model"
@@ -34,7 +35,11 @@ def report_on(
     """Score a run on the held-out split, train the baseline, and write report.json and .html."""
     task, reporter = result.task, reporter_of(result.task)
     split = "test" if len(task.lengths("test")) else "valid"
-    notes = [*intake_notes(folder), *decision_note(folder), *troubles(folder.metrics)]
+    notes = [
+        *intake_notes(folder, JOBS[task.name].schema.noun),
+        *decision_note(folder),
+        *troubles(folder.metrics),
+    ]
     notes += [f"{remark}." for remark in reporter.remarks()]
     found = Findings()
     if len(task.lengths(split)):
@@ -155,16 +160,22 @@ def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | i
     }
 
 
-def intake_notes(folder: RunFolder) -> list[str]:
-    """Notes on skipped, added and duplicated rows."""
+def intake_notes(folder: RunFolder, noun: str) -> list[str]:
+    """Notes on skipped, added and duplicated rows.
+
+    Args:
+        noun: What one sample is called.
+    """
     intake = folder.intake()
-    notes = [f"{sentence}." for sentence in intake.get("back_translated", ())]
+    # "back_translated" is what earlier versions called it.
+    added = intake.get("added", intake.get("back_translated", ()))
+    notes = [f"{sentence}." for sentence in added]
     notes += [
         f"Left out: {entry['count']:,} rows with {reason}, first {entry['first']}."
         for reason, entry in intake.get("skipped", {}).items()
     ]
     return notes + [
-        f"{entry['count']:,} texts of the {split} split are also in the training split, first "
+        f"{entry['count']:,} {noun}s of the {split} split are also in the training split, first "
         f"{entry['first']}: scores on them are optimistic."
         for split, entry in intake.get("shared", {}).items()
     ]

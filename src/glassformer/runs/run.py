@@ -148,8 +148,8 @@ class Run:
             )
         if reporter_of(against.task).vocabulary != reporter_of(self.task).vocabulary:
             raise GlassformerError(
-                f"{against.folder.path}: has different labels than {self.folder.path}; "
-                f"compare two runs with the same labels"
+                f"{against.folder.path}: has different output labels than {self.folder.path}; "
+                f"compare two runs with the same ones"
             )
 
     def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str]) -> SplitAnswers:

@@ -18,6 +18,7 @@ entry point group `glassformer.jobs`, whose value is the job's `About`: `morse =
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -54,8 +55,10 @@ class Jobs(Mapping[str, "Job"]):
 
     def __getitem__(self, name: str) -> "Job":
         if name not in self.loaded:
-            module, _, attribute = self.about(name).job.partition(":")
-            self.loaded[name] = getattr(import_module(module), attribute)
+            where = self.about(name).job
+            module, _, attribute = where.partition(":")
+            with _loading(name, where):
+                self.loaded[name] = getattr(import_module(module), attribute)
         return self.loaded[name]
 
     def about(self, name: str) -> About:
@@ -66,17 +69,28 @@ class Jobs(Mapping[str, "Job"]):
             found: About = import_module(f"glassformer.tasks.{name}.about").ABOUT
             return found
         entry = _from_others()[name]
-        try:
+        with _loading(name, entry.value):
             found = entry.load()
-        except Exception as error:
-            raise GlassformerError(
-                f"the job {name!r} cannot be loaded from {entry.value} ({error}); upgrade or "
-                f"uninstall the package that provides it"
-            ) from None
+            if found.name != name:
+                raise ValueError(f"it is called {found.name!r} there")
         return found
 
     def _names(self) -> dict[str, None]:
         return dict.fromkeys((*BUILT_IN, *_from_others(), *self.loaded))
+
+
+@contextmanager
+def _loading(name: str, where: str) -> Iterator[None]:
+    """Say in one line that a job of another package cannot be used."""
+    try:
+        yield
+    except Exception as error:
+        if name in BUILT_IN:
+            raise
+        raise GlassformerError(
+            f"the job {name!r} cannot be loaded from {where} ({error}); upgrade or uninstall the "
+            f"package that provides it"
+        ) from error
 
 
 @cache

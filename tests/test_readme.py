@@ -2,6 +2,8 @@
 
 import re
 import textwrap
+import tomllib
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -21,10 +23,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-def blocks(text):
-    """The Python in a document, without the indentation of the list it may stand in."""
-    found = re.findall(r"^( *)```python\n(.*?)^\1```", text, flags=re.DOTALL | re.MULTILINE)
+def blocks(text, language="python"):
+    """The code in a document, without the indentation of the list it may stand in."""
+    block = rf"^( *)```{language}\n(.*?)^\1```"
+    found = re.findall(block, text, flags=re.DOTALL | re.MULTILINE)
     return [textwrap.dedent(code) for _, code in found]
+
+
+def section(title):
+    """What CONTRIBUTING says under a title."""
+    return CONTRIBUTING.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
 def run(code, names=None):
@@ -48,7 +56,7 @@ def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):
 
 
 def test_the_example_of_a_position_scheme_works_once_it_is_listed(monkeypatch):
-    scheme, line = blocks(CONTRIBUTING)
+    scheme, line = blocks(section("Add a position scheme"))
     names = run(scheme)
     monkeypatch.setattr(
         "glassformer.core.positions.POSITIONS", POSITIONS | run(f"new = {{{line}}}", names)["new"]
@@ -61,6 +69,20 @@ def test_the_example_of_a_position_scheme_works_once_it_is_listed(monkeypatch):
     assert not torch.allclose(whole, layer(x, mask=causal))
     whole.sum().backward()
     assert all(part.grad.any() for part in position.parameters())
+
+
+def test_the_example_of_a_job_is_the_one_that_is_taken_through_every_command():
+    def unindented(text):
+        return "\n".join(line.strip() for line in text.splitlines())
+
+    folder, text = ROOT / "tests" / "other_job" / "installed", section("Add a job")
+    files = [unindented(path.read_text(encoding="utf-8")) for path in folder.glob("tones/*.py")]
+    shown = [unindented(code) for code in blocks(text)]
+    assert [sum(code in file for file in files) for code in shown] == [1, 1, 1]
+    named = tomllib.loads(blocks(text, "toml")[0])["project"]["entry-points"]
+    entries = ConfigParser()
+    entries.read(folder / "tones-1.0.dist-info" / "entry_points.txt")
+    assert named == {group: dict(entries[group]) for group in entries.sections()}
 
 
 def test_the_alphabet_is_the_one_in_core():

@@ -98,9 +98,15 @@ def pipe(path):
 LISTS = json.loads("[" * 200 + "]" * 200)
 
 
+def cut_in_a_line(path):
+    """The first half, which ends inside a line."""
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.index(" = ", len(text) // 2) + 2], encoding="utf-8")
+
+
 HARM = {
     "no config": ("config.toml", os.unlink, "not a run folder, it has no config.toml"),
-    "half a config": ("config.toml", cut, "run/config.toml: "),
+    "half a config": ("config.toml", cut_in_a_line, "run/config.toml: "),
     "a config of bytes": ("config.toml", lambda p: p.write_bytes(BYTES), "not valid TOML"),
     "an empty config": (
         "config.toml",
@@ -185,7 +191,7 @@ def test_a_harmed_run_is_refused_by_every_command_that_uses_it(case, home, old_r
 
 RESUMED = {
     "no config": ("config.toml", os.unlink, "not a run folder"),
-    "half a config": ("config.toml", cut, "run/config.toml: "),
+    "half a config": ("config.toml", cut_in_a_line, "run/config.toml: "),
     "a newer format": (
         "config.toml",
         replaced(f"format = {FORMAT}", "format = 99"),
@@ -198,11 +204,15 @@ RESUMED = {
     "half the parts": ("data/parts.npy", cut, "run/data/parts.npy: "),
     "no index": ("data/tokens.ends.npy", os.unlink, "run/data/tokens.ends.npy"),
     "half the index of labels": ("data/labels.npy", cut, "run/data/labels.npy: not a valid numpy"),
-    "a label that is not": ("data/labels.npy", turn_a_bit(-2), "that are not from 0 to 1; copy"),
+    "a label that is not": (
+        "data/labels.npy",
+        turn_a_bit(-2),
+        "holds numbers outside 0 to 1; copy",
+    ),
     "a split that is not": ("data/parts.npy", turn_a_bit(-2), "holds unknown splits; copy"),
     "no end of a sample": ("data/samples.ends.npy", turn_a_bit(-12), "ends before it begins; copy"),
     "no end of a text": ("data/tokens.ends.npy", turn_a_bit(-12), "ends before it begins; copy"),
-    "a token that is not": ("data/tokens.values.npy", turn_a_bit(-2), "that are not from 0 to"),
+    "a token that is not": ("data/tokens.values.npy", turn_a_bit(-2), "holds numbers outside 0 to"),
     "a header of a token": ("data/tokens.values.npy", turn_a_bit(21), "tokens.values.npy: "),
     "a pipe for the index": ("data/tokens.values.npy", pipe, "neither a file nor a folder"),
 }

@@ -168,7 +168,7 @@ def test_writing_stops_before_a_text_to_stop_at(values):
         (["--prefix", "Hund"], "the model cannot write 'Hund': some of it is in no text that it"),
         (["--with", " "], "the model cannot write '': it is empty; leave it out"),
         (["--with", "rot", "--without", "rot"], "the required word 'rot' has the forbidden word"),
-        (["--with", "rot", "--set", "decode.method=greedy"], "required words need a search"),
+        (["--with", "rot", "--set", "decode.method=greedy"], "required words need beam search"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_line(predict, options, told):

@@ -88,7 +88,7 @@ def test_a_log_file_has_plain_readable_lines(data, capsys):
     assert main(["train", "classify", str(data), *words]) == 0
     err = capsys.readouterr().err
     assert all(line.isprintable() and line == line.rstrip() for line in err.splitlines())
-    progress = r"classify 3/3  loss \d+\.\d+  rate \S+  [\d,]+ tokens/s"
+    progress = r"classify 3/3  loss \d+\.\d+  lr \S+  [\d,]+ tokens/s"
     assert re.search(progress, err)
     assert re.search(r"step +3  validation  accuracy \d\.\d{4} .*best so far", err)
 
@@ -195,7 +195,7 @@ def test_save_every_sets_the_steps_between_checkpoints(data, tmp_path, monkeypat
 
 
 def test_a_file_of_settings_lies_under_the_options(data, tmp_path):
-    text = '[train]\nclip = 0.25\nepochs = 3.0\n[train.optimiser]\nrate = 0.5\nkind = "muon"\n'
+    text = '[train]\nclip = 0.25\nepochs = 3.0\n[train.optimiser]\nlr = 0.5\nkind = "muon"\n'
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     assert train(data, "run", "--config", "mine.toml", "--steps", 2) == 0
     train_config = config_of(tmp_path / "run")["train"]

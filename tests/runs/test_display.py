@@ -47,7 +47,7 @@ def test_a_log_has_a_line_now_and_then_and_one_for_every_validation(paper, monke
         ["step", "11"],
     ]
     assert re.fullmatch(
-        r"classify 11/11  loss 0\.091  rate 1\.0e-03  1,23[45] tokens/s  0s left", lines[2]
+        r"classify 11/11  loss 0\.091  lr 1\.0e-03  1,23[45] tokens/s  0s left", lines[2]
     )
     assert lines[1] == "step       5  validation  accuracy 0.5000   loss 12.2500  best so far"
     assert lines[3] == "step      11  validation  accuracy 0.2500   loss 0.1250"
@@ -62,7 +62,7 @@ def test_a_long_run_writes_more_lines(paper, monkeypatch):
 def test_a_terminal_has_a_bar_with_loss_rate_speed_and_time_left(paper):
     list(show(paper, terminal=True).follow(iter(EVENTS), 11, "classify"))
     shown = paper.getvalue()
-    for told in ("11/11", "loss 0.091", "rate 1.0e-03", "tokens/s", "left", "accuracy 0.5000"):
+    for told in ("11/11", "loss 0.091", "lr 1.0e-03", "tokens/s", "left", "accuracy 0.5000"):
         assert told in shown
     assert "\x1b[" in shown
 

@@ -120,6 +120,7 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
             result = fit(run, display, deadline)
             if processes.is_first():
                 curve = learning_curve(result, folder, display) if result.config.curve else None
+                folder.report.unlink(missing_ok=True)  # of a model that was damaged
                 note_checksums(folder.path)  # first: a run that has a report is finished
                 report_on(result, folder, display, curve=curve)
                 note_checksums(folder.path)  # of the report

@@ -24,7 +24,7 @@ INSTALLED = HERE / "installed"
 SOURCE = Path(glassformer.__file__).parents[1]
 SETTINGS = (
     *("model.encoder.dim=32", "model.encoder.attention.heads=2", "model.encoder.dropout=0.1"),
-    *("train.optimiser.rate=1e-2", "train.save_every=7", "train.validate_every=20"),
+    *("train.optimiser.lr=1e-2", "train.save_every=7", "train.validate_every=20"),
 )
 TWICE = ("train.regularise.r_drop=0.5", "train.regularise.vat.weight=0.5")  # and with noise
 STEPS = 60
@@ -112,6 +112,8 @@ def train(glass, folder):
     asked = ("listen", "clips", "--steps", STEPS, *set_to(SETTINGS))
     planned = json.loads(glass("plan", *asked, "--json"))
     assert planned["parts"].keys() == {"frontend", "encoder", "to_letter"}
+    refused = glass("plan", *asked, "--set", "data.tokenizer.kind=bpe", fails=True)
+    assert "data.tokenizer.kind has no effect on listen; leave it out" in refused
     assert "Use it: glassformer predict peace" in glass("train", *asked, "--run", "peace")
     glass("train", *asked, "--run", "run", killed_at="run/checkpoints/step-14")
     assert not (folder / "run" / "model.safetensors").exists()
@@ -191,45 +193,8 @@ def test_help_lists_the_job_and_its_options_without_importing_it(environment):
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     ).stdout
     train, doctor, predict = said.split("Usage: ")[1:]
-    assert "classify, pretrain, translate, listen" in train
+    assert "listen: Write the word that a recording of tones plays." in train
     assert "classify, pretrain, translate, listen" in doctor
     assert "Options of listen" in predict
     assert "--times" in predict.split("Options of listen")[1]
     assert "imported:\n" in predict
-
-
-def write_entry_points(folder, *lines):
-    """A package that names these jobs."""
-    package = folder / "other-2.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 2\n")
-    (package / "entry_points.txt").write_text("\n".join(["[glassformer.jobs]", *lines]))
-    (folder / "other.py").write_text(
-        "from glassformer.tasks.about import About\n"
-        "ABOUT = About(name='other', summary='', job='other:JOB')\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("bad = nowhere:ABOUT", r"nowhere:ABOUT \(No module named 'nowhere'\)"),
-        ("bad = other:NOTHING", r"other:NOTHING \(module 'other' has no attribute 'NOTHING'\)"),
-        ("bad = other:ABOUT", r"other:ABOUT \(it is called 'other' there\)"),
-        ("other = other:ABOUT", r"other:JOB \(module 'other' has no attribute 'JOB'\)"),
-    ],
-)
-def test_a_job_that_cannot_be_loaded_is_refused_in_one_line_and_harms_no_other(
-    line, reason, tmp_path, monkeypatch, installed
-):
-    from glassformer.cli.job_options import declared
-
-    write_entry_points(tmp_path, line)
-    monkeypatch.syspath_prepend(tmp_path)
-    tasks._from_others.cache_clear()
-    name = line.split()[0]
-    assert [*tasks.JOBS] == [*tasks.BUILT_IN, name, "listen"]
-    assert declared()["times"][1] == ["listen"]
-    with pytest.raises(GlassformerError, match=f"the job '{name}' cannot be loaded from {reason};"):
-        tasks.JOBS[name]
-    sys.modules.pop("other", None)

@@ -106,6 +106,12 @@ def test_settings_that_the_model_of_a_job_does_not_have_are_refused(job, idle, f
     settled(job=job, settings=(f"model.{fine}",))
 
 
+def test_settings_that_a_job_declares_unused_are_refused():
+    with pytest.raises(GlassformerError, match=r"^data\.token_dropout has no effect on pretrain;"):
+        settled(job="pretrain", settings=("data.token_dropout=0.5",))
+    assert settled(job="classify", settings=("data.token_dropout=0.5",)).data.token_dropout == 0.5
+
+
 def test_settings_that_do_nothing_are_refused_wherever_a_person_wrote_them(tmp_path):
     values = {"model": {"encoder": {"attention": {"summary": 5}}}}
     with pytest.raises(

@@ -11,6 +11,7 @@ import typer
 
 from glassformer.config.model import SIZES
 from glassformer.config.training import DEVICE_NAMES
+from glassformer.errors import GlassformerError
 from glassformer.tasks import JOBS
 
 if TYPE_CHECKING:
@@ -31,8 +32,19 @@ Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
+def described_jobs() -> str:
+    """The jobs, each with its sentence; one that cannot be loaded has none."""
+    lines = []
+    for job in JOBS:
+        try:
+            lines.append(f"{job}: {JOBS.about(job).summary}")
+        except GlassformerError:
+            lines.append(f"{job}.")
+    return "\n\n".join(lines)
+
+
 def request_from_options(
-    job: Annotated[str, typer.Argument(metavar="JOB", help=f"One of {', '.join(JOBS)}.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help=described_jobs())],
     data: Files,
     run: Annotated[
         Path | None, typer.Option(help="Run folder to create; default: under runs/.")

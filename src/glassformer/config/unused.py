@@ -43,7 +43,7 @@ def refuse_unused_of_model(
         config: The resolved configuration.
         model: A name in SETTINGS_OF_MODEL; None for a model that may use all of them.
     """
-    for name in _names(given):
+    for name in setting_names(given):
         if why := why_unused(name, config, model):
             raise GlassformerError(f"model.{name} has no effect {why}; leave it out")
 
@@ -69,11 +69,11 @@ def _why_unused_in_stack(name: str, stack: StackConfig, where: str) -> str | Non
         used = SETTINGS_OF_STACK[stack.kind]
         if stack.kind == "tcn" and where == "model.decoder":
             used += CROSS_ATTENTION
-        if _covers(("kind", *used), name):
+        if covers(("kind", *used), name):
             return None
         return f"with {where}.kind = {stack.kind}, which uses only {', '.join(used)}"
     block, kind, position = stack.block, stack.attention.kind, stack.position.kind
-    if block == "transformer" and _covers(("convolution",), name):
+    if block == "transformer" and covers(("convolution",), name):
         return f"with {where}.block = transformer"
     if block == "branchformer" and name in ("feedforward.kind", "feedforward.bias"):
         return f"with {where}.block = branchformer"
@@ -86,15 +86,15 @@ def _why_unused_in_stack(name: str, stack: StackConfig, where: str) -> str | Non
     return None
 
 
-def _covers(settings: tuple[str, ...], name: str) -> bool:
+def covers(settings: tuple[str, ...], name: str) -> bool:
     """Whether a setting is one of these, or inside one of these tables."""
     return any(name == one or name.startswith(f"{one}.") for one in settings)
 
 
-def _names(values: Mapping[str, Any], table: str = "") -> Iterator[str]:
+def setting_names(values: Mapping[str, Any], table: str = "") -> Iterator[str]:
     """The names of all settings given, in full."""
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield from _names(value, f"{table}{key}.")
+            yield from setting_names(value, f"{table}{key}.")
         else:
             yield f"{table}{key}"

@@ -41,6 +41,7 @@ class Job:
             accelerator.
         model: What kind of model it trains, a name in `config.unused.SETTINGS_OF_MODEL`; None for
             one that may go by any setting of a model.
+        unused: Settings, or whole tables of them, that have no effect on the job: refused.
         extension: How it makes more training samples with the help of another run, if it can.
         first_stage: The job that may train first, if there is one.
     """
@@ -53,6 +54,7 @@ class Job:
     predictor: type[Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
     model: str | None = None
+    unused: tuple[str, ...] = ()
     extension: Extension | None = None
     first_stage: FirstStage | None = None
 

@@ -17,4 +17,5 @@ JOB = Job(
     reporter=PretrainReporter,
     predictor=PretrainPredictor,
     model="masked language model",
+    unused=("data.token_dropout", "data.tokenizer.dropout"),  # it hides tokens of its own
 )

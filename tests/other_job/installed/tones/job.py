@@ -8,6 +8,8 @@ from tones.reporter import ListenReporter
 from tones.settings import ListenConfig, listen_defaults
 from tones.task import ListenTask
 
+NOT_OF_THE_MODEL = ("frontend", "decoder", "pool", "scale", "tie", "share")
+
 JOB = Job(
     about=ABOUT,
     settings=ListenConfig,
@@ -16,4 +18,8 @@ JOB = Job(
     task=ListenTask,
     predictor=ListenPredictor,
     reporter=ListenReporter,
+    unused=(
+        *("data.tokenizer", "data.token_dropout", "data.form"),  # it reads no tokens, and pads
+        *(f"model.{name}" for name in NOT_OF_THE_MODEL),
+    ),
 )

@@ -44,10 +44,9 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         align: bool = False,
         picture: str | Path | None = None,
         settings: Sequence[str] = (),
-        decode: Mapping[str, Any] | None = None,
         **generation: Any,
     ) -> "TranslatePredictor":
-        decode = merge_values(dict(decode or {}), decode_settings(settings))
+        decode = decode_settings(settings)
         options = GenerationOptions(decode=decode, **generation)
         other = copy(self)
         other.writer = self.task.writer.with_options(options)

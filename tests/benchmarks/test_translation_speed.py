@@ -44,8 +44,8 @@ def contest():
 @pytest.mark.parametrize("width", [1, 4])
 def test_both_sides_say_the_same_and_never_end_by_themselves(width):
     this, limits = contest(), [7] * 5
-    ours = this.we_say(width, limits)
-    assert ours == this.hugging_face_says(width, limits)
+    ours = this.our_output(width, limits)
+    assert ours == this.hugging_face_output(width, limits)
     assert {len(row) for row in ours} == {7}
     assert not {END, TINY.pad} & {token for row in ours for token in row}
     assert len(set(ours)) > 1
@@ -56,14 +56,14 @@ def test_both_sides_say_the_same_and_never_end_by_themselves(width):
 def test_ctranslate2_says_the_same(width):
     pytest.importorskip("ctranslate2")
     this, limits = contest(), [7] * 5
-    assert this.ctranslate2_says(width, limits) == this.we_say(width, limits)
+    assert this.ctranslate2_output(width, limits) == this.our_output(width, limits)
 
 
 @needs_hugging_face
 @pytest.mark.parametrize("width", [1, 4])
 def test_ragged_rows_write_as_much_on_both_sides(width):
     this, limits = contest(), [1, 2, 5, 7, 11]
-    ours, theirs = this.we_say(width, limits), this.hugging_face_says(width, limits)
+    ours, theirs = this.our_output(width, limits), this.hugging_face_output(width, limits)
     assert [len(row) for row in ours] == limits
     assert [row.index(END) + 1 for row in theirs] == limits
     if width == 1:

@@ -25,6 +25,7 @@ SOURCE = Path(glassformer.__file__).parents[1]
 SETTINGS = (
     *("model.encoder.dim=32", "model.encoder.attention.heads=2", "model.encoder.dropout=0.1"),
     *("train.optimiser.lr=1e-2", "train.save_every=7", "train.validate_every=20"),
+    "machine.device=cpu",  # where a resumed run has the same bits
 )
 TWICE = ("train.regularise.r_drop=0.5", "train.regularise.vat.weight=0.5")  # and with noise
 STEPS = 60

@@ -1,11 +1,14 @@
 """What a report says first: whether the model is better than the baseline."""
 
+import json
+
 import numpy as np
 import pytest
 
 from glassformer.metrics.paired import Comparison, paired_test
 from glassformer.metrics.score import Score
-from glassformer.runs.report import verdict
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.report import intake_notes, verdict
 
 
 @pytest.mark.parametrize(
@@ -37,3 +40,12 @@ def test_the_verdict_names_the_score_and_knows_its_scale_and_which_way_is_better
 ):
     found = Comparison(Score(difference, difference, difference), 0.02, 1, 0, 0)
     assert verdict(found, 10, goal).endswith(said)
+
+
+@pytest.mark.parametrize("name", ["added", "back_translated"])
+def test_added_rows_are_told_also_of_runs_of_earlier_versions(name, tmp_path):
+    shared = {"test": {"count": 7, "first": "clips.csv row 3"}}
+    (tmp_path / "intake.json").write_text(json.dumps({name: ["5 rows added"], "shared": shared}))
+    added, twice = intake_notes(RunFolder(tmp_path), "recording")
+    assert added == "5 rows added."
+    assert twice.startswith("7 recordings of the test split are also in the training split")

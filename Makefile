@@ -20,7 +20,7 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.done  ## Train both embedded demos: languages of names, then dates (about a minute each)
+demo: $(VENV)/.demo  ## Train both embedded demos: languages of names, then dates (about a minute each)
 	$(BIN)/glassformer reproduce languages
 	@run=$$(mktemp -d)/dates && \
 	$(BIN)/glassformer reproduce dates-minute --run $$run && \
@@ -64,10 +64,15 @@ clean:  ## Remove .venv and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
 
-$(VENV)/.done: pyproject.toml constraints.txt
+# What the demo needs is installed first, and the tools of development only for the rest.
+$(VENV)/.demo: pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || \
 		{ echo "glassformer needs Python 3.11 or newer; name one: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) torch
+	$(INSTALL) -e ".[baseline,embedded,translate]"
+	@touch $@
+
+$(VENV)/.done: $(VENV)/.demo
 	$(INSTALL) -e ".[dev]"
 	@touch $@

@@ -1,6 +1,6 @@
 """Layouts: where every token lies and stands, told again by plain loops."""
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 import torch
@@ -99,7 +99,7 @@ def test_a_layout_fits_where_its_tokens_do_however_far_padding_and_fillers_stand
     assert (layout.fits(5), layout.fits(4)) == (True, False)
     further = layout.shifted(torch.tensor([1, 13, 0, 0, 0]), reach=24)
     assert (further.fits(15), further.fits(14)) == (True, False)
-    assert further.ends.tolist() == [6, 15, 11, 0, 0]
+    assert further.ends.tolist() == [6, 15, 4, 4, 3]
     full = Layout.full(3, 5, "meta")  # known without asking the device
     assert (full.fits(5), full.fits(4)) == (True, False)
 
@@ -127,7 +127,9 @@ def test_fillers_bring_a_pack_to_its_budget_and_are_not_real(lengths, wider, spa
     budget, longest = sum(lengths) + spare, max(lengths) + wider
     layout = Layout.packed(lengths, longest=longest, budget=budget)
     ours, theirs = layout.lengths.tolist()[: len(lengths)], layout.lengths.tolist()[len(lengths) :]
-    assert (ours, sum(theirs), len(theirs)) == (lengths, spare, layout.fillers)
+    assert (ours, sum(theirs)) == (lengths, spare)
+    if theirs:
+        assert layout.fillers.tolist() == [False] * len(ours) + [True] * len(theirs)
     assert all(0 < filler <= longest for filler in theirs)
     assert layout.longest == longest
     rows, positions = end_to_end(ours + theirs, starts=[0] * layout.rows)
@@ -147,6 +149,37 @@ def test_fillers_are_not_real_in_padded_form_either():
     layout = Layout.packed([2, 3], budget=7)
     assert pack(layout.as_padded().real, layout).equal(layout.real)
     assert facts(layout.as_padded().as_packed()) == facts(layout)
+
+
+@given(some_lengths.filter(any), some_lengths.filter(any))
+def test_batches_of_any_content_have_one_shape(one, other):
+    rows, budget = max(len(one), len(other)) + 13, max(sum(one), sum(other)) + 2
+    longest = max(*one, *other)
+    first, second = (
+        Layout.packed(lengths, longest=longest, budget=budget, rows=rows)
+        for lengths in (one, other)
+    )
+    assert pytree.tree_structure(first) == pytree.tree_structure(second)
+    shapes = [
+        [None if x is None else x.shape for x in pytree.tree_leaves(layout)]
+        for layout in (first, second)
+    ]
+    assert shapes[0] == shapes[1]
+    assert (int(first.real.sum()), int(second.real.sum())) == (sum(one), sum(other))
+    fillers = first.lengths[len(one) :]
+    assert fillers.max() - fillers.min() <= 1
+
+
+@pytest.mark.parametrize("form", ["as_padded", "as_packed"])
+def test_a_layout_taken_twice_is_that_of_the_rows_and_their_copies(form):
+    once = Layout.packed([3, 1], longest=3, budget=9, rows=5)
+    both = Layout.packed([*once.lengths.tolist()] * 2, longest=3)
+    assert once.twice().real.tolist() == [*once.real.tolist()] * 2
+    twice = getattr(once, form)().twice()
+    expected = getattr(replace(both, fillers=torch.cat([once.fillers] * 2)), form)()
+    assert facts(twice) == facts(expected)
+    moved = Layout.padded([3, 1]).shifted(torch.tensor([2, 5]), reach=8)
+    assert moved.twice().starts.tolist() == [2, 5, 2, 5]
 
 
 # From one form to the other
@@ -216,11 +249,9 @@ def test_a_layout_is_a_tree_of_tensors_that_is_put_together_again(layout):
 
 @each_layout
 def test_a_function_mapped_over_a_layout_reaches_every_tensor_and_no_number(layout):
-    twice = pytree.tree_map(lambda x: None if x is None else 2 * x, {"layout": layout})["layout"]
-    expected = {
-        n: [2 * y for y in x] if isinstance(x, list) else x for n, x in facts(layout).items()
-    }
-    assert facts(twice) == expected
+    turned = pytree.tree_map(lambda x: None if x is None else x.flip(0), {"layout": layout})
+    expected = {n: x[::-1] if isinstance(x, list) else x for n, x in facts(layout).items()}
+    assert facts(turned["layout"]) == expected
 
 
 @each_layout
@@ -329,7 +360,7 @@ def test_rows_to_fill_need_a_budget():
     ):
         Layout.packed([2, 3], rows=5)
     layout = Layout.packed([2, 3], longest=4, budget=11, rows=6)
-    assert layout.lengths.tolist() == [2, 3, 4, 2, 0, 0]
+    assert layout.lengths.tolist() == [2, 3, 2, 2, 1, 1]
     assert layout.real.sum() == 5
     with pytest.raises(
         ValueError, match=r"^2 rows and 2 to fill the budget make 4, but only 3 are"

@@ -38,7 +38,7 @@ class Layout:
         starts: (B,) position of each row's first token; (1,) when all agree, None when it is 0.
         offsets: (B + 1,) where each row begins in the pack, and the total; None when padded.
         row_of: (N,) the row of each packed token; None when padded.
-        fillers: How many of the last rows only fill a packed batch up to its budget.
+        fillers: (B,) True for rows that only fill a batch up to its shape; None without any.
         memo: What kernels have worked out for this batch, kept for the layers to come.
     """
 
@@ -51,7 +51,7 @@ class Layout:
     starts: Int[Tensor, " b"] | None = None
     offsets: Int[Tensor, " bounds"] | None = None
     row_of: Int[Tensor, " N"] | None = None
-    fillers: int = 0
+    fillers: Bool[Tensor, " B"] | None = None
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @staticmethod
@@ -89,16 +89,20 @@ class Layout:
         """Rows of these lengths, end to end. Lengths on a GPU are waited for.
 
         Args:
-            budget: Fill up to this many tokens with filler rows of at most `longest` tokens,
-                so that batches of different content have one shape.
-            rows: With a budget, fill up to this many rows too; those left over are empty.
+            budget: Fill up to this many tokens with filler rows of at most `longest` tokens.
+            rows: With a budget, fill up to this many rows too, so that with `longest` given,
+                batches of different content have one shape.
         """
         given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
         fillers = filler_lengths(given, longest or max(given, default=0), budget, rows)
         if isinstance(lengths, Tensor) and device is None:
             device = lengths.device
-        layout = Layout.padded(given + fillers, longest=longest, device=device)
-        return replace(layout.as_packed(), fillers=len(fillers))
+        layout = Layout.padded(given + fillers, longest=longest, device=device).as_packed()
+        if not fillers:
+            return layout
+        return replace(
+            layout, fillers=torch.arange(layout.rows, device=layout.device) >= len(given)
+        )
 
     @property
     def is_packed(self) -> bool:
@@ -144,12 +148,10 @@ class Layout:
     def real(self) -> Bool[Tensor, "b T"] | Bool[Tensor, " N"]:
         """True where a token is, False in padding and filler rows."""
         if self.row_of is not None:
-            return self.row_of < self.rows - self.fillers
+            return self.row_of >= 0 if self.fillers is None else ~self.fillers[self.row_of]
         steps = torch.arange(self.longest, device=self.device)[None]  # (1, T)
         real = steps < self.lengths[:, None]  # (B, T)
-        if self.fillers:
-            real[-self.fillers :] = False
-        return real
+        return real if self.fillers is None else real & ~self.fillers[:, None]
 
     def shifted(self, starts: Int[Tensor, " b"], reach: int) -> "Layout":
         """The same tokens, each row beginning at its own position; all stand below `reach`."""
@@ -169,7 +171,8 @@ class Layout:
             return True
         if self.is_full and self.starts is None:
             return False
-        inside = (self.ends[: self.rows - self.fillers] <= room).all()
+        ends = self.ends if self.fillers is None else self.ends.masked_fill(self.fillers, 0)
+        inside = (ends <= room).all()
         if torch.compiler.is_compiling() or _is_captured(inside):
             torch._assert_async(inside, f"a token stands beyond the last of {room} positions")
             return True
@@ -184,6 +187,24 @@ class Layout:
             starts=_moved(self.starts, device),
             offsets=_moved(self.offsets, device),
             row_of=_moved(self.row_of, device),
+            fillers=_moved(self.fillers, device),
+        )
+
+    def twice(self) -> "Layout":
+        """The same rows again after themselves: the layout of a batch and its copy in one."""
+        offsets, row_of, starts = self.offsets, self.row_of, self.starts
+        if offsets is not None and row_of is not None:
+            offsets = torch.cat([offsets, offsets[1:] + offsets[-1]])
+            row_of = torch.cat([row_of, row_of + self.rows])
+        return replace(
+            self,
+            rows=2 * self.rows,
+            tokens=None if self.tokens is None else 2 * self.tokens,
+            row_lengths=_repeated(self.row_lengths),
+            starts=starts if starts is None or len(starts) == 1 else _repeated(starts),
+            offsets=offsets,
+            row_of=row_of,
+            fillers=_repeated(self.fillers),
         )
 
     def as_padded(self) -> "Layout":
@@ -224,8 +245,7 @@ def zero_padding(
 ) -> Shaped[Tensor, "*form"]:
     """Zeros in the padding, whatever stood there; `axis` is that of the tokens.
 
-    A pack has none: its fillers are rows of their own, and how many there are must not be part of a
-    captured graph.
+    A pack has none: its fillers are rows of their own.
     """
     if layout.is_full or layout.is_packed:
         return x
@@ -256,12 +276,16 @@ def _is_captured(x: Tensor) -> bool:
     return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
+def _repeated(x: Tensor | None) -> Tensor | None:
+    return x if x is None else torch.cat([x, x])
+
+
 def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:
     return x if x is None else x.to(device, non_blocking=True)
 
 
-_TENSORS = ("row_lengths", "starts", "offsets", "row_of")
-_FACTS = ("rows", "longest", "reach", "tokens", "device", "fillers")
+_TENSORS = ("row_lengths", "starts", "offsets", "row_of", "fillers")
+_FACTS = ("rows", "longest", "reach", "tokens", "device")
 
 pytree.register_pytree_node(
     Layout,

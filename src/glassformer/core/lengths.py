@@ -50,11 +50,14 @@ def filler_lengths(
     if spare and not longest:
         raise ValueError(f"{spare} filler tokens need rows of at least 1; give a `longest`")
     whole, rest = divmod(spare, max(longest, 1))
-    fillers = [longest] * whole + [rest] * (rest > 0)
-    needed = len(lengths) + len(fillers)
-    if rows is not None and needed > rows:
+    needed = len(lengths) + whole + (rest > 0)
+    if rows is None:
+        return [longest] * whole + [rest] * (rest > 0)
+    if needed > rows:
         raise ValueError(
-            f"{len(lengths)} rows and {len(fillers)} to fill the budget make {needed}, but only "
-            f"{rows} are asked for; raise `rows` or lower the budget"
+            f"{len(lengths)} rows and {needed - len(lengths)} to fill the budget make {needed}, "
+            f"but only {rows} were requested; raise `rows` or lower the budget"
         )
-    return fillers + [0] * ((rows or needed) - needed)
+    fillers = rows - len(lengths)
+    each, more = divmod(spare, max(fillers, 1))  # short rows cost attention the least
+    return [each + 1] * more + [each] * (fillers - more)

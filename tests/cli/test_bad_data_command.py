@@ -142,7 +142,7 @@ OPTIONS = {
     ),
     "a model that cannot be": (
         ("fine.csv", "--set", "model.encoder.dim=17"),
-        "17 is not one of 2; change either",
+        "17 is not a multiple of 2; change either",
     ),
     "a part that is not there": (
         ("fine.csv", "--set", 'train.freeze=["encodr"]'),

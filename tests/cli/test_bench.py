@@ -70,7 +70,7 @@ def test_what_is_left_out_is_said(capsys):
     assert main([*QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert peers.NO_X in found["notes"]
-    assert "flex, training: skipped, it cannot give gradients on cpu" in found["notes"]
+    assert "flex, training: skipped, it cannot compute gradients on cpu" in found["notes"]
     assert any(note.startswith("loop: skipped beyond length 16") for note in found["notes"])
     assert any(
         note.startswith("window: on a CPU the mask is materialised") for note in found["notes"]

@@ -145,7 +145,7 @@ HARM = {
     "a model that cannot be": (
         "config.toml",
         replaced("heads = 2", "heads = 3"),
-        "this model cannot be built: rotary positions turn pairs of channels, but a head has 5",
+        "this model cannot be built: rotary positions rotate pairs of channels, but a head has 5",
     ),
     "no tokens": ("tokenizer.json", os.unlink, "run/tokenizer.json: "),
     "half the tokens": ("tokenizer.json", cut, "run/tokenizer.json: "),

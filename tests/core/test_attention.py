@@ -197,15 +197,15 @@ def test_the_weights_show_who_was_looked_at():
 REFUSALS = {
     "heads": (
         lambda: MultiHeadAttention(10, 3),
-        "dim must be a multiple of heads: 10 is not one of 3; change either, or give",
+        "dim must be a multiple of heads: 10 is not a multiple of 3; change either, or give",
     ),
     "kv_heads": (
         lambda: MultiHeadAttention(12, Heads(6, 4)),
-        "heads must be a multiple of kv_heads: 6 is not one of 4; change either",
+        "heads must be a multiple of kv_heads: 6 is not a multiple of 4; change either",
     ),
     "packed without layout": (
         lambda: layer_with()(torch.randn(8, D)),
-        r"x is packed, \(8, 13\); pass the layout that says whose is what",
+        r"x is packed, \(8, 13\); pass the layout that assigns tokens to rows",
     ),
     "layout of another batch": (
         lambda: layer_with()(torch.randn(B, T, D), layout=Layout.full(B, T + 2)),
@@ -213,7 +213,7 @@ REFUSALS = {
     ),
     "memory of another batch": (
         lambda: layer_with()(torch.randn(B, T, D), torch.randn(B + 1, S, D)),
-        "queries come in 2 rows, keys in 3; give every row of queries its row of keys",
+        "there are 2 rows of queries, but 3 of keys; give every row of queries one row of keys",
     ),
     "position across": (
         lambda: layer_with()(

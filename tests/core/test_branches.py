@@ -56,5 +56,5 @@ def test_the_choice_along_branches_follows_what_each_kernel_declares():
     q, k, v, call = walked(make_position("none", H * K, H, 11), causal, fixed=False)
     assert choose(q, k, v, call) is KERNELS["fused"]
     for kernel in sorted(set(KERNELS) - DECLARED):
-        with pytest.raises(ValueError, match=f"the {kernel} kernel cannot look along branches on"):
+        with pytest.raises(ValueError, match=f"the {kernel} kernel cannot attend along branches"):
             attend(q, k, v, call, kernel=kernel)

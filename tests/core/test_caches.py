@@ -186,7 +186,8 @@ def test_a_cleared_cache_is_as_new():
 
 
 FULL = (
-    "the cache has room for 5 tokens a row, but a row has 7; make one with a capacity of at least 7"
+    "the cache has room for 5 tokens per row, but a row has 7; "
+    "make one with a capacity of at least 7"
 )
 
 
@@ -300,5 +301,5 @@ def test_a_fixed_state_stays_in_place_and_is_told_where_tokens_stand():
     cache.choose(torch.tensor([1, 1]))
     assert cache.state is state
     assert state.tolist() == [[4.0, 5.0, 6.0], [4.0, 5.0, 6.0]]
-    with pytest.raises(ValueError, match="counts no tokens; give it a layout that is placed"):
+    with pytest.raises(ValueError, match="counts no tokens; pass a layout with its positions"):
         cache.place(Layout.full(2, 1))

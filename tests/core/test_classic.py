@@ -133,7 +133,7 @@ def test_lengths_of_a_wrong_shape_are_refused_in_words(shape):
         masked_softmax(torch.zeros(B, T, S), torch.ones(shape, dtype=torch.long))
     assert str(refusal.value) == (
         f"valid_lengths of shape {shape} do not fit scores of shape (2, 5, 7); "
-        "give one length a row, shape (2,), or one a query, shape (2, 5)"
+        "give one length per row, shape (2,), or one per query, shape (2, 5)"
     )
 
 
@@ -158,7 +158,7 @@ def test_lengths_beyond_the_keys_are_refused_in_words():
 def test_negative_lengths_are_refused_in_words():
     with pytest.raises(
         ValueError,
-        match=r"^a valid length is -1, and must be from 0 to 7, the number of keys; "
+        match=r"^a valid length is -1, but must be from 0 to 7, the number of keys; "
         "use 0 for a query that may see nothing$",
     ):
         masked_softmax(torch.zeros(B, T, S), torch.tensor([-1, 3]))

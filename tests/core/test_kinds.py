@@ -269,13 +269,13 @@ FULLER.hold(torch.zeros(4, G, K, W + 1), Layout.full(4, T))
 REFUSALS = [
     ("linear", {"mask": window(3)}, r"apply window\(3\); use causal or everything, or kind = so"),
     ("linear", {"mask": causal, "memory": MEMORY}, "apply causal to a memory; use everything, or"),
-    ("linear", {"position": "rotary"}, "rotary: turned features are not positive; use none, lear"),
-    ("linear", {"position": "t5"}, "t5: it adds to scores, and there are none; use none, learned"),
-    ("linear", {"cache": GrowingCache()}, "remembers sums, not keys; pass a LinearState, or use"),
+    ("linear", {"position": "rotary"}, "rotary: rotated features are not positive; use none, le"),
+    ("linear", {"position": "t5"}, "t5: it adds to the scores, and there are none; use none, "),
+    ("linear", {"cache": GrowingCache()}, "keeps sums, not keys; pass a LinearState, or use"),
     (
         "softmax",
         {"cache": LinearState()},
-        "cannot go on from a LinearState, which holds no keys; pass a",
+        "cannot continue from a LinearState, which holds no keys; pass a",
     ),
     ("linear", {"cache": FULLER}, "the cache holds 4 rows, but the batch has 3; use a cache made"),
     ("linear", {"cache": FULLER, "layout": SHIFTED}, "holds 4 rows, but the batch has 3; use a"),
@@ -283,8 +283,8 @@ REFUSALS = [
     ("linear", {"position": "none", "memory": MEMORY}, "no position and no cache; .* `keep`"),
     ("linformer", {"position": "none", "memory": MEMORY}, "no position and no cache; .* `keep`"),
     ("linformer", {"mask": causal}, "causal: each row of its summary mixes all .*; use everything"),
-    ("linformer", {"position": "alibi"}, "stands at no one distance; use none, .*, rotary, or"),
-    ("linformer", {"cache": GrowingCache()}, "summary is of whole sequences; leave the cache out,"),
+    ("linformer", {"position": "alibi"}, "has no position of its own; use none, .*, rotary, or"),
+    ("linformer", {"cache": GrowingCache()}, "summarises whole sequences; leave the cache out,"),
     ("linformer", {"layout": SHIFTED}, "at most 23 positions, but the batch has 24; shorten the"),
 ]
 
@@ -298,5 +298,5 @@ def test_bad_calls_are_refused_in_words(kind, call, words):
 
 
 def test_a_summary_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="must be 1 or more, got 0 and 23; 64 rows are a common"):
+    with pytest.raises(ValueError, match="must be 1 or more, got 0 and 23; 64 is a common summary"):
         layer_of("linformer", summary=0)

@@ -179,7 +179,7 @@ def test_notebooks_get_valid_xml_with_a_square_for_each_visible_cell(mask):
     squares = [(int(r.get("x")), int(r.get("y"))) for r in svg.findall("{*}g/{*}rect")]
     visible = [(k * step, q * step) for q in range(12) for k in range(12) if mask.sees(0, q, k)]
     assert sorted(squares) == sorted(visible)
-    assert svg.find("{*}title").text == f"{mask}: a line a query, a column a key"
+    assert svg.find("{*}title").text == f"{mask}: one line per query, one column per key"
 
 
 # Tables
@@ -348,7 +348,7 @@ def test_a_rule_knows_how_far_it_reaches(mask, band):
 # Refusals
 
 TWO, THREE = documents([[1], [2]]), valid_lengths([[1], [2], [3]])
-TWO_OF_THREE = "documents([[1], [2]]) describes 2 rows, but the batch has 3; describe one or 3"
+TWO_OF_THREE = "documents([[1], [2]]) describes 2 rows, but the batch has 3; describe 1 row or 3"
 NO_WINDOW = "a window must hold at least the position itself: got size 0, use 1 or more"
 REFUSALS = {
     "window": (lambda: window(0), NO_WINDOW),
@@ -360,11 +360,11 @@ REFUSALS = {
     "below": (lambda: valid_lengths([2, -1]), "each row needs lengths of 0 or more, got [-1]"),
     "ragged": (
         lambda: valid_lengths([[1, 2], [3]]),
-        "each row needs a length for each query, got lists of [2, 1]; fill the shorter ones up",
+        "each row needs a length for each query, got lists of [2, 1]; pad the shorter ones",
     ),
     "too few rows": (
         lambda: valid_lengths([3, 2]).table(QUERIES, KEYS),
-        "valid_lengths([3, 2]) describes 2 rows, but the batch has 3; describe one or 3",
+        "valid_lengths([3, 2]) describes 2 rows, but the batch has 3; describe 1 row or 3",
     ),
     "too few queries": (
         lambda: (valid_lengths([[3, 2]]) & causal).table(QUERIES, KEYS),

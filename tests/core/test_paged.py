@@ -244,16 +244,16 @@ def test_the_last_owner_of_a_shared_page_need_not_copy_it():
 def test_a_sequence_that_is_not_open_is_refused_in_words(act):
     pool, a, b, _ = filled(4, 2, 1)
     pool.close(b)
-    with pytest.raises(ValueError, match=r"^sequence 2 is not open; open are \[1, 3\]$"):
+    with pytest.raises(ValueError, match=r"^sequence 2 is not open; choose from \[1, 3\]$"):
         getattr(pool, act)(b)
-    with pytest.raises(ValueError, match=r"^sequence 2 is not open; open are \[1, 3\]$"):
+    with pytest.raises(ValueError, match=r"^sequence 2 is not open; choose from \[1, 3\]$"):
         pool.extend([a, b], [1, 1])
     assert pool.length(a) == 4
 
 
 def test_a_sequence_twice_in_a_batch_is_refused_in_words():
     pool, a, b = filled(4, 2)
-    words = r"^a sequence can stand in a batch only once, got \[1, 2, 1\]; fork it to go on in two"
+    words = r"^a sequence can appear in a batch only once, got \[1, 2, 1\]; fork it to continue"
     with pytest.raises(ValueError, match=words):
         pool.extend([a, b, a], [1, 1, 1])
     assert pool.length(a) == 4
@@ -274,7 +274,7 @@ def test_every_sequence_needs_its_count():
 @pytest.mark.parametrize("length", [5, -1])
 def test_sharing_tokens_that_are_not_there_is_refused_in_words(length):
     pool, a = filled(4)
-    words = f"^sequence 1 has 4 tokens; cannot share {length} of them, only from 0 to 4$"
+    words = f"^cannot share {length} tokens of sequence 1, which has 4; choose from 0 to 4$"
     with pytest.raises(ValueError, match=words):
         pool.fork(a, length)
     assert pool.open() == 2  # no twin was begun

@@ -200,7 +200,7 @@ def test_stochastic_depth_leaves_out_whole_rows_in_either_form():
 
 @pytest.mark.parametrize("share", [-0.1, 1.0])
 def test_a_share_that_leaves_nothing_is_refused(share):
-    with pytest.raises(ValueError, match=rf"a share to drop must lie in \[0, 1\), got {share}"):
+    with pytest.raises(ValueError, match=rf"dropout must be in \[0, 1\), got {share}"):
         Dropout(share)
 
 

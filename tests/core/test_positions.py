@@ -175,7 +175,7 @@ def test_a_learned_table_ends_with_an_error_that_gives_both_numbers_and_ways_out
     with pytest.raises(ValueError) as refusal:  # noqa: PT011, the words are compared below
         position.embed(x, standing(S - T + 1, T))
     assert str(refusal.value) == (
-        "positions up to 13 were asked for, but the learned table has 13; "
+        "positions up to 13 are needed, but the learned table has only 13; "
         "shorten the input, raise max_length and train again, "
         "or choose a scheme that extends (rotary, alibi, sinusoidal)"
     )
@@ -250,7 +250,7 @@ def test_angles_are_exact_to_the_rounding_of_bf16_even_at_position_100_000():
 
 
 def test_an_odd_head_is_refused_with_its_width():
-    words = "rotary positions turn pairs of channels, but a head has 11; choose an even width"
+    words = "rotary positions rotate pairs of channels, but a head has 11; choose an even width"
     with pytest.raises(ValueError, match=f"^{words}$"):
         make_position("rotary", H * 11, H, LONGEST)
 

@@ -148,7 +148,7 @@ REFUSALS = {
     ),
     "keys in a recurrent cache": (
         lambda: MultiHeadAttention(D, 1)(torch.zeros(B, T, D), cache=filled_caches()[0]),
-        "softmax attention cannot go on from a RecurrentCache, which holds no keys; pass a Growing",
+        "softmax attention cannot continue from a RecurrentCache, which holds no keys; pass a Grow",
     ),
     "another kind of decoder": (
         lambda: BahdanauDecoder(replace(CONFIG, kind="tcn"), memory_dim=E),

@@ -214,7 +214,7 @@ def test_tokens_that_fit_a_learned_table_go_on_however_far_padding_stands(name):
     whole = decoder(x, layout=Layout.full(2, 7))
     torch.testing.assert_close(torch.cat([first[0], second[0, :2]]), whole[0])
     torch.testing.assert_close(torch.cat([first[1, :2], second[1]]), whole[1])
-    with pytest.raises(ValueError, match=r"^positions up to 7 were asked for, but the learned tab"):
+    with pytest.raises(ValueError, match=r"^positions up to 7 are needed, but the learned tab"):
         decoder(x[:, :1], layout=Layout.padded([0, 1]), caches=caches)
 
 

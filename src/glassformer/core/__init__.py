@@ -1,10 +1,10 @@
-"""The maths: attention and all it needs, norms, feed-forward nets, residuals, and the classics.
+"""The maths: attention and everything it needs, norms, feed-forward networks and residuals.
 
-Imports torch, and nothing of ours but errors. To read it in an evening: layout, masks,
+Imports torch and, from this package, only `errors`. A reading order for one evening: layout, masks,
 kernels/plain, layer, attention, then positions and caches, then norms, feedforward and residual,
-then kinds and the faster kernels.
+then kinds and the faster kernels; `classic` holds the attentions that came before.
 
-One alphabet for shapes, here and everywhere:
+The letters of shapes, here and throughout the package:
 
     B batch   N tokens in a packed batch   T queries   S keys   D model width   H heads
     G key/value heads   K width of one head   W width of one value   V vocabulary   M mel bins

@@ -1,8 +1,8 @@
-"""DistanceBias: what a score gains for the distance between key and query.
+"""DistanceBias: a term added to a score that depends on the distance between key and query.
 
 Every scheme that adds to the scores (ALiBi, T5, Shaw, Transformer-XL) is a table over distances,
-with or without a line for each query. As a table it costs memory linear in the length; a kernel
-that can look distances up while it works never lays out the T x S scores.
+with or without a separate row for each query. The table takes memory linear in the length; a kernel
+that looks distances up on the fly never materialises the T x S scores.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from glassformer.core.layout import Layout
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DistanceBias:
-    """Entry w of the table is for the distance `key - query` = low + w; beyond its ends, the end's.
+    """Entry w of the table is the bias at distance `key - query` = low + w; others are clamped.
 
     Attributes:
-        table: (H, W); or one line a query in the form of the queries, (B, H, T, W) or (N, H, W).
+        table: (H, W); or one row per query in the form of the queries, (B, H, T, W) or (N, H, W).
         low: The distance of the first entry.
-        by_query: Whether there is a line for each query.
+        by_query: Whether each query has its own row.
     """
 
     table: Float[Tensor, "... W"]
@@ -28,7 +28,7 @@ class DistanceBias:
     by_query: bool = False
 
     def scores(self, queries: Layout, keys: Layout) -> Float[Tensor, "b H T S"]:
-        """Lay the table out over padded queries and keys."""
+        """The bias of every pair of padded query and key."""
         distance = keys.positions[:, None, :] - queries.positions[:, :, None]  # (b, T, S)
         entry = (distance - self.low).clamp(0, self.table.shape[-1] - 1)
         if self.by_query:

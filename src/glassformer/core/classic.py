@@ -1,18 +1,18 @@
-"""The attentions that came before: small, whole, and here to be read.
+"""The attentions that came before: small, complete, and written to be read.
 
-All of them answer a query with a weighted average of values, and differ only in the weights:
+All of them answer a query with a weighted average of the values; only the weights differ:
 
     f(q) = Σᵢ αᵢ vᵢ        α = softmax of a score, over the keys that the query may see
 
-    function or module       score of query q and key k                  what is learnt
+    function or module       score of query q and key k                  what is learned
     KernelRegression         -((q - k) / width)² / 2                     one width, or nothing
     AdditiveAttention        wᵀ tanh(W_q q + W_k k)                      a small network
     dot_product_attention    qᵀ k / √K                                   nothing
     basic_self_attention     xᵢᵀ xⱼ                                      nothing
-    wide_attention           the dot product, once a head                all projections, full width
+    wide_attention           the dot product, once per head              all projections, full width
 
 Nadaraya and Watson, 1964; Bahdanau et al., 2014; Vaswani et al., 2017. To add one, write its score
-and hand it to `masked_softmax`, which knows about padding. What runs in the models is
+and pass it to `masked_softmax`, which handles padding. What runs in the models is
 `glassformer.core.attention`.
 """
 
@@ -31,8 +31,8 @@ def basic_self_attention(x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
 
         softmax(x xᵀ) x
 
-    Nothing is learnt and nothing is scaled: what it does is decided by whatever made `x`. It sees
-    a set, not a sequence. Peter Bloem, "Transformers from scratch", 2019.
+    Nothing is learned and nothing is scaled: the result depends only on how `x` was made. The input
+    is a set, not a sequence. Peter Bloem, "Transformers from scratch", 2019.
     """
     return (x @ x.mT).softmax(dim=-1) @ x
 
@@ -41,15 +41,15 @@ def masked_softmax(
     scores: Float[Tensor, "B T S"],
     valid_lengths: Int[Tensor, " B"] | Int[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, "B T S"]:
-    """Softmax over the first keys only; the rest, which is padding, gets exactly zero.
+    """Softmax over the first keys only; the rest is padding and gets a weight of exactly zero.
 
         αᵢ = exp(scoreᵢ) / Σⱼ exp(scoreⱼ)        i, j < valid length
 
     Zhang et al., "Dive into deep learning", section 11.3.
 
     Args:
-        valid_lengths: How many keys are real, one number for each row or for each query. A query
-            with none gets weight zero everywhere.
+        valid_lengths: Number of real keys, one for each row or one for each query. A query
+            with none gets a weight of zero everywhere.
 
     >>> masked_softmax(torch.zeros(1, 2, 4), torch.tensor([[1, 2]]))
     tensor([[[1.0000, 0.0000, 0.0000, 0.0000],
@@ -69,12 +69,12 @@ def dot_product_attention(
     v: Float[Tensor, "B S W"],
     valid_lengths: Int[Tensor, " B"] | Int[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, "B T W"]:
-    """Query and key match as far as they point the same way. Vaswani et al., 2017.
+    """A query and a key match if they point the same way. Vaswani et al., 2017.
 
         softmax(q kᵀ / √K) v
 
-    The product of two random vectors has a variance of K; the root brings it back to one, where
-    softmax still has a slope.
+    The dot product of two random vectors has variance K; dividing by √K brings it back to 1, where
+    the gradient of softmax does not vanish.
     """
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(
@@ -86,15 +86,15 @@ def dot_product_attention(
 
 
 class AdditiveAttention(nn.Module):
-    """A small network says how well a query and a key match. Bahdanau et al., 2014.
+    """A small network scores how well a query and a key match. Bahdanau et al., 2014.
 
         softmax(wᵀ tanh(W_q q + W_k k)) v
 
-    Queries and keys may differ in width. The price is a hidden vector for every pair of them, where
-    the dot product keeps one number.
+    Queries and keys may differ in width. The cost is a hidden vector for every pair of them, where
+    the dot product needs one number.
 
     Args:
-        hidden: Width of the network's only layer.
+        hidden: Width of the network's hidden layer.
     """
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
@@ -125,16 +125,16 @@ class AdditiveAttention(nn.Module):
 
 
 class KernelRegression(nn.Module):
-    """Read a curve off its samples: the nearer a sample, the more it counts.
+    """Estimate a curve from samples: the nearer a sample, the larger its weight.
 
         f(x) = Σᵢ αᵢ yᵢ        α = softmax(-((x - xᵢ) / width)² / 2)
 
-    Queries are the places asked about; keys and values are the samples. Nadaraya and Watson, 1964.
+    Queries are the points to estimate; keys and values are the samples. Nadaraya and Watson, 1964.
 
     Args:
-        width: How far a sample reaches; the standard deviation of the Gaussian kernel.
-        learn: Whether training may change the width. A sample asked about itself answers perfectly
-            with a width of zero, so learn with `may_see=all_but_self(x)`.
+        width: Standard deviation of the Gaussian kernel.
+        learn: Whether the width is trained. A sample that sees itself is predicted perfectly at
+            width zero, so train with `may_see=all_but_self(x)`.
 
     >>> curve = KernelRegression(width=0.1)
     >>> curve(torch.tensor([0.5, 9.0]), torch.tensor([0.0, 1.0]), torch.tensor([10.0, 20.0]))
@@ -147,7 +147,7 @@ class KernelRegression(nn.Module):
         super().__init__()
         if not 0 < width < math.inf:
             raise ValueError(f"width must be a number above 0, got {width}; try 1.0")
-        # The logarithm is free to go anywhere, and the width stays positive.
+        # Training the logarithm keeps the width positive.
         log_width = torch.tensor(math.log(width))
         if learn:
             self.log_width = nn.Parameter(log_width)
@@ -156,7 +156,7 @@ class KernelRegression(nn.Module):
 
     @property
     def width(self) -> Float[Tensor, ""]:
-        """How far a sample reaches."""
+        """Standard deviation of the Gaussian kernel."""
         return self.log_width.exp()
 
     def weights(
@@ -180,7 +180,7 @@ class KernelRegression(nn.Module):
 
 
 def all_but_self(x: Float[Tensor, " T"]) -> Bool[Tensor, "T T"]:
-    """Every point may see all the others: leave-one-out, the honest way to learn from samples.
+    """Every point may see all the others but not itself: leave-one-out.
 
     >>> all_but_self(torch.zeros(3)).int()
     tensor([[0, 1, 1],
@@ -195,14 +195,14 @@ def wide_attention(dim: int, heads: int) -> MultiHeadAttention:
 
         concat(head₁, ..., head_H) W_out        each head with its own D x D projections
 
-    The usual narrow heads split the width between them, and together cost no more than one head.
+    The usual narrow heads split the width between them and together cost as much as one wide head.
     Parameters, without biases:
 
                             narrow         wide
         one head's width    D / H          D
         to q, k and v       3 D²           3 H D²
         to out              D²             H D²
-        together            4 D²           4 H D²
+        total               4 D²           4 H D²
     """
     return MultiHeadAttention(dim, Heads(heads, key_width=dim, value_width=dim))
 
@@ -210,8 +210,8 @@ def wide_attention(dim: int, heads: int) -> MultiHeadAttention:
 def _softmax_over(
     scores: Float[Tensor, "*batch T S"], may_see: Bool[Tensor, "*#batch #T S"]
 ) -> Float[Tensor, "*batch T S"]:
-    """Softmax over the keys each query may see. A query that may see nothing takes nothing."""
-    # The lowest number rather than -inf: a row of -inf is NaN on the way, forward and backward.
+    """Softmax over the keys each query may see; all zeros for a query that may see none."""
+    # The lowest number rather than -inf: a row of -inf gives NaN, forward and backward.
     scores = scores.masked_fill(~may_see, torch.finfo(scores.dtype).min)
     return scores.softmax(dim=-1).masked_fill(~may_see, 0.0)
 
@@ -221,16 +221,16 @@ def _check_lengths(valid_lengths: Int[Tensor, "..."], scores: Float[Tensor, "B T
     if valid_lengths.shape not in [(rows,), (rows, queries)]:
         raise ValueError(
             f"valid_lengths of shape {tuple(valid_lengths.shape)} do not fit scores of shape "
-            f"{tuple(scores.shape)}; give one length a row, shape {(rows,)}, or one a query, "
+            f"{tuple(scores.shape)}; give one length per row, shape {(rows,)}, or one per query, "
             f"shape {(rows, queries)}"
         )
-    # Values are read only where that is free: asking a GPU would wait for all its work to finish.
+    # Values are checked on the CPU only: reading them from a GPU would force a synchronisation.
     if valid_lengths.device.type != "cpu" or not valid_lengths.numel():
         return
     low, high = int(valid_lengths.min()), int(valid_lengths.max())
     if low < 0:
         raise ValueError(
-            f"a valid length is {low}, and must be from 0 to {keys}, the number of keys; "
+            f"a valid length is {low}, but must be from 0 to {keys}, the number of keys; "
             f"use 0 for a query that may see nothing"
         )
     if high > keys:

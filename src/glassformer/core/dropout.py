@@ -1,7 +1,7 @@
-"""Dropping out: single numbers (dropout) and whole layers (stochastic depth), in training only.
+"""Dropout of single elements and of whole layers (stochastic depth), in training only.
 
 On a CPU most of dropout's time goes into random numbers, so here one 64-bit number serves eight
-elements, a byte each. The share is then a multiple of 1/256.
+elements, one byte each. The share is then rounded to a multiple of 1/256.
 """
 
 import torch
@@ -14,7 +14,7 @@ from glassformer.core.shapes import Vectors
 
 
 class Dropout(nn.Module):
-    """Set this share of the numbers to zero and scale the rest up. Srivastava et al., 2014."""
+    """Set this share of the elements to zero and scale up the rest. Srivastava et al., 2014."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
@@ -28,9 +28,9 @@ class Dropout(nn.Module):
 
 
 class StochasticDepth(nn.Module):
-    """Leave a layer out for this share of the rows, and scale it up for the rest.
+    """Skip a layer for this share of the rows, and scale up its output for the rest.
 
-    A row is left out as a whole, in padded and in packed form. Huang et al., 2016.
+    Rows are skipped as a whole, in padded and in packed form. Huang et al., 2016.
     """
 
     def __init__(self, share: float) -> None:
@@ -51,7 +51,7 @@ class StochasticDepth(nn.Module):
 
 
 def dropout(x: Float[Tensor, "..."], share: float) -> Float[Tensor, "..."]:
-    """Drop this share of the numbers, now."""
+    """Set this share of the elements to zero and scale up the rest, in any mode."""
     if not share:
         return x
     threshold = round(share * 256)
@@ -63,7 +63,7 @@ def dropout(x: Float[Tensor, "..."], share: float) -> Float[Tensor, "..."]:
 
 
 def checked_share(share: float) -> float:
-    """A share that leaves something over."""
+    """The share, if it is in [0, 1)."""
     if not 0 <= share < 1:
-        raise ValueError(f"a share to drop must lie in [0, 1), got {share}")
+        raise ValueError(f"dropout must be in [0, 1), got {share}")
     return share

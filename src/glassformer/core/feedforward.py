@@ -1,10 +1,10 @@
-"""Feed-forward nets: what each position thinks by itself, with the same weights everywhere.
+"""Feed-forward networks: applied to each position separately, with the same weights.
 
     relu, gelu, gelu-tanh, silu    W2 f(W1 x)
     swiglu, geglu, geglu-tanh      W2 (f(W1 x) * W3 x)           Shazeer, 2020
     convolution                    relu, written as 1x1 convolutions: the same maths
 
-f is the function in the name: silu for swiglu, gelu for geglu. T5 v1.1 has geglu-tanh.
+f is the activation in the name: silu for swiglu, gelu for geglu. T5 v1.1 uses geglu-tanh.
 
 To add one, write a module from vectors to vectors and list it in FEEDFORWARDS and in
 `config.FEEDFORWARD_NAMES`.
@@ -23,12 +23,12 @@ gelu_tanh = partial(F.gelu, approximate="tanh")
 
 
 class FeedForward(nn.Module):
-    """Widen, bend, narrow again: two layers with a curve between them.
+    """Two linear layers with an activation between them.
 
     Args:
-        hidden: The width in between.
-        activation: The curve.
-        dropout: Share of the hidden numbers dropped in training.
+        hidden: Width of the hidden layer.
+        activation: Applied to the hidden layer.
+        dropout: Share of the hidden elements dropped in training.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class FeedForward(nn.Module):
 
 
 class GatedFeedForward(nn.Module):
-    """A hidden layer whose every number is let through by a gate of its own.
+    """A feed-forward network whose hidden elements are each multiplied by a gate.
 
     Args:
-        hidden: The width in between.
-        activation: Of the gate.
-        dropout: Share of the hidden numbers dropped in training.
+        hidden: Width of the hidden layer.
+        activation: Applied to the gate.
+        dropout: Share of the hidden elements dropped in training.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class GatedFeedForward(nn.Module):
 
 
 class PointwiseConvolution(nn.Module):
-    """Two convolutions one position wide, which is what a feed-forward net is."""
+    """The feed-forward network with relu, written as two convolutions of kernel size 1."""
 
     def __init__(self, dim: int, hidden: int, *, bias: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class PointwiseConvolution(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Vectors) -> Vectors:
-        if not x.numel():  # torch convolves no empty rows
+        if not x.numel():  # torch refuses to convolve empty rows
             return x
         channels = x.mT  # (B, D, T) or (D, N)
         return self.narrow(self.dropout(F.relu(self.widen(channels)))).mT

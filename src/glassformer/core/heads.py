@@ -1,4 +1,4 @@
-"""Heads: into how many parts attention is split, how wide they are, and which have a bias."""
+"""Heads: how many there are, how wide they are, and which projections have a bias."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ PROJECTIONS = ("q", "k", "v", "out")
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """How many heads there are and how wide.
+    """The number of heads and their widths.
 
     Args:
         count: Number of query heads (H).
         kv_heads: Number of key and value heads (G), each shared by `count / kv_heads` query heads:
             `count` is multi-head, 1 is multi-query, anything between is grouped-query attention.
-        key_width: Width of one query or key (K); `dim / count` unless told otherwise.
-        value_width: Width of one value (W); the key's unless told otherwise.
+        key_width: Width of one query or key (K); `dim / count` by default.
+        value_width: Width of one value (W); `key_width` by default.
     """
 
     count: int
@@ -34,18 +34,18 @@ def check_heads(dim: int, shape: Heads, kv_heads: int) -> None:
         )
     if shape.key_width is None and dim % shape.count:
         raise ValueError(
-            f"dim must be a multiple of heads: {dim} is not one of {shape.count}; "
+            f"dim must be a multiple of heads: {dim} is not a multiple of {shape.count}; "
             f"change either, or give the heads a key_width"
         )
     if shape.count % kv_heads:
         raise ValueError(
-            f"heads must be a multiple of kv_heads: {shape.count} is not one of {kv_heads}; "
+            f"heads must be a multiple of kv_heads: {shape.count} is not a multiple of {kv_heads}; "
             f"change either"
         )
 
 
 def named_biases(bias: bool | Collection[str]) -> Collection[str]:
-    """The projections that add a bias, by name.
+    """The names of the projections that add a bias.
 
     >>> named_biases(True)
     ('q', 'k', 'v', 'out')

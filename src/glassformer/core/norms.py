@@ -1,7 +1,7 @@
-"""Norms: keep vectors at a size that training can work with.
+"""Norms: keep vectors at a scale that training can work with.
 
-`layer` and `rms` look at each vector alone. `batch` looks across the batch, and only at real
-tokens: padding has no say in its statistics. To add one, write a module called as norm(x, layout)
+`layer` and `rms` normalise each vector alone. `batch` normalises across the batch, counting real
+tokens only, never padding. To add one, write a module called as norm(x, layout)
 and list it in NORMS and in `config.NORM_NAMES`.
 """
 
@@ -36,14 +36,14 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Vectors | ByHead, layout: Layout | None = None) -> Vectors | ByHead:
-        # The fused kernel takes one type for both.
+        # The fused kernel needs one dtype for both.
         return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.eps)
 
 
 class BatchNorm(nn.Module):
     """Mean 0 and variance 1 of each channel over the real tokens of a batch. Ioffe, Szegedy, 2015.
 
-    In use it has the averages seen in training, so a row's neighbours matter in training only.
+    Outside training it uses the running averages, so other rows matter in training only.
     """
 
     running_mean: Float[Tensor, " D"]
@@ -70,16 +70,16 @@ class BatchNorm(nn.Module):
     def _statistics(
         self, x: Vectors, real: Bool[Tensor, "*tokens 1"]
     ) -> tuple[Float[Tensor, " D"], Float[Tensor, " D"]]:
-        """Of this batch's real tokens, remembered for later. No step waits for their number."""
+        """Mean and variance of the real tokens; updates the running averages without a sync."""
         axes, counts = tuple(range(x.ndim - 1)), real.to(torch.float32)
         count = counts.sum().clamp(min=1)
         mean = (x * counts).sum(axes) / count
         variance = ((x - mean).square() * counts).sum(axes) / count
         with torch.no_grad():
             unbiased = variance * count / (count - 1).clamp(min=1)
-            for held, new in ((self.running_mean, mean), (self.running_variance, unbiased)):
-                weight = self.momentum * real.any().to(held)  # no tokens, nothing to remember
-                held.lerp_(new.to(held.dtype), weight)
+            for running, new in ((self.running_mean, mean), (self.running_variance, unbiased)):
+                weight = self.momentum * real.any().to(running)  # no update without tokens
+                running.lerp_(new.to(running.dtype), weight)
         return mean, variance
 
 

@@ -1,4 +1,4 @@
-"""What attention refuses, in words: what was wrong, both numbers, and what to do."""
+"""Checks of attention's arguments: each error says what is wrong, what was found and what to do."""
 
 from torch import Tensor
 
@@ -11,7 +11,7 @@ from glassformer.core.shapes import Keys, MemoryVectors, Queries, Values, Vector
 
 
 def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
-    """Refuse vectors that do not fit together, with both numbers."""
+    """Refuse a mask, queries and keys that do not fit together."""
     if not isinstance(call.mask, Mask):
         raise ValueError(
             f"a mask is a rule such as causal or window(3), got a {type(call.mask).__name__}"
@@ -24,8 +24,8 @@ def check(q: Queries, k: Keys, v: Values, call: Call) -> None:
         )
     if call.queries.rows != call.keys.rows:
         raise ValueError(
-            f"queries come in {call.queries.rows} rows, keys in {call.keys.rows}; "
-            f"give every row of queries its row of keys"
+            f"there are {call.queries.rows} rows of queries, but {call.keys.rows} of keys; "
+            f"give every row of queries one row of keys"
         )
 
 
@@ -35,7 +35,7 @@ def refuse_idle(
     position: Position | None,
     cache: Cache | None,
 ) -> None:
-    """Refuse arguments that would do nothing."""
+    """Refuse arguments that would have no effect."""
     if memory is not None and (position is not None or cache is not None):
         raise ValueError(
             "cross-attention takes no position and no cache; "
@@ -49,7 +49,7 @@ def refuse_idle(
 
 
 def refuse_window(window: Window | None) -> None:
-    """Refuse to look across with a window."""
+    """Refuse cross-attention with a window."""
     if window is not None:
         raise ValueError(
             f"a {window} counts steps within one sequence, and a memory is another one; "
@@ -58,21 +58,21 @@ def refuse_window(window: Window | None) -> None:
 
 
 def keys_of(cache: Cache | None) -> KeyCache | None:
-    """The cache of softmax attention, which looks at every key again."""
+    """The cache, refused unless it holds keys, which softmax attention needs."""
     if cache is None or isinstance(cache, KeyCache):
         return cache
     raise ValueError(
-        f"softmax attention cannot go on from a {type(cache).__name__}, which holds no keys; "
-        f"pass a GrowingCache, or use the kind of layer it is made for"
+        f"softmax attention cannot continue from a {type(cache).__name__}, which holds no keys; "
+        f"pass a GrowingCache, or use the kind of attention it is made for"
     )
 
 
 def fitting_layout(name: str, x: Vectors, layout: Layout | None) -> Layout:
-    """The layout, refused when it describes tokens of another shape."""
+    """The layout of `x`, refused when it describes tokens of another shape."""
     if layout is None:
         if x.ndim == 2:
             raise ValueError(
-                f"{name} is packed, {tuple(x.shape)}; pass the layout that says whose is what"
+                f"{name} is packed, {tuple(x.shape)}; pass the layout that assigns tokens to rows"
             )
         return full_layout(x)
     if layout.row_of is not None:

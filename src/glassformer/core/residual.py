@@ -1,10 +1,10 @@
-"""Residual: the road past a sublayer, with its norm before, after, or on both sides.
+"""Residual: the connection around a sublayer, with a norm before it, after it, or both.
 
     pre       x + f(norm(x))              trains at any depth; the stack ends with a norm
-    post      norm(x + f(x))              the paper's; needs warm-up
+    post      norm(x + f(x))              the original; needs warm-up
     sandwich  x + norm(f(norm(x)))        for very deep or half-precision stacks
 
-Dropout and stochastic depth act on what the sublayer adds.
+Dropout and stochastic depth apply to the sublayer's output.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ ORDERS = ("pre", "post", "sandwich")
 
 
 class Residual(nn.Module):
-    """What surrounds a sublayer.
+    """The residual connection around a sublayer, with its norms and dropout.
 
     Args:
-        norm: Makes a norm of this width.
-        weight: How much of what the sublayer says is added; half in a Conformer's feed-forward.
-        depth_dropout: Share of the rows for which the sublayer is left out in training.
+        norm: Makes a norm of a given width.
+        weight: Factor on the sublayer's output; 1/2 for a Conformer's feed-forward networks.
+        depth_dropout: Share of the rows for which the sublayer is skipped in training.
     """
 
     def __init__(

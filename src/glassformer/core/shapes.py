@@ -1,4 +1,4 @@
-"""The forms a tensor of tokens comes in, padded or packed, by their one name.
+"""Type aliases for tensors of tokens, each either padded or packed.
 
 The letters are explained in `glassformer.core`; P counts the tokens of a packed memory.
 """
@@ -19,11 +19,11 @@ NewValues = Float[Tensor, "B G T W"] | Float[Tensor, "N G W"]
 
 
 def split_heads(x: Vectors, heads: int) -> ByHead:
-    """Deal the channels out to the heads: (B, T, H K) -> (B, H, T, K), (N, H K) -> (N, H, K)."""
+    """Split the channels into heads: (B, T, H K) -> (B, H, T, K), (N, H K) -> (N, H, K)."""
     x = x.unflatten(-1, (heads, -1))
     return x.transpose(1, 2) if x.ndim == 4 else x
 
 
 def merge_heads(x: ByHead) -> Vectors:
-    """Lay the heads side by side again."""
+    """Concatenate the heads again."""
     return (x.transpose(1, 2) if x.ndim == 4 else x).flatten(-2)

@@ -1,14 +1,14 @@
 """Caches: keys and values of positions already read, so that they are computed once.
 
-    GrowingCache   grows with what it is given; gradients pass through          what to read
-    FixedCache     room taken once, same shapes and addresses at every step     compiled decoding
-    PagePool       pages and a block table, shared beginnings, no fragments     many conversations
-    BranchingCache every token once, whichever branches see it                  beam search
-    StateCache     a state of one size instead of keys                          linear, recurrent
+    GrowingCache   grows with every call; gradients pass through                the one to read
+    FixedCache     allocated once, same shapes and addresses at every step      compiled decoding
+    PagePool       pages and a block table, shared prefixes, no fragmentation   many conversations
+    BranchingCache every token stored once, whichever branches see it           beam search
+    StateCache     a state of fixed size instead of keys                        linear, recurrent
     Memory         keys and values of a finished sequence                       cross-attention
 
 A cache is an argument of the call. Rows of one cache may have different lengths. The first four are
-a `KeyCache`, which softmax attention asks for; a layer with a state asks for a `StateCache`.
+a `KeyCache`, which softmax attention needs; a layer with a state needs a `StateCache`.
 """
 
 from glassformer.core.caches.base import Cache, KeyCache, Memory

@@ -1,14 +1,14 @@
-"""BranchingCache: several ways to go on from one beginning, and no key is ever copied.
+"""BranchingCache: several continuations of one prompt, without ever copying a key.
 
 Each row has W branches. A token is written once, into a slot of its row, and stays there; all
-branches of a row look at all of the row's slots through a mask that shows each its own ancestors:
+branches of a row attend to the row's slots through a mask that shows each its own ancestors:
 
     row 0   slots   prompt prompt | a0 a1 | b0 b1 | c0 c1       W = 2, after three steps
-            branch 0   #     #      #  .    .  #    #  .        said: a0 b1 c0
-            branch 1   #     #      #  .    .  #    .  #        said: a0 b1 c1
+            branch 0   #     #      #  .    .  #    #  .        tokens: a0 b1 c0
+            branch 1   #     #      #  .    .  #    .  #        tokens: a0 b1 c1
 
-When branches change places, only the lines of the mask do (`Ancestry`). A beam search that goes on
-from other branches at every step reads and writes nothing else, and a prompt exists once a row.
+When branches are reordered, only the lines of the mask move (`Ancestry`). A beam search that
+reorders its branches at every step copies nothing else, and a prompt is stored once per row.
 """
 
 import torch
@@ -23,15 +23,15 @@ from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
 class Ancestry:
-    """Which slots each branch sees, and at which positions they stand.
+    """Which slots each branch sees, and the positions of their tokens.
 
-    Everything is written in place and counted on the device, so that a step can be captured.
+    Everything is updated in place and on the device, so that a step can be captured as a graph.
 
     Args:
-        prompt: The layout of what is read before the first step; None for nothing.
-        steps: How many there may be.
-        reach: No token that counts stands here or beyond.
-        fixed: Whether all slots are looked at in every step, so that its shapes stay the same.
+        prompt: The layout of the prompt, read before the first step; None without one.
+        steps: The maximum number of steps.
+        reach: No real token has this position or a later one.
+        fixed: Whether every step attends to all slots, so that shapes stay the same.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class Ancestry:
 
     @property
     def branches(self) -> int:
-        """How many branches a row has."""
+        """Branches per row."""
         return self.seen.shape[1]
 
     @property
     def visible(self) -> int:
-        """How many slots there are to look at."""
+        """Number of slots to attend to."""
         return self.slots if self.fixed else self.used
 
     def place(self) -> Layout:
-        """Where the newest token of every branch stands: one position a row, for all branches.
+        """The layout of the newest token of every branch: one position per row, for all branches.
 
-        A row that has ended may stand still until it leaves.
+        A finished row may stay at its last position until it is removed.
         """
         newest = Layout.full(len(self.seen), 1, self.seen.device)
         return newest.shifted((self.lengths - 1).clamp(max=self.reach - 1), self.reach)
@@ -89,7 +89,7 @@ class Ancestry:
         self.used += branches
 
     def table(self, mask: Mask) -> Bool[Tensor, "B 1 W S"] | None:
-        """What each branch sees of its own past under a mask; None where that is all there is."""
+        """What each branch sees of its own past under a mask; None if it sees every slot."""
         whole = mask.band in (everything.band, causal.band)
         if whole and self.even and not self.fixed:
             return None
@@ -102,7 +102,7 @@ class Ancestry:
         return seen & near[:, None, None]
 
     def scores(self, bias: DistanceBias) -> Float[Tensor, "b H w S"]:
-        """A bias laid out over the slots, by the positions that they stand at."""
+        """The bias of each slot, by its position."""
         distance = self.positions[:, : self.visible] - self.lengths[:, None] + 1  # (B, S)
         entry = (distance - bias.low).clamp(0, bias.table.shape[-1] - 1)
         if bias.by_query:
@@ -112,18 +112,18 @@ class Ancestry:
         return picked.unflatten(-1, entry.shape).transpose(0, 1)[:, :, None]
 
     def branch(self, parents: Int[Tensor, "B W"]) -> None:
-        """Every branch goes on from another one of its row."""
+        """Continue every branch from a given branch of its row."""
         if self.branches > 1:
             self.seen.copy_(self.seen.gather(1, parents[..., None].expand(self.seen.shape)))
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        """Go on with these rows alone."""
+        """Keep only these rows."""
         self.seen, self.positions = self.seen[rows], self.positions[rows]
         self.lengths = self.lengths[rows]
 
 
 class BranchingCache(KeyCache):
-    """The keys and values of one layer. As a Cache, it reads the prompt; then `write` goes on."""
+    """The keys and values of one layer: `append` takes the prompt, `write` every step after it."""
 
     def __init__(self, slots: int, *, fixed: bool) -> None:
         self.slots, self.fixed = slots, fixed
@@ -134,35 +134,35 @@ class BranchingCache(KeyCache):
         return layout
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
-        """Read the prompt: it takes the first slots of its row, padding included."""
+        """Store the prompt in the first slots of its row, padding included."""
         if self.k is not None or k.ndim != 4:
             raise ValueError(
-                "a BranchingCache reads one prompt in padded rows, before the first step; "
+                "a BranchingCache takes one prompt in padded rows, before the first step; "
                 "make a new one for another"
             )
-        self._make_room(k, v)
+        self._allocate(k, v)
         self._put(torch.arange(k.shape[2], device=k.device), k, v)
         return k, v, layout
 
     def write(
         self, k: NewKeys, v: NewValues, ancestry: Ancestry
     ) -> tuple[Float[Tensor, "B G S K"], Float[Tensor, "B G S W"]]:
-        """Write the newest token of every branch; returns all slots there are to look at."""
+        """Write the newest token of every branch; returns all slots to attend to."""
         if self.k is None:
-            self._make_room(k, v)
+            self._allocate(k, v)
         size = k.shape[2]
         keys, values = self._put(ancestry.next - size, k, v)
         return keys[:, :, : ancestry.visible], values[:, :, : ancestry.visible]
 
     def keep(self, rows: Int[Tensor, " kept"], used: int) -> None:
-        """Go on with these rows alone; only slots in use are copied."""
+        """Keep only these rows; only slots in use are copied."""
         if self.k is not None and self.v is not None:
             old_k, old_v = self.k, self.v
-            self._make_room(old_k[: len(rows)], old_v[: len(rows)])
+            self._allocate(old_k[: len(rows)], old_v[: len(rows)])
             self.k[:, :, :used], self.v[:, :, :used] = old_k[rows, :, :used], old_v[rows, :, :used]
 
-    def _make_room(self, k: Tensor, v: Tensor) -> None:
-        """Room for rows of this kind. What is never looked at need not be zero."""
+    def _allocate(self, k: Tensor, v: Tensor) -> None:
+        """Allocate slots for rows like these. What is never attended to need not be zero."""
         make = torch.zeros if self.fixed else torch.empty
         shapes = ((*x.shape[:2], self.slots, x.shape[-1]) for x in (k, v))
         self.k, self.v = (make(shape, dtype=k.dtype, device=k.device) for shape in shapes)

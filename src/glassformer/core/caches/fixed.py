@@ -1,6 +1,6 @@
-"""FixedCache: room for so many tokens, taken once.
+"""FixedCache: a fixed capacity, allocated once.
 
-Every step has the same shapes and addresses, which is what torch.compile and CUDA graphs want.
+Every step has the same shapes and addresses, as torch.compile and CUDA graphs require.
 """
 
 import torch
@@ -23,7 +23,7 @@ from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 class FixedCache(KeyCache):
     """Keys and values for `rows` sequences of up to `capacity` tokens, written in place.
 
-    Slot p of a row holds its token at position p. One more slot a row takes the padding.
+    Slot p of a row holds its token at position p. One extra slot per row takes the padding.
     """
 
     def __init__(
@@ -73,18 +73,18 @@ class FixedCache(KeyCache):
         return self._k[:, seen].transpose(1, 2), self._v[:, seen].transpose(1, 2), keys
 
     def clear(self) -> None:
-        """Forget everything, keeping the room."""
+        """Empty the cache, keeping its memory."""
         for tensor in (self.lengths, self._k, self._v):
             tensor.zero_()
 
     def _refuse_overflow(self, lengths: Int[Tensor, " B"]) -> None:
-        """On a GPU the check runs there, so that no step waits for it."""
+        """Refuse more tokens than fit; a GPU checks it asynchronously, so that no step waits."""
         fits = (lengths <= self.capacity).all()
         if lengths.is_cuda or torch.compiler.is_compiling():
             torch._assert_async(fits, "a FixedCache is full; make one with a larger capacity")
         elif not fits:
             longest = int(lengths.max())
             raise ValueError(
-                f"the cache has room for {self.capacity} tokens a row, but a row has {longest}; "
+                f"the cache has room for {self.capacity} tokens per row, but a row has {longest}; "
                 f"make one with a capacity of at least {longest}"
             )

@@ -1,4 +1,4 @@
-"""GrowingCache: the simple one. It grows with what it is given, and gradients pass through."""
+"""GrowingCache: the simple one. It grows with every call, and gradients pass through."""
 
 import torch
 import torch.nn.functional as F
@@ -18,16 +18,15 @@ from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
 class GrowingCache(KeyCache):
-    """Starts empty, for a batch of any size; from the first call on, for that batch.
+    """Starts empty, for a batch of any size; from the first call on, it belongs to that batch.
 
-    Tokens lie at their positions: slot p of a row holds the token at position p, and what lies
-    beyond a row's length is never looked at.
+    Slot p of a row holds the token at position p; slots beyond a row's length are never read.
     """
 
     def __init__(self) -> None:
         self._k: Float[Tensor, "B S G K"] | None = None
         self._v: Float[Tensor, "B S G W"] | None = None
-        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows are equally long
+        self._lengths: Int[Tensor, " B"] | None = None  # None while all rows have one length
         self._longest = 0
 
     def place(self, layout: Layout) -> Layout:

@@ -1,14 +1,14 @@
-"""PagePool: many sequences in one memory, without fragments.
+"""PagePool: many sequences in one memory, without fragmentation.
 
-Memory is cut into pages of a few tokens. A sequence owns a list of pages (its line of the block
-table), any free page will do, and sequences that begin alike share the pages of their common
-beginning. A page that is shared is copied before it is written to. Kwon et al., 2023.
+Memory is divided into pages of a few tokens. A sequence owns a list of pages (its row of the block
+table), any free page will do, and sequences with a common prefix share its pages. A shared page is
+copied before it is written to. Kwon et al., 2023.
 
     pool = PagePool(pages=64, page_size=16, layers=2, heads=4, key_width=32, value_width=32)
     a = pool.open()
-    layout, caches = pool.extend([a], [5])       # room for 5 tokens, and a cache a layer
+    layout, caches = pool.extend([a], [5])       # room for 5 tokens, and one cache per layer
     ...                                          # run the model with them
-    b = pool.fork(a)                             # goes its own way, sharing what is behind
+    b = pool.fork(a)                             # continues separately, sharing the past
     pool.close(a)
 """
 
@@ -48,7 +48,7 @@ class PagePool:
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.page_size, self.device = page_size, torch.device(device)
-        # One page more than asked for: padding is written there and nothing is read from it.
+        # One extra page: padding is written there and nothing is read from it.
         shape = (layers, pages + 1, page_size, heads)
         self.k = torch.zeros(*shape, key_width, device=device, dtype=dtype)
         self.v = torch.zeros(*shape, value_width, device=device, dtype=dtype)
@@ -60,39 +60,39 @@ class PagePool:
 
     @property
     def free_pages(self) -> int:
-        """How many pages nobody owns."""
+        """Number of free pages."""
         return len(self._free)
 
     def length(self, sequence: int) -> int:
-        """How many tokens a sequence has."""
-        self._refuse_stranger(sequence)
+        """Number of tokens in a sequence."""
+        self._require_open(sequence)
         return self._lengths[sequence]
 
     def open(self) -> int:
-        """Begin an empty sequence; returns its number."""
+        """Start an empty sequence; returns its number."""
         self._opened += 1
         self._pages[self._opened], self._lengths[self._opened] = [], 0
         return self._opened
 
     def fork(self, sequence: int, length: int | None = None) -> int:
-        """Begin a sequence that shares the first `length` tokens of another (by default, all)."""
+        """Start a sequence that shares the first `length` tokens of another (by default, all)."""
         held = self.length(sequence)
         length = held if length is None else length
         if not 0 <= length <= held:
             raise ValueError(
-                f"sequence {sequence} has {held} tokens; cannot share {length} of them, "
-                f"only from 0 to {held}"
+                f"cannot share {length} tokens of sequence {sequence}, which has {held}; "
+                f"choose from 0 to {held}"
             )
-        twin = self.open()
-        self._pages[twin] = self._pages[sequence][: self._pages_for(length)]
-        self._lengths[twin] = length
-        for page in self._pages[twin]:
+        fork = self.open()
+        self._pages[fork] = self._pages[sequence][: self._pages_for(length)]
+        self._lengths[fork] = length
+        for page in self._pages[fork]:
             self._owners[page] += 1
-        return twin
+        return fork
 
     def close(self, sequence: int) -> None:
-        """End a sequence; pages that nobody else shares become free."""
-        self._refuse_stranger(sequence)
+        """End a sequence; pages that no other sequence shares become free."""
+        self._require_open(sequence)
         for page in self._pages.pop(sequence):
             self._release(page)
         del self._lengths[sequence]
@@ -100,12 +100,12 @@ class PagePool:
     def extend(
         self, sequences: Sequence[int], tokens: Sequence[int]
     ) -> tuple[Layout, list["PagedCache"]]:
-        """Make room for new tokens; returns their layout and a cache for each layer.
+        """Allocate room for new tokens; returns their layout and a cache for each layer.
 
-        All or nothing: when there are not enough pages, nothing changes.
+        If there are not enough pages, nothing changes.
         """
         for sequence in sequences:
-            self._refuse_stranger(sequence)
+            self._require_open(sequence)
         if min(tokens, default=0) < 0:
             raise ValueError(f"lengths must be 0 or more, got {min(tokens)}")
         if not sequences or len(sequences) != len(tokens):
@@ -114,8 +114,8 @@ class PagePool:
             )
         if len(set(sequences)) != len(sequences):
             raise ValueError(
-                f"a sequence can stand in a batch only once, got {list(sequences)}; "
-                f"fork it to go on in two ways"
+                f"a sequence can appear in a batch only once, got {list(sequences)}; "
+                f"fork it to continue it in two ways"
             )
         starts = [self._lengths[sequence] for sequence in sequences]
         self._refuse_if_full(sequences, tokens)
@@ -129,7 +129,7 @@ class PagePool:
         return layout, [PagedCache(self, n, table, keys) for n in range(len(self.k))]
 
     def _grow(self, sequence: int, count: int) -> None:
-        """Own enough pages for `count` more tokens, sharing none that will be written to."""
+        """Take enough pages for `count` more tokens, sharing none that will be written to."""
         pages, length = self._pages[sequence], self._lengths[sequence]
         if self._must_copy(sequence, count):
             page = self._take()
@@ -147,21 +147,21 @@ class PagePool:
         return count > 0 and half_full and self._owners[self._pages[sequence][-1]] > 1
 
     def _refuse_if_full(self, sequences: Sequence[int], tokens: Sequence[int]) -> None:
-        wanted, writers = 0, Counter[int]()
+        needed, writers = 0, Counter[int]()
         for sequence, count in zip(sequences, tokens, strict=True):
             pages = self._pages[sequence]
-            wanted += self._pages_for(self._lengths[sequence] + count) - len(pages)
+            needed += self._pages_for(self._lengths[sequence] + count) - len(pages)
             writers.update(pages[-1:] if self._must_copy(sequence, count) else [])
-        # Of those who write to a shared page, the last owner left need not copy it.
-        wanted += sum(min(n, self._owners[page] - 1) for page, n in writers.items())
-        if wanted > self.free_pages:
+        # Of the writers of a shared page, the last owner left need not copy it.
+        needed += sum(min(n, self._owners[page] - 1) for page, n in writers.items())
+        if needed > self.free_pages:
             raise ValueError(
-                f"{wanted} pages are needed, but only {self.free_pages} of {len(self._owners)} "
+                f"{needed} pages are needed, but only {self.free_pages} of {len(self._owners)} "
                 f"are free; close a sequence, or make a larger pool"
             )
 
     def _table(self, sequences: Sequence[int]) -> Int[Tensor, "B pages"]:
-        """The block table: the pages of each row, filled up with the spare one."""
+        """The block table: the pages of each row, padded with the spare page."""
         lists = [self._pages[sequence] for sequence in sequences]
         longest, spare = max(map(len, lists)), len(self._owners)
         return torch.tensor(
@@ -173,7 +173,7 @@ class PagePool:
     def _take(self) -> int:
         page = self._free.pop()
         self._owners[page] = 1
-        self.k[:, page], self.v[:, page] = 0, 0  # nothing of its last owner, NaN least of all
+        self.k[:, page], self.v[:, page] = 0, 0  # clears what its last owner left, NaN above all
         return page
 
     def _release(self, page: int) -> None:
@@ -184,13 +184,13 @@ class PagePool:
     def _pages_for(self, tokens: int) -> int:
         return -(-tokens // self.page_size)
 
-    def _refuse_stranger(self, sequence: int) -> None:
+    def _require_open(self, sequence: int) -> None:
         if sequence not in self._pages:
-            raise ValueError(f"sequence {sequence} is not open; open are {sorted(self._pages)}")
+            raise ValueError(f"sequence {sequence} is not open; choose from {sorted(self._pages)}")
 
 
 class PagedCache(KeyCache):
-    """One layer of a pool, seen as the cache of one batch for one step."""
+    """One layer of a pool, as the cache of one batch for one step."""
 
     def __init__(
         self, pool: PagePool, layer: int, table: Int[Tensor, "B pages"], keys: Layout
@@ -215,7 +215,7 @@ class PagedCache(KeyCache):
         return self._gathered(k_pages), self._gathered(v_pages), self._keys
 
     def _slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
-        """The page and the place in it for every token; padding goes to the spare page."""
+        """The page and the slot in it for every token; padding goes to the spare page."""
         row, position = addresses(layout)
         number = (position // self._pool.page_size).clamp(max=self._table.shape[1] - 1)
         spare = len(self._pool.k[self._layer]) - 1

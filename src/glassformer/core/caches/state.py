@@ -1,4 +1,4 @@
-"""StateCache: for layers that keep a state of one size instead of keys (linear attention, GRU)."""
+"""StateCache: for layers with a state of fixed size instead of keys (linear attention, GRU)."""
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -10,14 +10,15 @@ State = Float[Tensor, "..."]
 
 
 class StateCache(Cache):
-    """The state after what was read so far, of one size however long the rows become.
+    """The state after the tokens so far, of fixed size however long the rows become.
 
-    Starts empty, for a batch of any size; from the first call on, for that batch. Gradients pass.
+    Starts empty, for a batch of any size; from the first call on, it belongs to that batch.
+    Gradients pass through.
 
     Attributes:
-        row_axis: Where the rows of the batch lie in it.
-        fixed: Whether a new state is written over the old one, so that a step can be captured; then
-            the caller says where tokens stand.
+        row_axis: The axis of the state that holds the rows of the batch.
+        fixed: Whether a new state overwrites the old one, so that a step can be captured as a
+            graph; the caller then provides the positions.
     """
 
     row_axis = 0
@@ -25,7 +26,7 @@ class StateCache(Cache):
 
     def __init__(self) -> None:
         self.state: State | None = None
-        self._lengths: Int[Tensor, " B"] | None = None  # None where all have `_longest`
+        self._lengths: Int[Tensor, " B"] | None = None  # None if all have `_longest`
         self._longest = 0
 
     def place(self, layout: Layout) -> Layout:
@@ -33,7 +34,7 @@ class StateCache(Cache):
             return layout
         if self.fixed:
             raise ValueError(
-                f"a fixed {type(self).__name__} counts no tokens; give it a layout that is placed"
+                f"a fixed {type(self).__name__} counts no tokens; pass a layout with its positions"
             )
         return placed_after(layout, self._lengths, self._longest)
 
@@ -44,15 +45,15 @@ class StateCache(Cache):
         return self.state
 
     def hold(self, state: State, layout: Layout) -> None:
-        """Hold the state after these tokens (their layout placed), not the one before."""
+        """Replace the state with the one after these tokens, given their placed layout."""
         if not self.fixed:
-            alike = layout.is_full and layout.starts is None
-            self._lengths = None if alike else layout.ends
+            even = layout.is_full and layout.starts is None
+            self._lengths = None if even else layout.ends
             self._longest = layout.reach
         self._put(state)
 
     def choose(self, rows: Int[Tensor, " chosen"]) -> None:
-        """Go on with these rows, in this order; one may go on several times."""
+        """Continue with these rows, in this order; a row may be repeated."""
         if self.state is not None:
             self._put(self.state.index_select(self.row_axis, rows))
         if self._lengths is not None and not self.fixed:

@@ -1,14 +1,14 @@
-"""The ladder: five ways to compute the same attention, from the one you read to the ones you run.
+"""Kernels: five ways to compute the same attention, from the one to read to the ones that run.
 
-    loop    the definition, one number at a time            the tests' oracle
-    plain   softmax(q kᵀ * scale + bias) v                  what to read; shows the weights
+    loop    the definition, one number at a time            the reference in tests
+    plain   softmax(q kᵀ * scale + bias) v                  the one to read; shows the weights
     fused   PyTorch's scaled_dot_product_attention          what runs on padded batches
     packed  variable-length flash attention                 what runs on packed batches
     flex    masks and biases compiled into the kernel       long sequences with unusual masks
 
 All give the same answer. Each declares what it supports, and `choose` picks from that. To add one,
-write a file with a function (q, k, v, call) -> answer and a `Kernel` that says what it can do, and
-list it here; the tests then hold it to `loop`.
+write a file with a function (q, k, v, call) -> answer and a `Kernel` that says what it supports,
+and list it here; the tests then compare it with `loop`.
 """
 
 from glassformer.core.kernels.call import Call, Kernel, Supports
@@ -30,7 +30,7 @@ KERNELS: dict[str, Kernel] = {
     "flex": FLEX,
 }
 
-# When none is forced: the first that suits and can.
+# Unless one is forced: the first that suits the call and supports it.
 PREFERENCE = ("packed", "flex", "fused", "plain")
 
 
@@ -47,7 +47,7 @@ def choose(
 
 
 def _forced(name: str, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> Kernel:
-    """The named kernel, or a sentence on why not."""
+    """The named kernel, or an error that says why not."""
     if name not in KERNELS:
         raise ValueError(unknown("kernel", name, [*KERNELS, "auto"]))
     why = KERNELS[name].missing(q, k, v, call, weights)

@@ -1,7 +1,7 @@
-"""A call of attention, and what a kernel declares about the calls it can take.
+"""A call to attention, and what a kernel declares about the calls it supports.
 
-The description of a call holds only facts known without asking the device, so that choosing a
-kernel never waits for a GPU.
+The description of a call holds only facts known on the host, so that choosing a kernel never waits
+for a GPU.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,13 +21,13 @@ from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Call:
-    """What is true of one call, besides the vectors themselves.
+    """Everything about one call except the queries, keys and values.
 
     Attributes:
         aligned: Whether the queries are the last tokens of the keys, row by row: self-attention,
             with or without a cache.
-        branches: Where the queries are branches of their rows, what each sees and where it stands;
-            the layouts then only count queries and keys.
+        branches: If the queries are branches of their rows, what each sees and its position; the
+            layouts then only count queries and keys.
     """
 
     mask: Mask
@@ -40,10 +40,10 @@ class Call:
     branches: Ancestry | None = None
 
     def allowed(self) -> Bool[Tensor, "b 1 t S"] | None:
-        """Who may see whom in padded rows, as the smallest tensor that says it; None if all may.
+        """Who may see whom in padded rows, as the smallest possible tensor; None if all may.
 
-        Where only padding is hidden, one line of keys a row is enough: under no mask, and for the
-        newest token looking back.
+        Where only padding is hidden, one line of keys per row is enough: without a mask, and for
+        the newest token looking back.
         """
         if self.branches is not None:
             return self.branches.table(self.mask)
@@ -75,11 +75,11 @@ class Supports:
     widest: int | None = None  # heads of at most this width; None: of any
 
     def missing(self, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> str | None:
-        """What this call needs and is not here; None when all of it is."""
+        """What this call needs and the kernel lacks; None if it lacks nothing."""
         if weights and not self.weights:
-            return "give the weights"
+            return "return the weights"
         if call.branches is not None and not self.branches:
-            return "look along branches"
+            return "attend along branches"
         if self.dtypes is not None and q.dtype not in self.dtypes:
             return f"work in {str(q.dtype).removeprefix('torch.')}"
         if self.masks != "any" and call.mask.rows > 1:
@@ -89,12 +89,12 @@ class Supports:
         if call.bias is not None and not self.bias:
             return "add a position's bias to the scores"
         if call.dropout and not self.dropout:
-            return "drop weights"
+            return "apply dropout"
         if not self.gradient and wants_gradient(q, k, v, call):
-            return "give gradients"
+            return "compute gradients"
         wide = max(q.shape[-1], v.shape[-1])
         if self.widest is not None and wide > self.widest:
-            return f"take heads of width {wide}"
+            return f"handle heads of width {wide}"
         return None
 
 
@@ -105,7 +105,7 @@ class Kernel:
     Attributes:
         form: The form of the batch it works on; attention converts the other one.
         supports: What it can do, by type of device; a device not listed is not supported.
-        suits: Whether it is worth choosing for a call it supports, when nobody forces it.
+        suits: Whether it is worth choosing for a call it supports, unless forced.
     """
 
     run: Callable[[Queries, Keys, Values, Call], Answers]
@@ -114,7 +114,7 @@ class Kernel:
     suits: Callable[[Queries, Call], bool]
 
     def missing(self, q: Queries, k: Keys, v: Values, call: Call, weights: bool) -> str | None:
-        """Why it cannot take this call; None when it can."""
+        """What it cannot do for this call; None if it supports the call."""
         declared = self.supports.get(q.device.type)
         if declared is None:
             return "run"
@@ -122,7 +122,7 @@ class Kernel:
 
 
 def everywhere(supports: Supports) -> dict[str, Supports]:
-    """The same on every type of device."""
+    """The same support on every type of device."""
     return dict.fromkeys(("cpu", "cuda", "mps"), supports)
 
 
@@ -132,6 +132,6 @@ def _is_plain_band(call: Call) -> bool:
 
 
 def wants_gradient(q: Queries, k: Keys, v: Values, call: Call) -> bool:
-    """Whether anything will be learned from the answer."""
+    """Whether gradients will flow back from the answer."""
     tensors = [q, k, v] if call.bias is None else [q, k, v, call.bias.table]
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)

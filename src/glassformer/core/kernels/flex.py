@@ -1,8 +1,8 @@
-"""flex: masks and biases compiled into one kernel, so that no T x S table is ever laid out.
+"""flex: masks and biases compiled into one kernel, so that no T x S table is ever materialised.
 
-PyTorch's flex_attention takes a rule for what may be seen and a rule for what a score gains;
+PyTorch's flex_attention takes a rule for what may be seen and a rule for what is added to a score;
 `Mask.rule` and a `DistanceBias` are those rules. On CUDA it is compiled; elsewhere it runs
-uncompiled, which is correct and slow.
+uncompiled, which is correct but slow.
 """
 
 import warnings
@@ -18,12 +18,12 @@ from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
-LONG = 8192  # from here on, skipping what is hidden pays for building the block mask
-CHEAP = ((None, None), (None, 0))  # bands that the other kernels never lay out
+LONG = 8192  # from this length on, skipping hidden blocks pays for the block mask
+CHEAP = ((None, None), (None, 0))  # bands that the other kernels never materialise
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
-    """Attention by rules; a packed batch is one long row of strangers who do not see each other."""
+    """Attention by rules; a packed batch is one long row, split into sequences by the mask."""
     packed = call.queries.is_packed
     if packed:
         q, k, v = as_one_row(q), as_one_row(k), as_one_row(v)
@@ -40,23 +40,23 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 
 def block_mask(q: Queries, k: Keys, call: Call) -> Any:
-    """Who may see whom, in blocks; made once for all the layers that ask about one batch."""
+    """Who may see whom, in blocks; built once per batch and shared by all layers."""
     state = None if torch.compiler.is_compiling() else versions(call.queries, call.keys)
     if state is None:
         return new_block_mask(q, k, call)
     memo, key = call.queries.memo, (call.mask, None if call.keys is call.queries else call.keys)
     if key not in memo or memo[key][0] != state:
-        with torch.inference_mode(False):  # a training step may ask for it next
+        with torch.inference_mode(False):  # a training step may use it next
             memo[key] = state, new_block_mask(q, k, call)
     return memo[key][1]
 
 
 def new_block_mask(q: Queries, k: Keys, call: Call) -> Any:
-    """The mask over these rows, with padding and strangers hidden."""
+    """The mask over these rows, with padding and other sequences hidden."""
     from torch.nn.attention.flex_attention import create_block_mask
 
-    q_row, q_at, _ = whereabouts(call.queries)
-    k_row, k_at, k_real = whereabouts(call.keys)
+    q_row, q_at, _ = token_places(call.queries)
+    k_row, k_at, k_real = token_places(call.keys)
     sees = call.mask.rule(q.device)
     return create_block_mask(
         lambda b, h, i, j: (
@@ -71,7 +71,7 @@ def new_block_mask(q: Queries, k: Keys, call: Call) -> Any:
 
 
 def versions(*layouts: Layout) -> tuple[int, ...] | None:
-    """How often the layouts were changed in place; None where their tensors do not count it."""
+    """How often the layouts were changed in place; None if their tensors keep no version."""
     fields = [(layout.row_lengths, layout.starts, layout.row_of) for layout in layouts]
     tensors = [x for layout in fields for x in layout if x is not None]
     if any(x.is_inference() for x in tensors):
@@ -83,7 +83,7 @@ def score_rule(call: Call) -> Callable[..., Tensor] | None:
     """What the position scheme adds to a score."""
     if call.bias is None:
         return None
-    (_, q_at, _), (_, k_at, _) = whereabouts(call.queries), whereabouts(call.keys)
+    (_, q_at, _), (_, k_at, _) = token_places(call.queries), token_places(call.keys)
     table, low, last = call.bias.table, call.bias.low, call.bias.table.shape[-1] - 1
     if not call.bias.by_query:
         return lambda score, b, h, i, j: (
@@ -100,10 +100,10 @@ def as_one_row(x: Float[Tensor, "N H K"]) -> Float[Tensor, "1 H N K"]:
     return x.transpose(0, 1)[None]
 
 
-def whereabouts(
+def token_places(
     layout: Layout,
 ) -> tuple[Int[Tensor, "b T"], Int[Tensor, "b T"], Bool[Tensor, "b T"]]:
-    """The row and the position of every token and whether it is one, a pack as one long row."""
+    """The row and position of every token, and whether it is real; a pack is one long row."""
     if layout.row_of is not None:
         return layout.row_of[None], layout.positions[None], layout.row_of[None] >= 0
     rows = torch.arange(layout.rows, device=layout.device)[:, None]
@@ -113,7 +113,7 @@ def whereabouts(
 
 @cache
 def flex_attention(device: str) -> Callable[..., Answers]:
-    """PyTorch's function, compiled once where compiling is what makes it fast."""
+    """PyTorch's function, compiled once on CUDA."""
     from torch.nn.attention import flex_attention as library
 
     if device == "cuda":
@@ -128,9 +128,9 @@ def flex_attention(device: str) -> Callable[..., Answers]:
 
 
 def suits(q: Queries, call: Call) -> bool:
-    """Long sequences on CUDA whose mask or bias the other kernels would lay out."""
-    laid_out = call.bias is not None or call.mask.band not in CHEAP
-    return q.is_cuda and min(call.queries.longest, call.keys.longest) >= LONG and laid_out
+    """Long sequences on CUDA whose mask or bias the other kernels would materialise."""
+    materialised = call.bias is not None or call.mask.band not in CHEAP
+    return q.is_cuda and min(call.queries.longest, call.keys.longest) >= LONG and materialised
 
 
 FLEX = Kernel(

@@ -1,4 +1,4 @@
-"""Run a kernel on the form it works on, whatever form the batch comes in."""
+"""Run a kernel on the form it works on, padded or packed, whatever the form of the batch."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from glassformer.core.shapes import Answers, ByHead, Keys, Queries, Values
 def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """The kernel's answer, in the form of the queries."""
     packed = call.queries.is_packed
-    if not (q.numel() and k.numel()):  # nobody asks, or nothing is there to be seen
+    if not (q.numel() and k.numel()):  # no queries or no keys
         return v.new_zeros(*q.shape[:-1], v.shape[-1])
     q, k, v, call = clean_call(q, k, v, call)
     if kernel.form == "either" and packed == call.keys.is_packed:
@@ -25,7 +25,7 @@ def run(kernel: Kernel, q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 def clean_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:
     """The same call with zeros in the padding, so that no large number there becomes NaN.
 
-    Out of training, keys of a cache or a kept memory stay: they are too many to copy at each step.
+    Outside training, keys of a cache or memory are left alone: they are too many to copy each step.
     """
     if call.bias is not None and call.bias.by_query and not call.queries.is_packed:
         table = zero_padding(call.bias.table, call.queries, axis=2)
@@ -38,7 +38,7 @@ def clean_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Key
 
 
 def padded_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:
-    """The same call with rows padded."""
+    """The same call in padded form."""
     if not (call.queries.is_packed or call.keys.is_packed):
         return q, k, v, call
     bias = call.bias
@@ -50,7 +50,7 @@ def padded_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Ke
 
 
 def packed_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Keys, Values, Call]:
-    """The same call with tokens end to end."""
+    """The same call in packed form."""
     if call.queries.is_packed and call.keys.is_packed:
         return q, k, v, call
     queries, keys = call.queries.as_packed(), call.keys.as_packed()
@@ -62,10 +62,10 @@ def packed_call(q: Queries, k: Keys, v: Values, call: Call) -> tuple[Queries, Ke
 
 
 def padded(x: ByHead, layout: Layout) -> ByHead:
-    """(N, H, K) -> (B, H, T, K); what is padded already stays."""
+    """(N, H, K) -> (B, H, T, K); a padded tensor is returned as it is."""
     return pad(x, layout).transpose(1, 2) if x.ndim == 3 else x
 
 
 def packed_up(x: ByHead, layout: Layout) -> ByHead:
-    """(B, H, T, K) -> (N, H, K); what is packed already stays."""
+    """(B, H, T, K) -> (N, H, K); a packed tensor is returned as it is."""
     return pack(x.transpose(1, 2), layout) if x.ndim == 4 else x

@@ -1,8 +1,8 @@
 """fused: the same answers from PyTorch's scaled_dot_product_attention.
 
-It never keeps the T x S weights, and takes the flash path where the machine has one. The work here
-is to hand it the cheapest true description of the mask: none, `is_causal`, one line of keys a row,
-and only then the whole table.
+It never keeps the T x S weights, and takes the flash path where the hardware has one. The work here
+is to pass it the cheapest correct description of the mask: none, `is_causal`, one line of keys per
+row, and only then the whole table.
 """
 
 import torch
@@ -34,7 +34,7 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 def is_causal(call: Call) -> bool:
     """Whether the kernel's own causal mask is this call's mask.
 
-    It counts from the first key, so the queries must be all of the keys. Padding stands after all
+    It counts from the first key, so queries and keys must be the same tokens. Padding follows all
     real tokens, where no real query looks.
     """
     queries_are_keys = call.aligned and call.queries.starts is None
@@ -42,7 +42,7 @@ def is_causal(call: Call) -> bool:
 
 
 def mask_table(q: Queries, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor, "b H T S"] | None:
-    """Mask and bias as the smallest tensor that says both, None where there is neither."""
+    """Mask and bias as the smallest possible tensor; None if there is neither."""
     allowed, bias = call.allowed(), call.bias_scores()
     if bias is None:
         return allowed
@@ -51,12 +51,12 @@ def mask_table(q: Queries, call: Call) -> Bool[Tensor, "b 1 t S"] | Float[Tensor
 
 
 def widened(x: Float[Tensor, "*by _"], width: int) -> Float[Tensor, "*by wide"]:
-    """Zeros up to `width`, which change no score: the flash path wants keys and values alike."""
+    """Pad with zeros, which change no score: the flash path needs keys and values of one width."""
     return x if x.shape[-1] == width else F.pad(x, (0, width - x.shape[-1]))
 
 
 def suits(q: Queries, call: Call) -> bool:
-    """Always, but for dropout on a CPU, where PyTorch lays the weights out too, and slower."""
+    """Always, except for dropout on a CPU: PyTorch then materialises the weights too, slower."""
     return not (call.dropout and q.device.type == "cpu")
 
 

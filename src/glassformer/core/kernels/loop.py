@@ -1,7 +1,7 @@
 """loop: the definition of attention, one query and one key at a time.
 
-Slow on purpose and independent of everything else: masks, lengths, positions and shared heads are
-followed number by number. The tests hold every other kernel to it.
+Slow on purpose and independent of the other kernels: masks, lengths, positions and shared heads
+are applied one number at a time. The tests compare every other kernel with it.
 """
 
 import torch
@@ -33,26 +33,26 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 
 def query_position(call: Call, row: int, step: int) -> int:
-    """Where a query stands; all branches of a row at one position."""
+    """The position of a query; all branches of a row share one."""
     if call.branches is not None:
         return int(call.branches.lengths[row]) - 1
     return position(call.queries, row, step)
 
 
 def key_position(call: Call, row: int, step: int) -> int:
-    """Where a key stands."""
+    """The position of a key."""
     if call.branches is not None:
         return int(call.branches.positions[row, step])
     return position(call.keys, row, step)
 
 
 def is_ancestor(call: Call, row: int, query: int, key: int) -> bool:
-    """Whether a key lies on a query's own branch; without branches, all do."""
+    """Whether a key lies on the query's own branch; without branches, always."""
     return call.branches is None or bool(call.branches.seen[row, query, key])
 
 
 def position(layout: Layout, row: int, step: int) -> int:
-    """Where a row's token number `step` stands."""
+    """The position of token `step` of a row."""
     if layout.starts is None:
         return step
     return step + int(layout.starts[row if len(layout.starts) > 1 else 0])
@@ -70,7 +70,7 @@ def bias(call: Call, row: int, head: int, step: int, distance: int) -> torch.Ten
 def average(
     scores: list[torch.Tensor], values: list[torch.Tensor], v: torch.Tensor
 ) -> torch.Tensor:
-    """The softmax-weighted mean; of nothing, zero."""
+    """The softmax-weighted mean; zero if there is nothing to average."""
     if not scores:
         return v.new_zeros(v.shape[-1])
     weights = torch.stack(scores).softmax(dim=0)

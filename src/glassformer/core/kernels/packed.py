@@ -1,4 +1,4 @@
-"""packed: sequences of different lengths end to end, so that no time goes into padding.
+"""packed: sequences of different lengths end to end, so that no time is spent on padding.
 
 On CUDA this is PyTorch's variable-length flash attention. On a CPU, where PyTorch has none, rows of
 about the same length go through `fused` together.
@@ -17,8 +17,8 @@ from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
-EVEN = 8  # flash attention takes heads whose width is a multiple of it
-ANOTHER_CALL = 4e6  # multiplications that take about as long as one more call of `fused`
+EVEN = 8  # flash attention needs head widths that are a multiple of this
+ANOTHER_CALL = 4e6  # multiplications that take about as long as one more call to `fused`
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
@@ -27,7 +27,7 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 
 def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
-    """One flash kernel for all rows; it counts a band from the end of each, as `aligned` says."""
+    """One flash kernel for all rows; it aligns a band with the end of each, as `aligned` does."""
     from torch.nn.attention.varlen import varlen_attn
 
     assert call.mask.band is not None
@@ -68,7 +68,7 @@ def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 
 def groups_of(queries: list[int], keys: list[int], width: int) -> list[list[int]]:
-    """Row numbers, longest first, a new group where padding would cost more than another call."""
+    """Row indices, longest first; a new group where padding would cost more than another call."""
     rows = sorted(range(len(queries)), key=lambda row: (keys[row], queries[row]), reverse=True)
     groups: list[list[int]] = []
     waste, tall, wide = math.inf, 0, 0
@@ -95,7 +95,7 @@ def part(layout: Layout, rows: list[int]) -> tuple[Int[Tensor, "b T"], Layout]:
 
 
 def by_row(x: Float[Tensor, "N H K"], tokens: Int[Tensor, "b T"]) -> Float[Tensor, "b H T K"]:
-    """These tokens of the pack as padded rows; what stands in the padding is never looked at."""
+    """These tokens of the pack as padded rows; the content of the padding is never used."""
     return x[tokens].transpose(1, 2)
 
 

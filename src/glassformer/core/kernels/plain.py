@@ -18,7 +18,7 @@ from glassformer.core.shapes import Answers, Keys, Queries, Values
 def attention_weights(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
 ) -> Float[Tensor, "B H T S"]:
-    """How much each query takes from each key. A query that may see nothing takes nothing."""
+    """How much each query takes from each key; all zeros for a query that may see none."""
     allowed = call.allowed()
     scores = q @ share(k, q).mT * call.scale  # (B, H, T, S)
     bias = call.bias_scores()
@@ -33,13 +33,13 @@ def attention_weights(
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
-    """Average the values by those weights."""
+    """Average the values, weighted by `attention_weights`."""
     weights = attention_weights(q, k, call)
     return dropout(weights, call.dropout) @ share(v, q)
 
 
 def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T _"]) -> Float[Tensor, "B H S K"]:
-    """Give every query head its key head: grouped heads are repeated heads."""
+    """Repeat grouped heads, so that every query head has a key head of its own."""
     return x.repeat_interleave(q.shape[1] // x.shape[1], dim=1)
 
 

@@ -1,13 +1,13 @@
-"""linear: attention whose weights are products of features, so that keys can be summed up first.
+"""linear: attention whose weights are products of features, so that keys can be summed first.
 
     answer[t] = (φ(q[t]) · Σ φ(k[s]) v[s]ᵀ) / (φ(q[t]) · Σ φ(k[s]))        φ(x) = elu(x) + 1
 
 The sums run over the keys a query may see. For `everything` one pair of sums serves all queries;
-for `causal` they grow with the query, chunk by chunk, and are all that decoding must remember.
+for `causal` they grow with the query, chunk by chunk, and are the only state that decoding needs.
 Time and memory are linear in the length. Katharopoulos et al., 2020.
 
-Only what leaves the features alone can be summed up: no other masks, no positions that turn queries
-and keys (turned features are not positive) or add to the scores (there are none).
+It supports no other masks, and no positions that rotate queries and keys (rotated features are not
+positive) or add to the scores (there are none).
 """
 
 import torch
@@ -26,21 +26,21 @@ from glassformer.core.positions import POSITIONS, Position, adds_to_scores, name
 from glassformer.core.refusals import check
 from glassformer.core.shapes import Answers, ByHead, Keys, Queries, Values, Vectors
 
-CHUNK = 64  # queries that are compared key by key; about the width of a head costs least
+CHUNK = 64  # queries compared key by key; about the width of a head is cheapest
 
 SharedQueries = Float[Tensor, "B G R T K"]  # R query heads share a key head
-Sums = Float[Tensor, "B G K columns"]  # φ(k) vᵀ summed, and in a last column φ(k) alone
+Sums = Float[Tensor, "B G K columns"]  # φ(k) vᵀ summed, and φ(k) alone in the last column
 
 
 class LinearState(StateCache):
-    """What causal linear attention remembers: `Sums`."""
+    """The state of causal linear attention: `Sums`."""
 
 
 class LinearAttention(AttentionLayer):
     """Attention in time linear in the length, called like `MultiHeadAttention`.
 
-    Takes the masks `everything` and `causal`, positions that only change the input, and a
-    `LinearState`; the rest is refused by name. Sums are kept in fp32 or more.
+    Supports the masks `everything` and `causal`, positions that only change the input, and a
+    `LinearState`; anything else is refused. Sums are kept in at least fp32.
     """
 
     def look_around(
@@ -75,16 +75,16 @@ class LinearAttention(AttentionLayer):
 def attend_linearly(
     q: Queries, k: Keys, v: Values, call: Call, before: Sums | None = None
 ) -> tuple[Answers, Sums]:
-    """The answers, in the form of the queries, and the sums with these keys in them."""
+    """The answers, in the form of the queries, and the sums including these keys."""
     check(q, k, v, call)
     form, dtype = call.queries, q.dtype
     q, k, v, call = padded_call(q, k, v, call)
     look = look_back if call.mask.band == causal.band else look_everywhere
-    with torch.autocast(q.device.type, enabled=False):  # sums outgrow half precision
+    with torch.autocast(q.device.type, enabled=False):  # sums need more than half precision
         wide = torch.promote_types(dtype, torch.float32)
         q, k, v = features(q.to(wide)), features(k.to(wide)), v.to(wide)
         k = zero_padding(k, call.keys, axis=2)
-        v = F.pad(v, (0, 1), value=1.0)  # the weights are summed beside the values
+        v = F.pad(v, (0, 1), value=1.0)  # sums the weights alongside the values
         if before is None:
             before = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1])
         summed, after = look(q.unflatten(1, (k.shape[1], -1)), k, v, before)
@@ -96,7 +96,7 @@ def attend_linearly(
 
 
 def features(x: ByHead) -> ByHead:
-    """elu(x) + 1, which is exp(x) below 0: written so, it does not round to 0 where exp does not.
+    """elu(x) + 1, which is exp(x) below 0; written this way, it does not round to 0 too early.
 
     >>> features(torch.tensor([[[-30.0, 0.0, 2.0]]]))
     tensor([[[9.3576e-14, 1.0000e+00, 3.0000e+00]]])
@@ -107,7 +107,7 @@ def features(x: ByHead) -> ByHead:
 def look_everywhere(
     q: SharedQueries, k: Float[Tensor, "B G S K"], v: Float[Tensor, "B G S columns"], before: Sums
 ) -> tuple[Float[Tensor, "B G R T columns"], Sums]:
-    """Every query times the sums over all keys, those before among them."""
+    """Every query times the sums over all keys, including those before."""
     after = before + torch.einsum("bgsk,bgsw->bgkw", k, v)
     return torch.einsum("bgrtk,bgkw->bgrtw", q, after), after
 
@@ -117,7 +117,7 @@ def look_back(
 ) -> tuple[Float[Tensor, "B G R T columns"], Sums]:
     """Every query times the sums up to its own key.
 
-    Within a chunk, queries and keys are compared one by one; all chunks before it are summed up.
+    Within a chunk, queries and keys are compared one by one; all earlier chunks are summed.
     """
     length = q.shape[-2]
     size = max(1, min(CHUNK, length))
@@ -131,7 +131,7 @@ def look_back(
 
 
 def chunked(x: Float[Tensor, "*by T K"], size: int) -> Float[Tensor, "*by chunks size K"]:
-    """Cut the length into chunks of `size`, the last one filled up with zeros."""
+    """Split the length into chunks of `size`, the last one padded with zeros."""
     return F.pad(x, (0, 0, 0, -x.shape[-2] % size)).unflatten(-2, (-1, size))
 
 
@@ -145,13 +145,13 @@ def _refuse_mask(mask: Mask) -> None:
 def _refuse_position(position: Position | None) -> None:
     if position is None or not (turns(type(position)) or adds_to_scores(type(position))):
         return
-    reason = "turned features are not positive"
+    reason = "rotated features are not positive"
     if adds_to_scores(type(position)):
-        reason = "it adds to scores, and there are none"
-    fine = [name for name, s in POSITIONS.items() if not (turns(s) or adds_to_scores(s))]
+        reason = "it adds to the scores, and there are none"
+    supported = [name for name, s in POSITIONS.items() if not (turns(s) or adds_to_scores(s))]
     raise ValueError(
         f"linear attention cannot apply {name_of(position)}: {reason}; "
-        f"use {', '.join(fine)}, or kind = softmax"
+        f"use {', '.join(supported)}, or kind = softmax"
     )
 
 
@@ -163,12 +163,12 @@ def _refuse_across(mask: Mask) -> None:
 
 
 def _state(cache: Cache | None) -> LinearState:
-    """The state to go on from; without one, a new one that is left behind."""
+    """The state to continue from; without a cache, a fresh one to be discarded."""
     if cache is None:
         return LinearState()
     if not isinstance(cache, LinearState):
         raise ValueError(
-            f"linear attention cannot go on from a {type(cache).__name__}: it remembers sums, not "
+            f"linear attention cannot continue from a {type(cache).__name__}: it keeps sums, not "
             f"keys; pass a LinearState, or use kind = softmax"
         )
     return cache

@@ -1,14 +1,14 @@
-"""linformer: softmax attention to a summary of the keys, of one size however many keys there are.
+"""linformer: softmax attention to a summary of the keys, of fixed size at any length.
 
     answer = softmax(q (E k)ᵀ / √K) (F v)        E and F learned, (summary, max_length)
 
-Column p of E and F says what the token at position p gives to each row of the summary, in all heads
-alike. Time and memory are linear in the length. Wang et al., 2020.
+Column p of E and F is what the token at position p contributes to each row of the summary, the same
+for all heads. Time and memory are linear in the length. Wang et al., 2020.
 
 A row of the summary mixes all positions, so no mask can hide some of them from some queries
-(causal least of all), nothing can be added for a distance, and decoding step by step, which looks
-only back, has no use for it. Rotary positions are fine: keys are turned by their own positions
-before they are summed up, so a score is a mix of scores, each of which knows its distance.
+(least of all a causal one), scores cannot depend on a distance, and step-by-step decoding, which
+looks only back, is impossible. Rotary positions work: keys are rotated by their own positions
+before they are summed, so a score is a mix of scores that each depend on a distance.
 """
 
 import math
@@ -32,17 +32,17 @@ from glassformer.core.shapes import Answers, Keys, MemoryVectors, Queries, Value
 class Linformer(AttentionLayer):
     """Attention to `summary` keys and values, called like `MultiHeadAttention`.
 
-    Keys and values in the padding are zeroed before they are summed up. So padding gives nothing,
-    however much of it there is: a short row uses the first columns of E and F only, and its answer
-    is the same as if it came alone. A row without tokens has a summary of zeros and answers zeros.
+    Keys and values in the padding are zeroed before they are summed, so padding contributes
+    nothing: a short row uses only the first columns of E and F, and its answer is the same as if it
+    were alone in the batch. A row without tokens has a summary of zeros and an answer of zeros.
 
-    Takes the mask `everything` and positions that do not add to the scores; other masks and
-    positions, and every cache, are refused by name.
+    Supports the mask `everything` and positions that do not add to the scores; other masks and
+    positions, and every cache, are refused.
 
     Args:
         dim, heads, bias, memory_dim: As of every `AttentionLayer`.
-        summary: How many keys and values the sequence is summed up in.
-        max_length: The longest sequence; none beyond it can be summed up.
+        summary: Number of keys and values in the summary.
+        max_length: Longest sequence that can be summarised.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Linformer(AttentionLayer):
         self.key_summary = nn.Parameter(torch.empty(summary, max_length))  # E
         self.value_summary = nn.Parameter(torch.empty(summary, max_length))  # F
         for weight in (self.key_summary, self.value_summary):
-            # Summing up max_length unrelated vectors then keeps their size.
+            # The sum of max_length unrelated vectors then keeps their scale.
             nn.init.normal_(weight, std=1 / math.sqrt(max_length))
 
     def look_around(
@@ -77,46 +77,46 @@ class Linformer(AttentionLayer):
         q, (k, v) = self.queries(x), self.keys_and_values(x)
         if position is not None:
             q, k = position.turn(q, k, layout)
-        return self._look_at(q, self._summed_up(k, v, layout), mask, layout)
+        return self._attend(q, self._summarise(k, v, layout), mask, layout)
 
     def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
-        return self._look_at(self.queries(x), memory, mask, layout)
+        return self._attend(self.queries(x), memory, mask, layout)
 
     def new_cache(self) -> Cache:
-        """Refused: a summary has no left and right to decode along."""
+        """Refused: a summary has no order to decode along."""
         raise ValueError("linformer attention cannot decode; use kind = softmax or linear")
 
     def keep(self, memory: MemoryVectors, layout: Layout | None = None) -> Memory:
-        """The memory's summary, to be looked at many times."""
+        """The memory's summary, computed once for many calls."""
         kept = super().keep(memory, layout)
-        return self._summed_up(kept.k, kept.v, kept.layout)
+        return self._summarise(kept.k, kept.v, kept.layout)
 
-    def _look_at(self, q: Queries, summary: Memory, mask: Mask, layout: Layout) -> Answers:
+    def _attend(self, q: Queries, summary: Memory, mask: Mask, layout: Layout) -> Answers:
         _refuse_mask(mask)
         call = describe(q, summary.k, queries=layout, keys=summary.layout, aligned=False)
         return attend(q, summary.k, summary.v, call)
 
-    def _summed_up(self, k: Keys, v: Values, layout: Layout) -> Memory:
-        """The summary of each row: rows of `summary` keys and values, none of them padding."""
+    def _summarise(self, k: Keys, v: Values, layout: Layout) -> Memory:
+        """The summary of each row: `summary` keys and values, none of them padding."""
         if not layout.fits(self.max_length):
             raise ValueError(
-                f"linformer sums up at most {self.max_length} positions, but the batch has "
+                f"linformer summarises at most {self.max_length} positions, but the batch has "
                 f"{int(layout.ends.max())}; shorten the input, or raise max_length and train again"
             )
         k, v, layout = padded(k, layout), padded(v, layout), layout.as_padded()
         return Memory(
-            summed_up(k, self.key_summary, layout),
-            summed_up(v, self.value_summary, layout),
+            summarise(k, self.key_summary, layout),
+            summarise(v, self.value_summary, layout),
             Layout.full(layout.rows, self.summary, layout.device),
         )
 
 
-def summed_up(
+def summarise(
     x: Float[Tensor, "B G S K"], weight: Float[Tensor, "summary max_length"], layout: Layout
 ) -> Float[Tensor, "B G summary K"]:
-    """Each row's vectors, weighed by the columns of their positions and added; padding is zero."""
+    """The sum of each row's vectors, weighted by the columns of their positions."""
     x = zero_padding(x, layout, axis=2)
-    at = layout.positions.clamp(max=weight.shape[1] - 1)  # padding may stand beyond the last
+    at = layout.positions.clamp(max=weight.shape[1] - 1)  # padding may lie beyond the last
     return torch.einsum("mbs,bgsk->bgmk", weight[:, at], x)
 
 
@@ -131,17 +131,17 @@ def _refuse_mask(mask: Mask) -> None:
 def _refuse_cache(cache: Cache | None) -> None:
     if cache is not None:
         raise ValueError(
-            f"linformer cannot go on from a {type(cache).__name__}: its summary is of whole "
+            f"linformer cannot continue from a {type(cache).__name__}: it summarises whole "
             f"sequences; leave the cache out, or use kind = softmax"
         )
 
 
 def _refuse_position(position: Position | None) -> None:
     if position is not None and adds_to_scores(type(position)):
-        fine = [name for name, scheme in POSITIONS.items() if not adds_to_scores(scheme)]
+        supported = [name for name, scheme in POSITIONS.items() if not adds_to_scores(scheme)]
         raise ValueError(
-            f"linformer cannot apply {name_of(position)}: a row of its summary stands at no one "
-            f"distance; use {', '.join(fine)}, or kind = softmax"
+            f"linformer cannot apply {name_of(position)}: a row of its summary has no "
+            f"position of its own; use {', '.join(supported)}, or kind = softmax"
         )
 
 
@@ -149,5 +149,5 @@ def _check_sizes(summary: int, max_length: int) -> None:
     if summary < 1 or max_length < 1:
         raise ValueError(
             f"summary and max_length must be 1 or more, got {summary} and {max_length}; "
-            f"64 rows are a common summary"
+            f"64 is a common summary size"
         )

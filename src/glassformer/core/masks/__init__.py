@@ -2,8 +2,8 @@
 
 A mask is a rule about absolute positions, not a tensor: the same `causal & window(64)` is right for
 a whole sequence, for one new token against a cache, and for sequences packed end to end. Padding is
-no mask: it follows from the `Layout`. A mask is an immutable value (it compares, hashes and prints
-as what it is), so a kernel can ask for its parts and use its own fast form.
+not a mask: it follows from the `Layout`. A mask is an immutable value (it compares, hashes and
+prints as what it is), so a kernel can inspect it and use its own fast path.
 
 To add a rule, write one frozen dataclass with `sees`, in `rules` or `tables`, and a picture of it
 in tests/core/test_masks.py.

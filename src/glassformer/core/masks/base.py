@@ -1,4 +1,4 @@
-"""Mask: the rule, how it combines with others, and how it is laid out and drawn."""
+"""Mask: the rule, how it combines with others, and how it becomes a tensor or a picture."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,14 +20,14 @@ Band = tuple[int | None, int | None]
 class Mask(ABC):
     """Says whether a query at position `q` may see a key at position `k` of the same row."""
 
-    rows = 1  # how many rows it describes; one serves all
+    rows = 1  # how many rows it describes; 1 applies to all
 
     @abstractmethod
     def sees(self, row: Index, q: Index, k: Index) -> Any:
-        """The rule, for plain integers; for tensors of them too, unless it looks things up."""
+        """The rule for plain integers; for tensors of them too, unless it needs a table."""
 
     def rule(self, device: torch.device) -> Rule:
-        """The rule for tensors on a device, with whatever it looks up there already."""
+        """The rule for tensors on a device, with its tables already there."""
         return self.sees
 
     @property
@@ -45,7 +45,7 @@ class Mask(ABC):
         return Either(self, other)
 
     def table(self, queries: Layout, keys: Layout) -> Bool[Tensor, "b 1 T S"]:
-        """Lay the rule out over padded rows and hide padding keys; `b` is 1 if all rows agree."""
+        """The rule as a tensor over padded rows, padding keys hidden; `b` is 1 if all agree."""
         self.check(queries)
         row = torch.arange(self.rows, device=queries.device)[:, None, None]
         may_see = self.rule(queries.device)
@@ -61,15 +61,15 @@ class Mask(ABC):
         self.check_rows(queries.rows)
 
     def check_rows(self, rows: int) -> None:
-        """Refuse a batch of another size than the one described."""
+        """Refuse a batch of a different size than the mask describes."""
         if self.rows not in (1, rows):
             raise ValueError(
                 f"{self} describes {self.rows} rows, but the batch has {rows}; "
-                f"describe one or {rows}"
+                f"describe 1 row or {rows}"
             )
 
     def picture(self, queries: int = 8, keys: int | None = None, row: int = 0) -> str:
-        """Draw it: a line a query, a column a key, # may be seen and . may not.
+        """Draw it: one line per query, one column per key; # may be seen, . may not.
 
         >>> from glassformer.core.masks import causal, window
         >>> print((causal & window(2)).picture(4))
@@ -93,7 +93,7 @@ class Mask(ABC):
         side = size * len(lines)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">'
-            f"<title>{escape(str(self))}: a line a query, a column a key</title>"
+            f"<title>{escape(str(self))}: one line per query, one column per key</title>"
             f'<rect width="{side}" height="{side}" fill="#e8e8ee"/>'
             f'<g fill="#3b5bdb">{squares}</g></svg>'
         )
@@ -122,8 +122,8 @@ class Both(Mask):
     def band(self) -> Band | None:
         if self.left.band is None or self.right.band is None:
             return None
-        (before, after), (also_before, also_after) = self.left.band, self.right.band
-        return _nearer(before, also_before), _nearer(after, also_after)
+        (before, after), (other_before, other_after) = self.left.band, self.right.band
+        return _tighter(before, other_before), _tighter(after, other_after)
 
     def sees(self, row: Index, q: Index, k: Index) -> Any:
         return self.left.sees(row, q, k) & self.right.sees(row, q, k)
@@ -167,8 +167,8 @@ class Either(Mask):
         return f"({self.left} | {self.right})"
 
 
-def _nearer(a: int | None, b: int | None) -> int | None:
-    """The smaller of two limits, where None is no limit."""
+def _tighter(a: int | None, b: int | None) -> int | None:
+    """The smaller of two limits; None means no limit."""
     if a is None or b is None:
         return b if a is None else a
     return min(a, b)

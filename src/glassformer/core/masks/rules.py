@@ -62,7 +62,7 @@ class Window(Mask):
 
 @dataclass(frozen=True, repr=False)
 class Prefix(Mask):
-    """The first `length` positions, whoever asks. `causal | prefix(n)` is a prefix LM."""
+    """The first `length` positions, for every query. `causal | prefix(n)` is a prefix LM."""
 
     length: int
 

@@ -1,4 +1,4 @@
-"""The rules that look something up: whose document it is, how many keys a query has."""
+"""The rules that need a table: document boundaries, and the number of keys of each query."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from glassformer.core.masks.base import Index, Mask, Rule
 
 @dataclass(frozen=True, repr=False)
 class Documents(Mask):
-    """Only the same document: a row holds several, end to end; the last goes on for ever."""
+    """Only the same document: a row holds several, end to end, and the last has no end."""
 
     lengths: tuple[tuple[int, ...], ...]
 
@@ -24,9 +24,9 @@ class Documents(Mask):
 
     @property
     def ids(self) -> tuple[tuple[int, ...], ...]:
-        """The number of each position's document."""
+        """The index of each position's document."""
         return tuple(
-            tuple(number for number, length in enumerate(row) for _ in range(length))
+            tuple(document for document, length in enumerate(row) for _ in range(length))
             for row in self.lengths
         )
 
@@ -44,7 +44,7 @@ class Documents(Mask):
 
 @dataclass(frozen=True, repr=False)
 class ValidLengths(Mask):
-    """Query q of a row sees the first `lengths[row][q]` keys; one number serves all queries."""
+    """Query q of a row sees the first `lengths[row][q]` keys; one number applies to all queries."""
 
     lengths: tuple[tuple[int, ...], ...]
 
@@ -86,9 +86,9 @@ def documents(lengths: Sequence[int] | Sequence[Sequence[int]]) -> Documents:
 def valid_lengths(
     lengths: Sequence[int] | Sequence[Sequence[int]] | Int[Tensor, " B"] | Int[Tensor, "B T"],
 ) -> ValidLengths:
-    """How many keys may be seen: one number a row, or for each row a list of one a query.
+    """How many keys may be seen: one number per row, or a list per row with one per query.
 
-    A single number or list serves all rows. As in `core.classic`, and in "Dive into deep learning".
+    A single number or list applies to all rows. As in `core.classic` and "Dive into deep learning".
 
     >>> print(valid_lengths([[1, 3, 2]]).picture(3))
     #..
@@ -101,14 +101,13 @@ def valid_lengths(
     counts = [len(row) for row in checked]
     if min(counts) < max(counts):
         raise ValueError(
-            f"each row needs a length for each query, got lists of {counts}; "
-            f"fill the shorter ones up"
+            f"each row needs a length for each query, got lists of {counts}; pad the shorter ones"
         )
     return ValidLengths(checked)
 
 
 def _checked(rows: Sequence[Any], least: int) -> tuple[tuple[int, ...], ...]:
-    """The numbers as a tuple a row."""
+    """The numbers as one tuple per row."""
     for row in rows:
         if not row or min(row) < least:
             raise ValueError(f"each row needs lengths of {least} or more, got {list(row)}")
@@ -116,7 +115,7 @@ def _checked(rows: Sequence[Any], least: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _entry(table: tuple[tuple[int, ...], ...], row: int, index: int) -> int:
-    """table[row][index]; one row serves all, and past a row's end its last entry goes on."""
+    """table[row][index]; a single row applies to all, and past its end the last entry repeats."""
     numbers = table[row if len(table) > 1 else 0]
     return numbers[min(index, len(numbers) - 1)]
 

@@ -1,8 +1,8 @@
-"""Positions: order enters by the input, by the queries and keys, or by the scores.
+"""Positions: order enters through the input, the queries and keys, or the scores.
 
-To add a scheme, write one class that opens one door (Transformer-XL needs two) and one line in
-POSITIONS, where the tests find it, and in `config.POSITION_NAMES`. Tables are shared by all layers
-when one object is passed to all of them, and separate when each has its own.
+To add a scheme, write one class that overrides one of the three hooks (Transformer-XL needs two)
+and add one line to POSITIONS, where the tests find it, and one to `config.POSITION_NAMES`. Layers
+that are given the same object share its parameters.
 """
 
 from typing import Any
@@ -55,16 +55,16 @@ def make_position(name: str, dim: int, heads: int, max_length: int, **options: A
 
 
 def name_of(position: Position) -> str:
-    """The scheme's name in POSITIONS; for a stranger, its class."""
+    """The scheme's name in POSITIONS; for an unlisted scheme, the name of its class."""
     names = (name for name, scheme in POSITIONS.items() if scheme is type(position))
     return next(names, type(position).__name__)
 
 
 def turns(scheme: type[Position]) -> bool:
-    """Whether it opens the second door: queries and keys."""
+    """Whether it changes queries and keys."""
     return scheme.turn is not Position.turn
 
 
 def adds_to_scores(scheme: type[Position]) -> bool:
-    """Whether it opens the third door: the scores."""
+    """Whether it adds to the scores."""
     return scheme.bias is not Position.bias

@@ -1,4 +1,4 @@
-"""The third door: add to the score what the distance between query and key is worth."""
+"""Relative positions: a term added to the score, by the distance between query and key."""
 
 import math
 
@@ -25,12 +25,12 @@ class Alibi(Position):
 class T5(Position):
     """A learned number for each bucket of distances. Raffel et al., 2020.
 
-    Near ones have a bucket each, further ones share ever wider ones.
+    Short distances have a bucket each; longer ones share buckets that grow wider.
 
     Args:
-        buckets: How many; with `both_ways`, half of them for each direction.
+        buckets: Number of buckets; with `both_ways`, half of them for each direction.
         max_distance: From here on, all distances share the last bucket.
-        both_ways: False where keys never lie ahead (a causal model), so that all look back.
+        both_ways: False if keys never lie ahead (a causal model), so that all buckets look back.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class T5(Position):
         return DistanceBias(self.worth(self.bucket(distance)).T, low=-self.max_distance)
 
     def bucket(self, distance: Int[Tensor, " W"]) -> Int[Tensor, " W"]:
-        """Small distances have one each; larger ones share, evenly on a logarithmic scale."""
+        """The bucket of each distance: one each up close, evenly spaced in log distance beyond."""
         buckets, steps = self.worth.num_embeddings, (-distance).clamp(min=0)
         ahead = torch.zeros_like(distance)
         if self.both_ways:
@@ -75,8 +75,7 @@ class T5(Position):
 class Shaw(Position):
     """A learned key for each distance up to `clip`: q·(k + a). Shaw et al., 2018.
 
-    The paper's second table, added to the values, is left out: its own ablation finds no gain in
-    it.
+    The paper's second table, added to the values, is omitted: its own ablation finds no gain.
     """
 
     def __init__(
@@ -93,9 +92,9 @@ class Shaw(Position):
 
 
 class TransformerXL(Position):
-    """Content and distance scored apart: (q + u)·k + (q + v)·r. Dai et al., 2019.
+    """Content and distance scored separately: (q + u)·k + (q + v)·r. Dai et al., 2019.
 
-    r is a projection of the sinusoidal code of the distance.
+    r is a projection of the sinusoidal encoding of the distance.
     """
 
     no_weight_decay = ("content", "distance")
@@ -123,13 +122,13 @@ class TransformerXL(Position):
 def distances(queries: Layout, keys: Layout) -> Int[Tensor, " W"]:
     """Every distance `key - query` that can occur, in order; the first is 1 - queries.reach.
 
-    Where there are no tokens at all, 0.
+    Just 0 if there are no tokens at all.
     """
     return torch.arange(1 - max(queries.reach, 1), max(keys.reach, 1), device=queries.device)
 
 
 def by_head(vector: Float[Tensor, "H K"], q: Queries) -> Float[Tensor, "H ... K"]:
-    """A vector for each head, ready to be added to queries."""
+    """A vector for each head, shaped to be added to queries."""
     return vector[:, None] if q.ndim == 4 else vector
 
 

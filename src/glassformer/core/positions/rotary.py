@@ -1,9 +1,9 @@
-"""The second door: turn queries and keys by an angle that grows with position.
+"""Rotary positions: rotate queries and keys by an angle that grows with position.
 
 The angle between a query and a key then depends only on how far apart they are. Su et al., 2021.
-A model is stretched to texts longer than it was trained on by slowing the turning down, which is
-what a `Scaling` does: `Linear`, `Ntk`, `Yarn` or `Llama3`. To add one, write a class and list it in
-SCALINGS and in `config.SCALING_NAMES`.
+To extend a model to longer texts than it was trained on, a `Scaling` slows the rotation down:
+`Linear`, `Ntk`, `Yarn` or `Llama3`. To add one, write a class and list it in SCALINGS and in
+`config.SCALING_NAMES`.
 """
 
 import math
@@ -21,11 +21,11 @@ from glassformer.core.shapes import ByHead, NewKeys, Queries
 
 
 class Scaling(ABC):
-    """How fast each pair of channels turns, for texts `factor` times as long."""
+    """How fast each pair of channels rotates, for texts `factor` times as long."""
 
     @abstractmethod
     def exact(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
-        """Radians a step, for each pair of channels, in float64."""
+        """Radians per step, for each pair of channels, in float64."""
 
     def frequencies(self, width: int, base: float, device: torch.device) -> Float[Tensor, " half"]:
         """The same, rounded once, to float32."""
@@ -33,13 +33,13 @@ class Scaling(ABC):
 
     @property
     def sharpness(self) -> float:
-        """A factor on queries and keys that makes up for softmax over more keys."""
+        """A factor on queries and keys that compensates for softmax over more keys."""
         return 1.0
 
 
 @dataclass(frozen=True)
 class Linear(Scaling):
-    """Every pair turns `factor` times slower: positions are squeezed. Chen et al., 2023."""
+    """Every pair rotates `factor` times slower: position interpolation. Chen et al., 2023."""
 
     factor: float
 
@@ -49,7 +49,7 @@ class Linear(Scaling):
 
 @dataclass(frozen=True)
 class Ntk(Scaling):
-    """Slow pairs slow down, the fastest keeps its pace: a larger base. bloc97, 2023."""
+    """Slow pairs become slower, the fastest is unchanged: a larger base. bloc97, 2023."""
 
     factor: float
 
@@ -59,14 +59,12 @@ class Ntk(Scaling):
 
 @dataclass(frozen=True)
 class Yarn(Scaling):
-    """Pairs that turn often keep their pace, the rest is squeezed. Peng et al., 2023.
-
-    Between the two lies a ramp.
+    """Fast pairs are unchanged, slow ones interpolated, with a ramp between. Peng et al., 2023.
 
     Args:
         trained_length: The length the model was trained on.
-        fast: A pair that turns this often within it is left alone.
-        slow: A pair that turns less often than this is squeezed by the whole factor.
+        fast: A pair that completes this many turns within it is unchanged.
+        slow: A pair that completes fewer turns than this is slowed by the full factor.
     """
 
     factor: float
@@ -83,22 +81,22 @@ class Yarn(Scaling):
         low = max(math.floor(self._pair_turning(self.fast, width, base)), 0)
         high = min(math.ceil(self._pair_turning(self.slow, width, base)), width - 1)
         pairs = torch.arange(len(own), device=own.device, dtype=own.dtype)
-        squeezed = ((pairs - low) / max(high - low, 0.001)).clamp(0, 1)
-        return own / self.factor * squeezed + own * (1 - squeezed)
+        slowed = ((pairs - low) / max(high - low, 0.001)).clamp(0, 1)
+        return own / self.factor * slowed + own * (1 - slowed)
 
     def _pair_turning(self, times: float, width: int, base: float) -> float:
-        """Which pair, as a fraction, turns `times` times within the trained length."""
+        """Which pair, as a fraction, completes `times` turns within the trained length."""
         return width * math.log(self.trained_length / (times * 2 * math.pi)) / (2 * math.log(base))
 
 
 @dataclass(frozen=True)
 class Llama3(Scaling):
-    """Like `Yarn`, with a ramp over how often a pair turns, and no sharpness. Llama 3.1, 2024.
+    """Like `Yarn`, with a ramp over the number of turns, and no sharpness. Llama 3.1, 2024.
 
     Args:
         trained_length: The length the model was trained on.
-        fast: A pair that turns this often within it is left alone.
-        slow: A pair that turns less often than this is squeezed by the whole factor.
+        fast: A pair that completes this many turns within it is unchanged.
+        slow: A pair that completes fewer turns than this is slowed by the full factor.
     """
 
     factor: float
@@ -122,11 +120,11 @@ SCALINGS: dict[str, type[Linear] | type[Ntk] | type[Yarn] | type[Llama3]] = {
 
 
 class Rotary(Position):
-    """Turn each pair of channels by position times frequency; angles are always fp32.
+    """Rotate each pair of channels by position times frequency; angles are always fp32.
 
     Args:
-        base: The slowest pair turns once in about 2π * base steps.
-        scaling: How to stretch to longer texts.
+        base: The slowest pair completes one turn in about 2π * base steps.
+        scaling: How to extend to longer texts.
     """
 
     def __init__(
@@ -142,7 +140,7 @@ class Rotary(Position):
         super().__init__(dim, heads, max_length, width=width)
         if self.width % 2:
             raise ValueError(
-                f"rotary positions turn pairs of channels, but a head has {self.width}; "
+                f"rotary positions rotate pairs of channels, but a head has {self.width}; "
                 f"choose an even width"
             )
         self.base, self.scaling = base, scaling or Linear(1.0)
@@ -150,7 +148,7 @@ class Rotary(Position):
     def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
         speed = self.scaling.frequencies(q.shape[-1], self.base, q.device)
         angle = layout.positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
-        cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # all heads alike
+        cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # same for all heads
         sin = (angle.sin() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)
         return turned(q, cos, sin), turned(k, cos, sin)
 

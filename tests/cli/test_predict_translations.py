@@ -256,7 +256,7 @@ def test_without_a_font_the_terminal_still_shows_the_alignment(predict, tmp_path
 def test_an_alignment_needs_a_place_to_be_drawn_to_before_anything_is_written(predict, tmp_path):
     out, err = predict("--picture", tmp_path / "a.gif", SOURCE, code=1)
     assert out == ""
-    assert "a picture is drawn as .png, .svg, .pdf" in err
+    assert "a picture must end in .png, .svg, .pdf" in err
 
 
 # A conversation

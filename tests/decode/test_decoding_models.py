@@ -121,7 +121,7 @@ def test_a_neighbour_s_longer_prompt_does_not_shorten_an_answer(kind, config):
 def test_a_prompt_that_fills_all_positions_is_refused():
     scorer = continuing(language_model(position="learned"), [[3] * 33])
     with pytest.raises(
-        GlassformerError, match="row 1: the model has no room left to write in; shorten the prompt"
+        GlassformerError, match="row 1: the prompt leaves no positions for an answer; shorten it"
     ):
         decode(scorer, Request(end=END))
 

@@ -226,7 +226,7 @@ def test_an_empty_prompt_is_refused():
 def test_a_branching_cache_reads_one_prompt():
     cache, k = BranchingCache(9, fixed=False), torch.randn(2, 3, 4, 5)
     cache.append(k, k, Layout.full(2, 4))
-    with pytest.raises(ValueError, match="reads one prompt in padded rows"):
+    with pytest.raises(ValueError, match="takes one prompt in padded rows"):
         cache.append(k, k, Layout.full(2, 4))
 
 

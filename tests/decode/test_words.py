@@ -147,7 +147,7 @@ def test_what_cannot_be_asked_is_refused(request_, config, complaint):
 
 
 def test_a_request_is_for_every_row_or_none():
-    with pytest.raises(ValueError, match="`prefix` is given for 3 rows of 2; give it for all"):
+    with pytest.raises(ValueError, match="`prefix` has 3 rows, but the batch has 2; give 2 or"):
         decode(HashScorer(2, V), Request(end=END, prefix=[(1,)] * 3))
     with pytest.raises(ValueError, match="need `detokenize`, from tokens to text"):
         decode(HashScorer(2, V), Request(end=END), DecodeConfig(stop=("x",)))

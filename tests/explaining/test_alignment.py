@@ -12,16 +12,16 @@ from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.explaining.alignment import (
     Alignment,
+    align_words,
     as_written,
-    looks_across,
-    merged,
+    cross_attention_weights,
     word_table,
 )
 from glassformer.models.build import build_transformer
 from glassformer.runs.api import align
 from glassformer.runs.run import Run
 
-V, SOURCE, TOLD = 13, (5, 7, 4, 11, 3), (2, 9, 6)
+V, SOURCE, DECODER_INPUT = 13, (5, 7, 4, 11, 3), (2, 9, 6)
 
 
 @pytest.fixture(scope="module")
@@ -100,31 +100,31 @@ def test_nothing_is_aligned_with_nothing(run, text):
 
 def test_every_layer_and_head_shares_one_look_among_the_source():
     model = small_model(depth=3)
-    looks = looks_across(model, SOURCE, TOLD)
+    looks = cross_attention_weights(model, SOURCE, DECODER_INPUT)
     heads = model.decoder.blocks[0].cross_attention.heads
-    assert looks.shape == (3, heads, len(TOLD), len(SOURCE))
-    assert looks.sum(-1) == pytest.approx(np.ones((3, heads, len(TOLD))), abs=1e-5)
+    assert looks.shape == (3, heads, len(DECODER_INPUT), len(SOURCE))
+    assert looks.sum(-1) == pytest.approx(np.ones((3, heads, len(DECODER_INPUT))), abs=1e-5)
 
 
 @pytest.mark.parametrize("decoder", ["attention", "gru", "lstm", "tcn"])
 def test_what_is_said_later_changes_no_look(decoder):
     model = small_model(decoder)
-    first = looks_across(model, SOURCE, TOLD)
-    other = looks_across(model, SOURCE, (*TOLD[:-1], 8))
+    first = cross_attention_weights(model, SOURCE, DECODER_INPUT)
+    other = cross_attention_weights(model, SOURCE, (*DECODER_INPUT[:-1], 8))
     assert torch.allclose(first[:, :, :-1], other[:, :, :-1], atol=1e-6)
 
 
 def test_the_looks_of_a_gru_are_those_its_context_is_made_with():
     model, contexts = small_model("gru", depth=1), []
     model.decoder.layers.register_forward_pre_hook(lambda _, given: contexts.append(given[0]))
-    tokens = torch.tensor([SOURCE]), torch.tensor([TOLD])
-    layouts = {"source": Layout.full(1, len(SOURCE)), "target": Layout.full(1, len(TOLD))}
+    tokens = torch.tensor([SOURCE]), torch.tensor([DECODER_INPUT])
+    layouts = {"source": Layout.full(1, len(SOURCE)), "target": Layout.full(1, len(DECODER_INPUT))}
     with torch.no_grad():
         model(*tokens, **layouts)
         [memory] = model.encode(tokens[0], layouts["source"])
-    looks = looks_across(model, SOURCE, TOLD)
-    taken = torch.cat(contexts[: len(TOLD)], 1)[0, :, model.decoder.dim :]  # (T, E)
-    assert looks.shape == (1, 1, len(TOLD), len(SOURCE))
+    looks = cross_attention_weights(model, SOURCE, DECODER_INPUT)
+    taken = torch.cat(contexts[: len(DECODER_INPUT)], 1)[0, :, model.decoder.dim :]  # (T, E)
+    assert looks.shape == (1, 1, len(DECODER_INPUT), len(SOURCE))
     assert torch.allclose(looks[0, 0] @ memory.v[0, 0], taken, atol=1e-5)
 
 
@@ -145,7 +145,7 @@ def test_a_word_is_taken_whole_and_looks_with_all_its_tokens():
             [0.0, 0.0, 0.0, 0.0, 1.0],  # end
         ]
     )
-    found = merged(tokens, tokens, source, target, looks)
+    found = align_words(tokens, tokens, source, target, looks)
     assert (found.source, found.target) == (("ab", "c"), ("x", "yz"))
     truth = [[0.3, 0.4], [(0.8 + 0.2 + 0.2) / 3, (0.2 + 0.8 + 0.2) / 3]]
     assert torch.allclose(found.weights, torch.tensor(truth))

@@ -126,8 +126,8 @@ def test_a_picture_is_drawn(tmp_path, suffix, begins):
 
 def test_what_cannot_be_drawn_to_is_refused(tmp_path, monkeypatch):
     for path, told in [
-        (tmp_path / "a.jpeg", "a picture is drawn as .png, .svg, .pdf, got"),
-        (tmp_path / "none" / "a.png", "none: no such folder for the picture; make it first"),
+        (tmp_path / "a.jpeg", "a picture must end in .png, .svg, .pdf, got"),
+        (tmp_path / "none" / "a.png", "none: no such folder for the picture; create it first"),
     ]:
         with pytest.raises(GlassformerError, match=told):
             check_picture(path)
@@ -165,8 +165,8 @@ def test_a_font_of_the_system_is_found_by_its_characters(manager, monkeypatch, t
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("早上好", "has 上好早; install one that has, such as Noto Sans CJK (fonts-noto-cjk)"),
-        ("𐎀", "has 𐎀; install one that has, such as Noto Sans (fonts-noto)"),
+        ("早上好", "has 上好早; install one that does, such as Noto Sans CJK (fonts-noto-cjk)"),
+        ("𐎀", "has 𐎀; install one that does, such as Noto Sans (fonts-noto)"),
     ],
 )
 def test_a_missing_font_is_named(manager, monkeypatch, text, told, tmp_path):

@@ -136,11 +136,11 @@ REFUSALS = {
     ),
     "no memory": (
         lambda: decode(memory=None),
-        "a decoder of kind gru looks at a memory; pass what `keep` returns",
+        "a decoder of kind gru attends to a memory; pass what `keep` returns",
     ),
     "memory of another batch": (
         lambda: decode(memory_rows=5),
-        "the batch has 3 rows, its memory 5; give every row its memory",
+        "the batch has 3 rows, but its memory 5; give every row one row of memory",
     ),
     "cache of another batch": (
         lambda: decode(caches=filled_caches()),
@@ -156,7 +156,7 @@ REFUSALS = {
     ),
     "a decoder alone": (
         lambda: BahdanauDecoder(CONFIG),
-        "looks at a memory before each step, and this model has none; add an encoder",
+        "attends to a memory, and this model has none; add an encoder",
     ),
 }
 

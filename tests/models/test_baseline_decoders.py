@@ -173,5 +173,5 @@ def test_a_decoder_of_convolutions_refuses_other_masks_and_no_memory():
     decoder, x = decoder_of("tcn"), torch.zeros(B, T, D)
     with pytest.raises(ValueError, match="a decoder of kind tcn can only see causal"):
         decoder(x, layout=Layout.full(B, T), mask=everything)
-    with pytest.raises(ValueError, match="looks at a memory; pass what `keep` returns"):
+    with pytest.raises(ValueError, match="attends to a memory; pass what `keep` returns"):
         decoder(x, layout=Layout.full(B, T))

@@ -176,15 +176,15 @@ def test_a_tcn_is_residual_convolutions_of_doubling_dilation(order, sides):
 REFUSALS = {
     "mask of a gru": (
         lambda: encoder_of("gru")(torch.zeros(B, T, D), layout=Layout.full(B, T), mask=causal),
-        "a recurrent encoder can only see everything, got the mask causal; leave the mask out",
+        "a recurrent encoder can only see everything, got the mask causal; leave out the mask",
     ),
     "mask of a tcn": (
         lambda: encoder_of("tcn")(torch.zeros(B, T, D), layout=Layout.full(B, T), mask=window(3)),
-        r"a temporal convolution network can only see everything, got the mask window\(3\)",
+        r"a temporal convolutional network can only see everything, got the mask window\(3\)",
     ),
     "odd width": (
         lambda: encoder_of("lstm", dim=13),
-        "reads both ways, half of the width each: dim must be even, got 13; use 14",
+        "reads in two directions, half of dim each: dim must be even, got 13; use 14",
     ),
     "another kind of encoder": (
         lambda: RecurrentEncoder(replace(CONFIG, kind="tcn")),

@@ -239,7 +239,7 @@ def call(name, **options):
 REFUSALS = {
     "memory_dim": (
         lambda name: BLOCKS[name](CONFIG, memory_dim=19),
-        "an encoder's block and looks at no memory, but got a memory 19 wide; use a Transformer",
+        "for encoders and has no cross-attention, but got memory_dim = 19; use a Transformer",
     ),
     "order": (
         lambda name: BLOCKS[name](replace(CONFIG, order="post")),
@@ -247,7 +247,7 @@ REFUSALS = {
     ),
     "cache": (
         lambda name: call(name, cache=GrowingCache()),
-        "takes no cache, for its convolutions look ahead: .*; give it the whole sequence",
+        "takes no cache, since its convolutions look ahead: .*; pass the whole sequence",
     ),
     "memory": (
         lambda name: call(
@@ -256,15 +256,15 @@ REFUSALS = {
                 torch.randn(B, T, D), Layout.full(B, T)
             ),
         ),
-        "looks at no memory; use a decoder's block",
+        "has no cross-attention; use a decoder's block",
     ),
     "keep": (
         lambda name: BLOCKS[name](CONFIG).keep(torch.randn(B, T, D), Layout.full(B, T)),
-        "looks at no memory; use a decoder's block",
+        "has no cross-attention; use a decoder's block",
     ),
     "causal": (
         lambda name: call(name, mask=causal),
-        "a convolution 7 wide looks 3 steps to each side, which causal does not allow everywhere; "
+        "a convolution of width 7 sees 3 steps to each side, which causal does not allow .*; "
         "use `everything`, or a window of 4 or more",
     ),
     "narrow window": (lambda name: call(name, mask=window(3)), r"which window\(3\) does not"),

@@ -261,7 +261,7 @@ def test_sinusoidal_places_code_the_row_beside_the_column():
 REFUSALS = {
     "factor": (
         lambda: Subsampling(M, D, factor=3),
-        "factor must be a power of two, 2 or more, since every .* halves; got 3, 4 is usual",
+        "factor must be a power of two, 2 or more, since every .* halves .*; got 3, try 4",
     ),
     "norm": (
         lambda: MelResNet(M, D, channels=5, depth=2, norm="layers"),
@@ -275,7 +275,7 @@ REFUSALS = {
         lambda: Subsampling(M, D)(
             torch.zeros(B, 19, M), replace(Layout.full(B, 19), starts=torch.tensor([5]))
         ),
-        "reads whole recordings, but this layout starts in the middle of them; pass the layout",
+        "needs whole recordings, but this layout starts in the middle of them; pass the layout",
     ),
     "patches that do not fit": (
         lambda: Patches(C, D, size=4, image=(16, 21)),

@@ -188,10 +188,10 @@ PROJECTIONS, KINDS = ("to_q", "to_k", "to_v", "to_out"), ("weight", "bias")
 
 def test_a_decoder_without_its_memory_and_a_memory_without_its_decoder_are_refused():
     decoder = Decoder(CONFIG, memory_dim=D)
-    with pytest.raises(ValueError, match="a decoder's block looks at a memory; pass what `keep`"):
+    with pytest.raises(ValueError, match="a decoder's block attends to a memory; pass what `kee"):
         decoder(torch.randn(B, T, D), layout=Layout.full(B, T))
     alone = Decoder(CONFIG)
-    with pytest.raises(ValueError, match="a TransformerBlock looks at no memory; use a decoder's"):
+    with pytest.raises(ValueError, match="a TransformerBlock has no cross-attention; use a deco"):
         alone.keep(torch.randn(B, S, D), Layout.full(B, S))
 
 

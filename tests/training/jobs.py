@@ -25,7 +25,7 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import SPLITS, Samples
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_classifier, build_encoder, build_transformer
-from glassformer.models.transformer import entered
+from glassformer.models.transformer import embedded
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import Loss, Task
 from glassformer.training.loop import train
@@ -219,7 +219,7 @@ class Hearing(nn.Module):
         self.to_symbol = nn.Linear(config.dim, symbols)
 
     def forward(self, frames, *, layout, noise=None):
-        x, layout = entered(self.frontend, frames, layout, noise)
+        x, layout = embedded(self.frontend, frames, layout, noise)
         return self.to_symbol(self.encoder(x, layout=layout))
 
 

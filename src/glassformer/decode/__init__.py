@@ -1,12 +1,12 @@
 """Decoding: from scores of the next token to whole sequences; greedy, sampling or beam search.
 
-    decode         the answers of all rows, as a DecodeConfig says
+    decode         the answers of all rows, by the method of a DecodeConfig
     Scorer         its input: a function from tokens and state to scores (`scorer.py`)
-    Request        what each row must and must not contain, in tokens
+    Request        what each row must and must not contain, as tokens
     RequiredWords  what counts as having all required words (`automaton.py`)
     Hypothesis     an answer, with the model's log-probability of every token
 
-Nothing here knows a model or a tokenizer; `glassformer.models.incremental` makes scorers of models.
+Nothing here knows models or tokenizers; `glassformer.models.incremental` turns models into scorers.
 Read `stepwise.py` first, then `beam.py`.
 """
 

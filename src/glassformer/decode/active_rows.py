@@ -22,7 +22,7 @@ class ActiveRows:
 
     def select(self, unfinished: Sequence[bool]) -> list[int] | None:
         """Indices of the rows to keep if the others leave now; None if none leaves yet."""
-        keep = [index for index, goes_on in enumerate(unfinished) if goes_on]
+        keep = [index for index, active in enumerate(unfinished) if active]
         return keep if not keep or len(keep) < self.compact_below * len(unfinished) else None
 
     def retire(self, keep: Sequence[int], paths: Paths) -> None:
@@ -46,6 +46,6 @@ def _no_answer_error(row: int, *, is_nan: bool) -> GlassformerError:
             f"weights are damaged; train with a lower learning rate, or copy the run again"
         )
     return GlassformerError(
-        f"row {row + 1}: the given rules leave no token to write; "
+        f"row {row + 1}: the given rules allow no token; "
         f"forbid less, or lower decode.min_length and decode.no_repeat"
     )

@@ -9,7 +9,7 @@ Branches may form groups, which choose one after another: a token costs extra fo
 earlier group that just chose it; the cost does not enter its score. Vijayakumar et al., 2016.
 Required words are in `required.py`.
 
-The device is read once a step (which rows are done), and once more for stop texts.
+The device is read once per step (which rows are done), and once more for stop texts.
 """
 
 from collections.abc import Sequence
@@ -160,7 +160,7 @@ class Search:
             scores = self.required.constrain(scores, fallback, group.states, step)
         candidates = self._candidates(group, scores, earlier)
         reasons = self._reasons(tokens, candidates)
-        # Candidates behind the first `width` only replace those that end.
+        # Candidates after the first `width` only replace those that end.
         first = Candidates(
             parents=candidates.parents[:, :width],
             tokens=candidates.tokens[:, :width],
@@ -236,7 +236,7 @@ class Search:
     def _at_stop(
         self, stops: Stops, tokens: Int[Tensor, "B w t"], candidates: Candidates
     ) -> Bool[Tensor, "B n"]:
-        """Which candidates reach a stop text behind all of their required words."""
+        """Which candidates reach a stop text after all of their required words."""
         row = torch.arange(len(tokens), device=tokens.device)[:, None]
         first = max(0, tokens.shape[-1] + 1 - stops.window)
         words: Sequence[RequiredWords | None] = [None] * len(tokens)
@@ -245,8 +245,8 @@ class Search:
         parents = tokens[row, candidates.parents, first:]
         tails = torch.cat([parents, candidates.tokens[..., None]], -1)
         reached = [
-            [stops.reached(tail, its_words) for tail in its_tails]
-            for its_tails, its_words in zip(tails.tolist(), words, strict=True)
+            [stops.reached(tail, row_words) for tail in row_tails]
+            for row_tails, row_words in zip(tails.tolist(), words, strict=True)
         ]
         return torch.tensor(reached, device=tokens.device)
 

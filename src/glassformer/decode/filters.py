@@ -70,6 +70,6 @@ def filter_scores(
 
 
 def _drop(scores: Lines, order: Int[Tensor, "*rows n"], dropped: Bool[Tensor, "*rows n"]) -> Lines:
-    """Scores without those marked, where marks are in another order; its first always stays."""
+    """Scores without the dropped ones, which are given in sorted order; the first always stays."""
     dropped[..., 0] = False
     return scores.masked_fill(torch.zeros_like(dropped).scatter(-1, order, dropped), -torch.inf)

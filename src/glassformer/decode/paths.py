@@ -27,7 +27,7 @@ class Hypothesis:
             log-probabilities over the length penalty.
         log_probability: The model's, of all tokens, the end included if there is one.
         token_scores: The model's log-probability of each of them.
-        alternatives: The likeliest tokens at each place, with their log-probabilities.
+        alternatives: The likeliest tokens at each position, with their log-probabilities.
         reason: Why it ended: the end token, the length limit, or a stop text.
     """
 
@@ -140,7 +140,7 @@ def _hypothesis(
     length: int,
     reason: int,
 ) -> Hypothesis:
-    """A path without what lies behind its end."""
+    """A path, cut off at its end."""
     pairs = (zip(*both, strict=True) for both in zip(alternatives, alternative_scores, strict=True))
     return Hypothesis(
         tokens=tuple(tokens[: length - (REASONS[reason] == "end")]),

@@ -1,4 +1,4 @@
-"""What each row must and must not contain, in tokens."""
+"""What each row must and must not contain, as tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,14 +53,14 @@ def resolve_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> li
         values = getattr(request, name)
         if len(values) not in (0, rows):
             raise ValueError(
-                f"`{name}` is given for {len(values)} rows of {rows}; give it for all or for none"
+                f"`{name}` has {len(values)} rows, but the batch has {rows}; give {rows} or none"
             )
     limits = [max(1, min(config.max_length, n)) for n in request.limits]
     limits = limits or [config.max_length] * rows
     for row, room in enumerate(scorer.room or ()):
         if room < 1:
             raise GlassformerError(
-                f"row {row + 1}: the model has no room left to write in; shorten the prompt"
+                f"row {row + 1}: the prompt leaves no positions for an answer; shorten it"
             )
         limits[row] = min(limits[row], room)
     _check_words(request, config)

@@ -4,10 +4,10 @@ Branches that need equally many tokens to complete their words compete with each
 each such bank come first, then the second best, and so on (Post and Vilar, 2018; Hu et al., 2019).
 Every token that brings a branch closer to its words is among the candidates.
 
-A token is ruled out if it leaves too few places for the words that are missing, and no branch may
+A token is ruled out if it leaves too few positions for the missing words, and no branch may
 end while one is missing: every answer has all of its words, and no answer that could have them is
 lost. If the other rules leave a branch no way to its words (an n-gram that must not repeat), the
-words override them, except for forbidden words. A stop text counts only behind the last word. What
+words override them, except for forbidden words. A stop text counts only after the last word. What
 counts as a word is in `automaton.py`.
 """
 
@@ -68,7 +68,7 @@ class Required:
         states: States,
         step: int,
     ) -> Float[Tensor, "B W V"]:
-        """Scores without tokens that leave too few places, or end while a word is missing.
+        """Scores without tokens that leave too few positions, or end while a word is missing.
 
         Args:
             fallback: Scores under fewer rules, for the tokens that lead to the words of a branch
@@ -137,7 +137,7 @@ def build_required(
     _check_counts(words)
     kinds = list(dict.fromkeys(words))
     automata = [build_automaton(kind, vocab_size, request.end) for kind in kinds]
-    own = [kinds.index(its_words) for its_words in words]
+    own = [kinds.index(kind) for kind in words]
     for row, limit in enumerate(maxima):
         prefix = request.prefix[row] if request.prefix else ()
         _check_length(row, automata[own[row]], prefix, limit, config)
@@ -170,10 +170,10 @@ def row_words(request: Request, row: int) -> RequiredWords:
 
 
 def _check_counts(words: Sequence[RequiredWords]) -> None:
-    for row, its_words in enumerate(words):
-        if len(its_words.words) > MOST_WORDS:
+    for row, required in enumerate(words):
+        if len(required.words) > MOST_WORDS:
             raise GlassformerError(
-                f"row {row + 1}: {len(its_words.words)} required words are too many to search for; "
+                f"row {row + 1}: {len(required.words)} required words are too many to search for; "
                 f"require at most {MOST_WORDS}"
             )
 
@@ -199,7 +199,7 @@ def _stack(arrays: Sequence[np.ndarray], fill: int, device: torch.device) -> Ten
 
 
 def ranks(totals: Float[Tensor, "B n"], bank: Int[Tensor, "B n"]) -> Int[Tensor, "B n"]:
-    """The rank of each among those of its bank, best first; of equals, the first comes first.
+    """The rank of each within its bank, best first; ties keep their order.
 
     >>> ranks(torch.tensor([[3.0, 7.0, 5.0, 7.0]]), torch.tensor([[1, 0, 1, 0]])).tolist()
     [[1, 0, 0, 1]]

@@ -109,12 +109,12 @@ class Length(Rule):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefix:
-    """The tokens that each row begins with, -1 behind the prefix."""
+    """The tokens that each row begins with, -1 after the prefix."""
 
     tokens: Int[Tensor, "B P"]
 
     def __call__(self, scores: Scores, log_probs: Scores, tokens: BranchTokens) -> Scores:
-        """Scores under the other rules; inside the prefix, the model's own of the one token."""
+        """Scores under the other rules; inside the prefix, the model's own for the one token."""
         step = tokens.shape[-1]
         if step >= self.tokens.shape[-1]:
             return scores
@@ -162,7 +162,7 @@ def build_rules(request: Request, config: DecodeConfig, rows: int, device: torch
 
 
 def with_prompts(prompts: Int[Tensor, "B P"], tokens: BranchTokens) -> Int[Tensor, "B W past"]:
-    """The prompt, padded with -1 on the left, and the tokens behind it."""
+    """The prompt, padded with -1 on the left, and the tokens after it."""
     if not prompts.shape[-1]:
         return tokens
     return torch.cat([prompts[:, None].expand(-1, tokens.shape[1], -1), tokens], -1)

@@ -1,7 +1,7 @@
-"""What decoding needs of a model: scores of the next token, and a state.
+"""What decoding needs from a model: scores of the next token, and a state.
 
-Decoding handles several sequences at once (rows, B) and follows several branches in each (W). All
-it knows of a model is this:
+Decoding handles several sequences at once (rows, B) and follows several branches in each (W). This
+is all it knows about a model:
 
     state = scorer.begin(branches, length)         room for `length` tokens in every branch
     scores, state = scorer.step(tokens, state)     tokens (B, W) -> scores (B, W, V)
@@ -39,7 +39,7 @@ class Scorer(Protocol):
     """Scores the next token of every branch.
 
     Attributes:
-        first: (B,) the token that each row continues; it is not written again.
+        first: (B,) the token that each row continues from; it is not repeated.
         room: The maximum number of tokens of each row; None for no limit.
         compact_below: Finished rows leave the batch once fewer than this share is unfinished.
     """

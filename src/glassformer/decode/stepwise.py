@@ -4,7 +4,7 @@
 
 The argmax of scores with Gumbel noise is a sample of their softmax. Several samples of a row are
 ranked by the mean log-probability of their tokens (Adiwardana et al., 2020). Finished rows leave
-the batch. The device is read once a step: which tokens were chosen.
+the batch. The device is read once per step: which tokens were chosen.
 """
 
 from dataclasses import replace

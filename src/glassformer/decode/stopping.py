@@ -6,7 +6,7 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.automaton import RequiredWords
 from glassformer.decode.request import Request, Tokens
 
-SLACK = 8  # tokens without text of their own, such as marks of case
+SLACK = 8  # tokens without text of their own, such as case markers
 
 
 class Stops:
@@ -23,14 +23,14 @@ class Stops:
         self.window = max(len(text.encode()) for text in texts) + SLACK
 
     def reached(self, tokens: Tokens, words: RequiredWords | None = None) -> bool:
-        """Whether a stop text is complete behind all required words."""
+        """Whether a stop text is complete after all required words."""
         complete = 0 if words is None else words.complete_at(tokens)
         if complete is None:
             return False
         first = max(0, len(tokens) - self.window)
         tail = self.detokenize(tokens[first:])
-        behind = len(self.detokenize(tokens[first:complete])) if complete > first else 0
-        return any(tail.find(text, behind) >= 0 for text in self.texts)
+        start = len(self.detokenize(tokens[first:complete])) if complete > first else 0
+        return any(tail.find(text, start) >= 0 for text in self.texts)
 
 
 def build_stops(request: Request, config: DecodeConfig) -> Stops | None:
@@ -40,11 +40,11 @@ def build_stops(request: Request, config: DecodeConfig) -> Stops | None:
     return Stops(config.stop, request.detokenize)
 
 
-def cut_at_stop(text: str, stops: Sequence[str], behind: int = 0) -> str:
-    """The text before the first stop text behind the given number of characters.
+def cut_at_stop(text: str, stops: Sequence[str], start: int = 0) -> str:
+    """The text before the first stop text at or after `start`.
 
     >>> cut_at_stop("one. two! three", ["!", "."]), cut_at_stop("one. two! three", ["!", "."], 6)
     ('one', 'one. two')
     """
-    places = [place for stop in stops if (place := text.find(stop, behind)) >= 0]
+    places = [place for stop in stops if (place := text.find(stop, start)) >= 0]
     return text[: min(places, default=len(text))]

@@ -1,9 +1,9 @@
-"""Seeing inside: what a model looks at.
+"""Explanations: what a model attends to.
 
-In the order to read them:
+Reading order:
 
 watching            the attention weights of any model, whatever kernel runs
-alignment           which words of a source each word of an answer looked at
+alignment           which source words each word of a translation attended to
 alignment_terminal  the same in a terminal; `terminal` has its shades
 alignment_picture   the same as a picture; `fonts` finds characters
 """

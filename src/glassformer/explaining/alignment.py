@@ -1,9 +1,10 @@
-"""Alignment: which words of the source each word of an answer looked at.
+"""Alignment: which words of the source each word of a translation attended to.
 
-A translator's decoder looks across at the source before it says each token: with the heads of its
-cross-attention, or with the one additive attention of a GRU (Bahdanau et al., 2014). The answer is
-read once more by a twin that shares the weights, and its looks are averaged over heads and layers.
-What a word looked at is the average of its tokens; what is taken of a word is the sum of its own.
+A translator's decoder attends to the source before it chooses each token: with the heads of its
+cross-attention, or with the additive attention of a GRU (Bahdanau et al., 2014). The translation is
+read once more by a copy that shares the weights, and its attention is averaged over heads and
+layers. A target word's weights are the average over its tokens, a source word's the sum over its
+tokens.
 
     alignment = glassformer.align(run, "早上好！")
     alignment.source, alignment.target, alignment.weights, alignment.links
@@ -24,15 +25,15 @@ from glassformer.explaining.watching import watching
 from glassformer.models.baselines.bahdanau import BahdanauDecoder
 from glassformer.models.transformer import Transformer
 
-STRONG, EVENLY = 0.5, 3.0  # see `strengths`
+STRONG, UNIFORM = 0.5, 3.0  # see `strengths`
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Alignment:
-    """Words of both sides, and how much each word of the answer took from each of the source.
+    """Words of both sides, and how much each target word attended to each source word.
 
     Attributes:
-        weights: What a line lacks to 1 was taken from marks, such as the end of the source.
+        weights: Where a row sums to less than 1, the rest went to special tokens, such as the end.
     """
 
     source: tuple[str, ...]
@@ -41,25 +42,25 @@ class Alignment:
 
     @property
     def links(self) -> list[tuple[int, int]]:
-        """(source, target) for each word of the answer: the word that it took most from."""
+        """(source, target) for each target word: the source word that it attended to most."""
         if not self.source:
             return []
         return [(best, word) for word, best in enumerate(self.weights.argmax(-1).tolist())]
 
     @property
     def strengths(self) -> Float[Tensor, "target source"]:
-        """The weights as they are drawn: 1 for the largest of all.
+        """The weights as they are drawn: 1 for the largest.
 
-        Where all are about even there is no large one: what is drawn in full is STRONG, or at
-        least EVENLY times what looking at every word alike would give.
+        If the weights are about uniform, none is drawn at full strength: that takes a weight of
+        STRONG, or of UNIFORM times a uniform weight if that is less.
         """
         if not self.weights.numel():
             return self.weights
-        in_full = min(STRONG, EVENLY / len(self.source))
-        return self.weights / self.weights.amax().clamp(min=in_full)
+        full = min(STRONG, UNIFORM / len(self.source))
+        return self.weights / self.weights.amax().clamp(min=full)
 
     def as_values(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Plain values, for JSON."""
         return {
             "source": list(self.source),
             "target": list(self.target),
@@ -69,12 +70,12 @@ class Alignment:
 
 
 def as_written(words: Sequence[str], text: str, read: str) -> tuple[str, ...]:
-    """The words as they stand in the text, not as the model reads it: in one case or script.
+    """The words as they are written in the text, before case or script were normalised.
 
     >>> as_written(["这", "书"], "這本書", "这本书")
     ('這', '書')
 
-    A word that is found nowhere stays, as do all where the text is read with more characters.
+    Words that are not found stay as they are, as do all words if normalising changed the length.
     """
     if len(text) != len(read):
         return tuple(words)
@@ -89,51 +90,51 @@ def as_written(words: Sequence[str], text: str, read: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def looks_across(
-    model: Transformer, source: Sequence[int], told: Sequence[int]
+def cross_attention_weights(
+    model: Transformer, source: Sequence[int], decoder_input: Sequence[int]
 ) -> Float[Tensor, "layers H T S"]:
-    """What each layer and head took from each token of the source, while the next was chosen.
+    """The weight of each source token in each layer and head, when each next token is chosen.
 
     Args:
-        told: What stands before each token: the start, and all tokens but the last.
+        decoder_input: The token before each target token: the start, and all but the last.
     """
     device = model.target.table.weight.device
-    ids = [torch.tensor([row], device=device) for row in (source, told)]
-    reads, writes = (Layout.full(1, len(row), device) for row in (source, told))
+    ids = [torch.tensor([row], device=device) for row in (source, decoder_input)]
+    reads, writes = (Layout.full(1, len(row), device) for row in (source, decoder_input))
     steps: list[Tensor] = []
-    with watching(model) as (twin, maps):
-        if isinstance(twin.decoder, BahdanauDecoder):
-            scorer = twin.decoder.attention.to_score
-            scorer.register_forward_hook(lambda _, given, scores: steps.append(scores))
-        twin(*ids, source=reads, target=writes)
+    with watching(model) as (watched, maps):
+        if isinstance(watched.decoder, BahdanauDecoder):
+            scorer = watched.decoder.attention.to_score
+            scorer.register_forward_hook(lambda _, inputs, scores: steps.append(scores))
+        watched(*ids, source=reads, target=writes)
     if steps:  # (1, S, 1) each
         return torch.cat(steps, -1).mT.softmax(-1)[:, None]
-    return torch.cat([look for name, look in maps.items() if name.endswith("cross_attention")])
+    return torch.cat([map for name, map in maps.items() if name.endswith("cross_attention")])
 
 
-def merged(
+def align_words(
     reader: Tokenizer,
     writer: Tokenizer,
     source: Sequence[int],
     target: Sequence[int],
-    looks: Float[Tensor, "T S"],
+    weights: Float[Tensor, "T S"],
 ) -> Alignment:
-    """Looks between tokens as looks between words."""
+    """Attention between tokens, merged into attention between words."""
     reads, source_words = word_table(reader, source)
     writes, target_words = word_table(writer, target)
-    weights = writes / writes.sum(1, keepdim=True) @ looks @ reads.mT
-    return Alignment(source_words, target_words, weights)
+    merged = writes / writes.sum(1, keepdim=True) @ weights @ reads.mT
+    return Alignment(source_words, target_words, merged)
 
 
 def word_table(
     tokens: Tokenizer, ids: Sequence[int]
 ) -> tuple[Float[Tensor, "words tokens"], tuple[str, ...]]:
-    """Which tokens belong to each word, and what the words are; marks and blanks are no words.
+    """Which tokens belong to each word, and the words; special tokens and blanks are skipped.
 
-    A text of one word, such as a name to be spelt, falls into its tokens.
+    A text of a single word, such as a name to be spelt, is split into its tokens.
     """
-    every, marks = np.array(ids), (Tokenizer.mask, Tokenizer.start, Tokenizer.end)
-    real = ~np.isin(every, marks) & (every < tokens.size)  # beyond stand the tags of languages
+    every, special = np.array(ids), (Tokenizer.mask, Tokenizer.start, Tokenizer.end)
+    real = ~np.isin(every, special) & (every < tokens.size)  # language tags come after the tokens
     numbers = np.full(len(ids), -1)
     numbers[real] = tokens.word_of(every[real])
     if numbers.max(initial=-1) < 1:

@@ -1,7 +1,7 @@
-"""An alignment as a picture: the words of both sides in two rows, with a line for every look.
+"""An alignment as a picture: the words of both sides in two rows, joined by lines.
 
-The darker a line, the more was taken. matplotlib draws it, which is no core dependency; where its
-own font lacks characters, the fonts of the system are searched for them.
+The darker a line, the larger the weight. It is drawn by matplotlib, an optional dependency; system
+fonts are searched for characters that its own font lacks.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from glassformer.files import replacing
 from glassformer.terminal import printable
 
 FORMATS = (".png", ".svg", ".pdf")
-FAINTEST = 0.08  # looks below it draw no line
+FAINTEST = 0.08  # weaker links are not drawn
 INK, LINE = "#222222", "#0072B2"
-INCHES_A_CELL, HEIGHT, SIZE = 0.14, 2.8, 14  # of a word's letters, of the picture, of the font
+INCHES_PER_CELL, HEIGHT, SIZE = 0.14, 2.8, 14  # of a word's letters, of the picture, of the font
 
 
 def check_picture(path: Path) -> None:
-    """Refuse before anything is translated, rather than after."""
+    """Refuse a path that cannot be drawn to, before anything is translated."""
     if path.suffix.lower() not in FORMATS:
         raise GlassformerError(
-            f"a picture is drawn as {', '.join(FORMATS)}, got {str(path)!r}; end it in one of these"
+            f"a picture must end in {', '.join(FORMATS)}, got {str(path)!r}; rename it"
         )
     if not path.absolute().parent.is_dir():
-        raise GlassformerError(f"{path.parent}: no such folder for the picture; make it first")
+        raise GlassformerError(f"{path.parent}: no such folder for the picture; create it first")
     if find_spec("matplotlib") is None:
         raise GlassformerError(
             "a picture needs matplotlib, which is not installed; "
@@ -40,13 +40,13 @@ def check_picture(path: Path) -> None:
 
 
 def draw_alignment(alignment: Alignment, path: Path) -> None:
-    """Draw the source above, the answer below, and the looks between them."""
+    """Draw the source above, the translation below, and the links between them."""
     check_picture(path)
     rows = [[printable(word) for word in side] for side in (alignment.source, alignment.target)]
     families = families_for("".join(word for row in rows for word in row))
     places = [centres(row) for row in rows]
     widest = max((cells for _, cells in places), default=0)
-    size = (max(3.0, widest * INCHES_A_CELL), HEIGHT)
+    size = (max(3.0, widest * INCHES_PER_CELL), HEIGHT)
     figure = import_module("matplotlib.figure").Figure(figsize=size, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(-widest / 2 - 1, widest / 2 + 1), ylim=(-0.45, 1.45))
     axes.set_axis_off()
@@ -55,17 +55,17 @@ def draw_alignment(alignment: Alignment, path: Path) -> None:
     ):
         for x, word in zip(centre, words, strict=True):
             style = {"ha": "center", "va": side, "color": INK, "fontsize": SIZE}
-            # A dollar would begin a formula.
+            # A dollar sign would start a formula.
             axes.text(x, height, word, fontfamily=families, parse_math=False, **style)
-    draw_looks(axes, alignment, places[0][0], places[1][0])
+    draw_links(axes, alignment, places[0][0], places[1][0])
     with replacing(path) as half:
         figure.savefig(half, format=path.suffix[1:].lower(), dpi=160)
 
 
-def draw_looks(
+def draw_links(
     axes: Any, alignment: Alignment, above: Sequence[float], below: Sequence[float]
 ) -> None:
-    """A line from each word of the answer to each word of the source, as dark as it is strong."""
+    """A line from each target word to each source word, as dark as it is strong."""
     for x, line in zip(below, alignment.strengths.tolist(), strict=True):
         for other, strength in zip(above, line, strict=True):
             if strength >= FAINTEST:
@@ -74,7 +74,7 @@ def draw_looks(
 
 
 def centres(words: Sequence[str]) -> tuple[list[float], int]:
-    """Where the words of a row stand around the middle, in cells, and how many cells they take."""
+    """The centre of each word of a row, in cells around the middle, and the width of the row."""
     widths = [cell_len(word) + 3 for word in words]
     at, found = -sum(widths) / 2, []
     for width in widths:

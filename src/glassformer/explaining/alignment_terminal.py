@@ -1,4 +1,4 @@
-"""An alignment in the terminal: a line a word of the answer, a column a word of the source.
+"""An alignment in the terminal: one line per target word, one column per source word.
 
          早上 好
 Good     ···· ██
@@ -17,7 +17,7 @@ from glassformer.explaining.terminal import HEAT, SHADES
 from glassformer.terminal import printable
 
 GAP = 1  # between two columns
-LONGEST = 16  # columns of the screen that a word may take
+LONGEST = 16  # terminal cells that a word may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class AlignmentTable:
 
 
 def alignment_text(alignment: Alignment, width: int = 80) -> Text:
-    """The picture; where the columns are too many for the width, they go on below.
+    """The table; columns that do not fit the width continue below.
 
-    Columns are as wide as their words on the screen, where a Chinese character takes two.
+    Columns are as wide as their words in the terminal, where a Chinese character takes two cells.
     """
     source, target = (
         [fitted(word) for word in side] for side in (alignment.source, alignment.target)
@@ -53,20 +53,20 @@ def alignment_text(alignment: Alignment, width: int = 80) -> Text:
 
 
 def fitted(word: str) -> str:
-    """A word without what a terminal would obey, cut where it is very long."""
+    """A word without control characters, truncated if it is very long."""
     word = printable(word)
     return word if cell_len(word) <= LONGEST else set_cell_size(word, LONGEST - 1).rstrip() + "…"
 
 
-def panels(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """From which column to which, so that each piece fits; one column always does.
+def panels(widths: Sequence[int], available: int) -> Iterator[tuple[int, int]]:
+    """Ranges of columns that fit the width; each has at least one column.
 
-    >>> list(panels([4, 2, 2, 9], room=11))
+    >>> list(panels([4, 2, 2, 9], available=11))
     [(0, 3), (3, 4)]
     """
     start, used = 0, 0
     for column, width in enumerate(widths):
-        if used + width + GAP > room and column > start:
+        if used + width + GAP > available and column > start:
             yield start, column
             start, used = column, 0
         used += width + GAP

@@ -1,9 +1,9 @@
-"""Watching: what every softmax attention of a model looked at, whatever kernel runs.
+"""Watching: the weights of every softmax attention in a model, whatever kernel runs.
 
-The model itself is left alone: a twin that shares its weights does the watching.
+The model itself is unchanged: the weights are recorded in a copy that shares its parameters.
 
-    with watching(model) as (twin, maps):
-        twin(tokens, layout=layout)
+    with watching(model) as (watched, maps):
+        watched(tokens, layout=layout)
     maps["decoder.blocks.0.attention"]  # (B, H, T, S)
 """
 
@@ -25,22 +25,22 @@ Maps = dict[str, Float[Tensor, "B H T S"]]
 
 @contextmanager
 def watching(model: Model) -> Iterator[tuple[Model, Maps]]:
-    """A twin of the model, and the weights of its softmax attentions, from its latest pass."""
-    twin, maps = twin_of(model), Maps()
+    """A copy of the model, and the weights of its softmax attentions in the latest pass."""
+    watched, maps = shared_copy(model), Maps()
     hooks = [
         layer.register_forward_pre_hook(_recorder(maps, name), with_kwargs=True)
-        for name, layer in twin.named_modules()
+        for name, layer in watched.named_modules()
         if isinstance(layer, MultiHeadAttention)
     ]
     try:
-        yield twin, maps
+        yield watched, maps
     finally:
         for hook in hooks:
             hook.remove()
 
 
-def twin_of(model: Model) -> Model:
-    """A copy of the modules around the very same weights."""
+def shared_copy(model: Model) -> Model:
+    """A copy of the modules that shares all parameters and buffers."""
     shared = chain(model.parameters(), model.buffers())
     return copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
 
@@ -48,7 +48,7 @@ def twin_of(model: Model) -> Model:
 def _recorder(maps: Maps, name: str) -> Any:
     def record(layer: MultiHeadAttention, args: Any, kwargs: dict[str, Any]) -> None:
         if kwargs.pop("cache", None) is not None:
-            raise ValueError("watching sees whole passes; run the twin without caches")
+            raise ValueError("watching needs whole passes; run the copy without caches")
         with torch.no_grad():
             maps[name] = layer.weights(*args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""From a configuration to a model; stacks of attention begin with weights set for their depth."""
+"""From a configuration to a model; attention stacks are initialised for their depth."""
 
 from typing import cast
 
@@ -33,17 +33,17 @@ def build_encoder(config: StackConfig) -> nn.Module:
 def build_decoder(
     config: StackConfig, *, memory_dim: int | None = None
 ) -> Decoder | BaselineDecoder:
-    """A decoder of any kind; encoders and decoders of different kinds mix."""
+    """A decoder of any kind; encoders and decoders of different kinds can be combined."""
     if config.kind != "attention":
         choose("decoder kind", config.kind, tuple(BASELINE_DECODERS))
         return BASELINE_DECODERS[config.kind](config, memory_dim=memory_dim)
     require(
         config.attention.kind != "linformer",
-        "linformer attention has no left and right, and cannot decode; use softmax or linear there",
+        "linformer attention cannot decode from left to right; use softmax or linear instead",
     )
     require(
         config.block == "transformer",
-        f"a {config.block} block looks ahead and cannot decode; use block = transformer there",
+        f"a {config.block} block looks ahead and cannot decode; use block = transformer",
     )
     decoder = Decoder(config, memory_dim=memory_dim)
     initialise(decoder, config.depth)
@@ -56,13 +56,13 @@ def build_transformer(
     """An encoder-decoder.
 
     Args:
-        vocabulary: Number of tokens it writes in.
-        source: Number of tokens it reads in, by default the same; or a frontend of one's own.
+        vocabulary: Size of the target vocabulary.
+        source: Size of the source vocabulary, by default the same; or a custom frontend.
     """
     reads, writes = needed("encoder", config.encoder), needed("decoder", config.decoder)
     require(
         not config.share or source is None,
-        "share = true reads with the decoder's embedding, but a source was given; leave out one",
+        "share = true reads with the decoder's embedding, but a source was given; drop one of them",
     )
     target = Tokens(vocabulary, writes.dim, scale=config.scale)
     frontend: Frontend = target
@@ -73,7 +73,7 @@ def build_transformer(
 
 
 def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageModel:
-    """A decoder alone."""
+    """A decoder only."""
     refuse_other_frontend(config)
     writes = needed("decoder", config.decoder)
     tokens = Tokens(vocabulary, writes.dim, scale=config.scale)
@@ -81,7 +81,7 @@ def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageMod
 
 
 def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
-    """An encoder alone that fills gaps."""
+    """An encoder only, which predicts masked tokens."""
     refuse_other_frontend(config)
     reads = needed("encoder", config.encoder)
     frontend = Tokens(vocabulary, reads.dim, scale=config.scale)
@@ -91,10 +91,10 @@ def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
 def build_classifier(
     config: ModelConfig, *, classes: int, source: int | Frontend | None = None
 ) -> Classifier:
-    """An encoder with one answer for the whole sequence.
+    """An encoder with one prediction for the whole sequence.
 
     Args:
-        source: Number of tokens it reads in, or a frontend of one's own.
+        source: Size of the source vocabulary, or a custom frontend.
     """
     reads = needed("encoder", config.encoder)
     frontend = build_frontend(config, reads.dim, source)
@@ -102,7 +102,7 @@ def build_classifier(
 
 
 def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None) -> Frontend:
-    """The frontend given, or the one the settings ask for; tokens need to know how many."""
+    """The given frontend, or the one in the settings; a frontend of tokens needs a vocabulary."""
     if source is not None and not isinstance(source, int):
         return source
     f = config.frontend
@@ -114,20 +114,20 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
         case "patches":
             return Patches(f.channels, dim, size=f.patch, image=(f.height, f.width), first=True)
     if source is None:
-        raise GlassformerError("a frontend of tokens needs their number; pass it as `source`")
+        raise GlassformerError("a frontend of tokens needs a vocabulary size; pass it as `source`")
     if f.kind == "ngrams":
         return NgramTokens(source, dim, longest=f.grams, buckets=f.buckets, scale=config.scale)
     return Tokens(source, dim, scale=config.scale)
 
 
 def refuse_other_frontend(config: ModelConfig) -> None:
-    """A model of tokens reads tokens."""
+    """Refuse a frontend other than tokens, which would have no effect."""
     kind = config.frontend.kind
-    require(kind == "tokens", f"this model reads tokens; frontend.kind = {kind} would do nothing")
+    require(kind == "tokens", f"this model reads tokens; drop frontend.kind = {kind}")
 
 
 def needed(part: str, stack: StackConfig | None) -> StackConfig:
-    """A part that this model cannot do without."""
+    """The stack's settings, refused if they are missing."""
     if stack is None:
         raise GlassformerError(f"this model needs a {part}; set model.{part}")
     return stack

@@ -1,14 +1,14 @@
-"""Initialisation: weights that let a stack of any order and this depth train from the first step.
+"""Initialisation: weights that let a stack of any order and depth train from the first step.
 
-    every matrix    Xavier uniform: variance kept forwards and backwards
-    LAST            the projections named there shrink by 1/sqrt(2 depth), so that a block begins
-                    close to doing nothing and the residual stream does not grow with depth
+    every matrix    Xavier uniform: keeps the variance, forwards and backwards
+    LAST            these projections are scaled by 1/sqrt(2 depth), so that a block starts close to
+                    the identity and the residual stream does not grow with depth
     biases          zero
 
-The rule is the same before, after and on both sides: 6 + 6 layers in `post` order learn with it as
-they do in `pre`, and much more slowly or not at all with the others that were tried (docs/log.md).
-`post` still wants a warm-up. Convolutions (feed-forward nets written as such, too), norms,
-embeddings and position tables begin as their own modules say.
+The rule is the same for `pre`, `post` and `sandwich`: 6 + 6 layers in `post` order learn with it as
+they do in `pre`, and much more slowly or not at all with the alternatives tried (docs/log.md).
+`post` still needs a warm-up. Convolutions (including feed-forward networks written as such), norms,
+embeddings and position tables are initialised by their own modules.
 """
 
 import math
@@ -21,7 +21,7 @@ LAST = ("to_out", "narrow", "merge")
 
 @torch.no_grad()
 def initialise(stack: nn.Module, depth: int) -> None:
-    """Set a stack's weights for its depth."""
+    """Initialise a stack's weights for its depth."""
     for name, layer in stack.named_modules():
         if isinstance(layer, nn.Linear):
             last = name.rpartition(".")[2] in LAST

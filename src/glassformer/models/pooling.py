@@ -1,11 +1,11 @@
-"""Pooling: one vector for a sequence, from its real tokens only. Padding has no say.
+"""Pooling: one vector for a sequence, from its real tokens only, never from padding.
 
-    mean        the average                       the usual choice of classifiers
-    max         the largest of each channel
-    first       the first token's vector          trained to sum the rest up
+    mean        the average                       the usual choice for classifiers
+    max         the maximum of each channel
+    first       the first token's vector          trained to summarise the rest
     attention   an average with learned weights
 
-An empty row gives zeros. To add one, write a module called as pool(x, layout) and list it here and
+An empty row gives zeros. To add a pool, write a module called as pool(x, layout), list it here and
 in `config.POOL_NAMES`.
 """
 
@@ -30,7 +30,7 @@ class MeanPool(nn.Module):
 
 
 class MaxPool(nn.Module):
-    """The largest number of each channel."""
+    """The maximum of each channel."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class FirstPool(nn.Module):
 
 
 class AttentionPool(nn.Module):
-    """An average whose weights a learned query gives."""
+    """An average weighted by a learned query."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -70,8 +70,8 @@ class AttentionPool(nn.Module):
 
 def in_rows(
     x: Vectors, layout: Layout
-) -> tuple[Float[Tensor, "B places D"], Bool[Tensor, "B places 1"]]:
-    """Padded rows, one place wide at least, and where they have tokens."""
+) -> tuple[Float[Tensor, "B positions D"], Bool[Tensor, "B positions 1"]]:
+    """Padded rows, at least one position wide, and where they hold real tokens."""
     rows, real = pad(x, layout) if layout.is_packed else x, layout.as_padded().real[..., None]
     if layout.longest:
         return rows, real

@@ -1,9 +1,9 @@
-"""Stacks: equal blocks on top of each other, as an encoder or as a decoder.
+"""Stacks: identical blocks on top of each other, as an encoder or a decoder.
 
     Encoder   a whole sequence at once, every position seeing every other
-    Decoder   a sequence from left to right, perhaps looking at a memory, with caches to go on from
+    Decoder   a sequence from left to right, with or without a memory, with caches to continue from
 
-Both take padded and packed batches and give the same answers for either.
+Both take padded and packed batches, with the same result for either.
 """
 
 from collections.abc import Sequence
@@ -29,21 +29,21 @@ class Stack(nn.Module):
     """Blocks on top of each other.
 
     Attributes:
-        recomputes: Whether what happens inside a block is forgotten after the forward pass and
-            computed again in the backward pass: less memory, more time. Chen et al., 2016.
+        recomputes: Activation checkpointing: activations inside a block are not stored but computed
+            again in the backward pass, for less memory and more time. Chen et al., 2016.
     """
 
     recomputes = False
 
     def through(self, block: nn.Module, x: Vectors, **options: Any) -> Vectors:
-        """What a block makes of the vectors."""
+        """The output of a block."""
         if self.recomputes and self.training and torch.is_grad_enabled():
             return checkpoint(partial(block, **options), x, use_reentrant=False)
         return block(x, **options)
 
 
 def recompute_activations(model: nn.Module) -> None:
-    """Let every stack of a model forget what it can compute again."""
+    """Turn on activation checkpointing in every stack of a model."""
     for module in model.modules():
         if isinstance(module, Stack):
             module.recomputes = True
@@ -72,10 +72,10 @@ class Encoder(Stack):
 
 
 class Decoder(Stack):
-    """Reads and goes on from left to right.
+    """Reads or continues a sequence from left to right.
 
     Args:
-        memory_dim: Width of the memory to look at; None for a language model, which has none.
+        memory_dim: Width of the memory to attend to; None for a language model, which has none.
     """
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
@@ -104,12 +104,12 @@ class Decoder(Stack):
 
         Args:
             memory: What `keep` returned.
-            caches: One a block; the tokens of `x` stand after those they hold.
+            caches: One per block; the tokens of `x` come after those they hold.
         """
         if caches is None:
             x, inside = packed_inside(x, layout)
         else:
-            x, inside = zero_padding(x, layout), self._places(caches).place(layout)
+            x, inside = zero_padding(x, layout), self._first(caches).place(layout)
         x = self.dropout(self.position.embed(x, inside))
         for number, block in enumerate(self.blocks):
             x = self.through(
@@ -124,11 +124,11 @@ class Decoder(Stack):
         x = x if self.norm is None else self.norm(x, inside)
         return pad(x, inside) if inside.is_packed and not layout.is_packed else x
 
-    def _places(self, caches: Sequence[Cache]) -> Cache:
-        """The cache that says where new tokens stand, once there is one for each block."""
+    def _first(self, caches: Sequence[Cache]) -> Cache:
+        """The first cache, which knows where new tokens go, if there is one for each block."""
         if len({id(cache) for cache in caches}) != len(self.blocks):
             raise ValueError(
-                f"{len(self.blocks)} blocks need a cache each, got "
+                f"{len(self.blocks)} blocks need one cache each, got "
                 f"{len({id(cache) for cache in caches})}; call new_caches()"
             )
         return caches[0]
@@ -138,7 +138,7 @@ class Decoder(Stack):
         return [cast(Block, block).keep(memory, layout) for block in self.blocks]
 
     def new_caches(self) -> list[Cache]:
-        """Empty caches for decoding from left to right, one a block."""
+        """Empty caches for decoding from left to right, one per block."""
         return [cast(Block, block).new_cache() for block in self.blocks]
 
 
@@ -160,9 +160,9 @@ def position_of(config: StackConfig, *, looks_ahead: bool) -> Position:
 
 
 def packed_inside(x: Vectors, layout: Layout) -> tuple[Vectors, Layout]:
-    """On CUDA, rows of different lengths packed, so that no block computes padding; zeros there."""
-    worth = x.is_cuda and not layout.is_packed and not layout.is_full and layout.tokens is not None
-    if not worth:
+    """Packed on CUDA, so that no block computes padding; elsewhere, padding set to zero."""
+    packs = x.is_cuda and not layout.is_packed and not layout.is_full and layout.tokens is not None
+    if not packs:
         return zero_padding(x, layout), layout
     inside = layout.as_packed()
     return pack(x, inside), inside

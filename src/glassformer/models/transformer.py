@@ -1,13 +1,13 @@
-"""The models: a frontend, an encoder, a decoder, and what they say.
+"""The models: a frontend, an encoder or a decoder or both, and an output layer.
 
     Transformer     encoder and decoder: sequences to sequences          Vaswani et al., 2017
-    LanguageModel   a decoder alone: the next token                      Radford et al., 2018
-    Classifier      an encoder and one answer for the whole sequence
-    MaskedModel     an encoder and an answer for every position          Devlin et al., 2018
+    LanguageModel   a decoder only: the next token                      Radford et al., 2018
+    Classifier      an encoder and one prediction for the whole sequence
+    MaskedModel     an encoder and a prediction for every position        Devlin et al., 2018
 
-Tokens come padded (B, T) or packed (N,), other samples as their frontend takes them, each with its
-Layout. Each takes `noise`, called with the vectors of its frontend and their layout, which returns
-the vectors to go on with: how training asks what a small change of the input would do.
+Tokens are padded (B, T) or packed (N,), other samples as their frontend expects them, each with its
+Layout. Every model takes `noise`, a function of the frontend's vectors and their layout that
+returns the vectors to use instead, with which training perturbs the input.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ class Transformer(nn.Module):
     """Reads a sequence of anything and writes a sequence of tokens.
 
     Args:
-        frontend: From samples to vectors: tokens, sound, images, or one's own.
+        frontend: From samples to vectors: tokens, sound, images, or a custom one.
         encoder: From vectors to a memory.
-        target: The embedding of the tokens to be written.
-        decoder: Looks at the memory and at what is written so far.
-        tie: Whether the answer is scored with the weights of `target`.
+        target: The embedding of the target tokens.
+        decoder: Attends to the memory and to the tokens so far.
+        tie: Whether the output layer shares the weights of `target`.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Transformer(nn.Module):
     def encode(
         self, samples: Tensor, layout: Layout, *, noise: Noise | None = None
     ) -> Sequence[Any]:
-        """What the decoder looks at, computed once for all its steps."""
-        x, layout = entered(self.frontend, samples, layout, noise)
+        """What the decoder attends to, computed once for all its steps."""
+        x, layout = embedded(self.frontend, samples, layout, noise)
         return self.decoder.keep(self.encoder(x, layout=layout), layout)
 
     def decode(
@@ -80,7 +80,7 @@ class Transformer(nn.Module):
         memory: Sequence[Any],
         caches: Sequence[Cache] | None = None,
     ) -> Scores:
-        """Scores of each next token; with caches, for new tokens that stand after those held."""
+        """Scores of each next token; with caches, for new tokens that follow those held."""
         x, layout = self.target(tokens, layout)
         x = self.decoder(x, layout=layout, memory=memory, caches=caches)
         return scored(x, self.target, self.unembed)
@@ -103,13 +103,13 @@ class LanguageModel(nn.Module):
         caches: Sequence[Cache] | None = None,
         noise: Noise | None = None,
     ) -> Scores:
-        x, layout = entered(self.tokens, tokens, layout, noise)
+        x, layout = embedded(self.tokens, tokens, layout, noise)
         x = self.decoder(x, layout=layout, mask=mask, caches=caches)
         return scored(x, self.tokens, self.unembed)
 
 
 class MaskedModel(nn.Module):
-    """Fills gaps: scores of the token at each position, both sides seen."""
+    """Predicts masked tokens: scores of the token at each position, given both sides."""
 
     def __init__(self, frontend: Tokens, encoder: nn.Module, *, tie: bool = True) -> None:
         super().__init__()
@@ -127,9 +127,9 @@ class MaskedModel(nn.Module):
         """Scores of every token, or only of those at some positions.
 
         Args:
-            positions: Places in the batch laid out as one line, so that only gaps are scored.
+            positions: Indices into the flattened batch, so that only masked tokens are scored.
         """
-        x, layout = entered(self.frontend, tokens, layout, noise)
+        x, layout = embedded(self.frontend, tokens, layout, noise)
         x = self.encoder(x, layout=layout)
         if positions is not None:
             x = x.reshape(-1, x.shape[-1])[positions]  # (positions, D)
@@ -137,7 +137,7 @@ class MaskedModel(nn.Module):
 
 
 class Classifier(nn.Module):
-    """One answer for a whole sequence: encode, pool over the real tokens, score the classes."""
+    """One prediction for a sequence: encode, pool over the real tokens, score the classes."""
 
     def __init__(
         self, frontend: Frontend, encoder: nn.Module, pool: nn.Module, classes: int
@@ -154,18 +154,18 @@ class Classifier(nn.Module):
         mask: Mask = everything,
         noise: Noise | None = None,
     ) -> Float[Tensor, "B C"]:
-        x, layout = entered(self.frontend, samples, layout, noise)
+        x, layout = embedded(self.frontend, samples, layout, noise)
         return self.to_class(self.pool(self.encoder(x, layout=layout, mask=mask), layout))
 
 
-def entered(
+def embedded(
     frontend: Frontend, samples: Tensor, layout: Layout, noise: Noise | None
 ) -> tuple[Vectors, Layout]:
-    """Vectors of the frontend, with the noise given."""
+    """The frontend's vectors, perturbed by `noise` if given."""
     x, layout = frontend(samples, layout)
     return (x if noise is None else noise(x, layout)), layout
 
 
 def scored(x: Vectors, tokens: Tokens, unembed: nn.Linear | None) -> Scores:
-    """A score for every token of the vocabulary, by its embedding or by weights of its own."""
+    """A score for every token of the vocabulary, by its embedding or by separate weights."""
     return tokens.scores(x) if unembed is None else unembed(x)

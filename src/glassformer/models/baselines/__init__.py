@@ -1,12 +1,13 @@
-"""Baselines: what there was before attention, behind the interface of Encoder and Decoder.
+"""Baselines: architectures from before the Transformer, behind the same interface.
 
-    gru, lstm   reading forwards and backwards        RecurrentEncoder
-    tcn         dilated convolutions                  TCN
-    gru, lstm   writing, with additive attention      BahdanauDecoder
-    tcn         writing, through causal convolutions  ConvolutionalDecoder
+    gru, lstm   encoder, bidirectional                RecurrentEncoder
+    tcn         encoder of dilated convolutions       TCN
+    gru, lstm   decoder with additive attention       BahdanauDecoder
+    tcn         decoder of causal convolutions        ConvolutionalDecoder
 
-They mix with the stacks of attention: an LSTM encoder with a Transformer decoder, and so on. Masks
-they cannot obey are refused. To add one, write a module called like Encoder or Decoder and list it.
+They combine with attention stacks: an LSTM encoder with a Transformer decoder, and so on. Masks
+they cannot apply are refused. To add one, write a module called like Encoder or Decoder and list
+it here.
 """
 
 from glassformer.models.baselines.bahdanau import BahdanauDecoder, RecurrentCache

@@ -1,8 +1,8 @@
-"""TCN: a temporal convolution network, whose view doubles with every layer.
+"""TCN: a temporal convolutional network, whose receptive field doubles with every layer.
 
     x + conv(relu(conv(norm(x))))        dilation 1, 2, 4, ... from layer to layer
 
-Lea et al., 2017; Bai et al., 2018. It needs no positions: a convolution knows left from right.
+Lea et al., 2017; Bai et al., 2018. It needs no positions: a convolution sees the order.
 """
 
 from functools import partial
@@ -27,7 +27,7 @@ from glassformer.models.blocks.base import norm_of, residual_of
 class TCN(nn.Module):
     """Reads a whole sequence through dilated convolutions.
 
-    A `convolution.width` of 3 is usual here; the 31 of a Conformer makes ten times the weights. A
+    A `convolution.width` of 3 is usual here; the 31 of a Conformer has ten times the weights. A
     layer sees `2 dilation (width - 1)` positions around its own.
     """
 
@@ -40,7 +40,7 @@ class TCN(nn.Module):
         self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
-        refuse_other_mask("a temporal convolution network", mask, everything)
+        refuse_other_mask("a temporal convolutional network", mask, everything)
         if not layout.longest:
             return x
         rows, inside = self.dropout(in_rows(x, layout)), layout.as_padded()
@@ -51,7 +51,7 @@ class TCN(nn.Module):
 
 
 class DilatedLayer(nn.Module):
-    """Two convolutions of one dilation, and the road past them."""
+    """Two convolutions of one dilation, and a residual around them."""
 
     def __init__(self, config: StackConfig, *, dilation: int) -> None:
         super().__init__()
@@ -62,9 +62,9 @@ class DilatedLayer(nn.Module):
         self.margin = dilation * (width - 1) // 2
 
     def forward(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
-        return self.residual(x, partial(self._look_around, layout=layout), layout)
+        return self.residual(x, partial(self._convolutions, layout=layout), layout)
 
-    def _look_around(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
+    def _convolutions(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
         hidden = F.relu(self._convolve(self.first, zero_padding(x, layout)))
         return self._convolve(self.second, zero_padding(hidden, layout))
 

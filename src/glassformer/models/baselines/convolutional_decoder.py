@@ -1,10 +1,10 @@
-"""A decoder of causal convolutions that looks at the source after each pair of them.
+"""A decoder of causal convolutions that attends to the source after each pair of them.
 
     x + conv(relu(conv(norm(x))))        each sees its own position and those before it
-    x + cross_attention(norm(x))         where there is a memory
+    x + cross_attention(norm(x))         if there is a memory
 
 Gehring et al., 2017, with the layers of Bai et al., 2018. Like a Transformer it computes all steps
-of a known text at once. Step by step it keeps, instead of keys, what each convolution saw last.
+of a known text at once. Step by step it keeps, instead of keys, each convolution's last inputs.
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ Pasts = Float[Tensor, "B 2 view D"]  # the last inputs of both convolutions
 
 
 class ConvolutionalDecoder(nn.Module):
-    """Reads and goes on from left to right.
+    """Reads or continues a sequence from left to right.
 
     Args:
-        memory_dim: Width of the memory to look at; None for a language model, which has none.
+        memory_dim: Width of the memory to attend to; None for a language model, which has none.
     """
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
@@ -75,12 +75,12 @@ class ConvolutionalDecoder(nn.Module):
         return [cast(CausalLayer, layer).keep(rows, layout.as_padded()) for layer in self.layers]
 
     def new_caches(self) -> list[StateCache]:
-        """Empty caches for decoding from left to right, one a layer."""
+        """Empty caches for decoding from left to right, one per layer."""
         return [StateCache() for _ in self.layers]
 
 
 class CausalLayer(nn.Module):
-    """Two convolutions of one dilation, and a look at the memory."""
+    """Two convolutions of one dilation, and cross-attention to the memory."""
 
     def __init__(self, config: StackConfig, *, dilation: int, memory_dim: int | None) -> None:
         super().__init__()
@@ -104,42 +104,42 @@ class CausalLayer(nn.Module):
         pasts = None if cache is None else cache.before(layout)
         if pasts is None:
             pasts = x.new_zeros(len(x), 2, self.view, x.shape[-1])
-        saw: list[Tensor] = []
-        look_back = partial(self._look_back, layout=layout, pasts=pasts, saw=saw)
-        x = self.residual(x, look_back, layout)
+        inputs: list[Tensor] = []
+        convolutions = partial(self._convolutions, layout=layout, pasts=pasts, inputs=inputs)
+        x = self.residual(x, convolutions, layout)
         if cache is not None:
-            latest = [last_of(seen, layout, self.view) for seen in saw]
+            latest = [last_of(vectors, layout, self.view) for vectors in inputs]
             cache.hold(torch.stack(latest, 1).to(pasts.dtype), layout)
         if self.cross_attention is None or self.cross_residual is None:
             return x
         if memory is None:
-            raise ValueError("a decoder of kind tcn looks at a memory; pass what `keep` returns")
-        look_across = partial(self.cross_attention, memory=memory, layout=layout)
-        return self.cross_residual(x, look_across, layout)
+            raise ValueError("a decoder of kind tcn attends to a memory; pass what `keep` returns")
+        cross_attention = partial(self.cross_attention, memory=memory, layout=layout)
+        return self.cross_residual(x, cross_attention, layout)
 
-    def _look_back(
-        self, x: Float[Tensor, "B T D"], layout: Layout, pasts: Pasts, saw: list[Tensor]
+    def _convolutions(
+        self, x: Float[Tensor, "B T D"], layout: Layout, pasts: Pasts, inputs: list[Tensor]
     ) -> Float[Tensor, "B T D"]:
-        """Both convolutions over what was and what is new; `saw` takes what each was given."""
+        """Both convolutions over past and new vectors; their inputs are appended to `inputs`."""
 
         def convolve(convolution: nn.Conv1d, past: Tensor, x: Tensor) -> Tensor:
-            saw.append(torch.cat([past.to(x.dtype), zero_padding(x, layout)], 1))
-            return convolution(saw[-1].mT).mT
+            inputs.append(torch.cat([past.to(x.dtype), zero_padding(x, layout)], 1))
+            return convolution(inputs[-1].mT).mT
 
         hidden = F.relu(convolve(self.first, pasts[:, 0], x))
         return convolve(self.second, pasts[:, 1], hidden)
 
     def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
-        """What the look at the memory needs of it."""
+        """What cross-attention needs of the memory, computed once."""
         if self.cross_attention is None:
-            raise ValueError("a decoder alone looks at no memory; build it with a memory_dim")
+            raise ValueError("this decoder has no cross-attention; build it with a memory_dim")
         return self.cross_attention.keep(memory, layout)
 
 
 def last_of(
     seen: Float[Tensor, "B longer D"], layout: Layout, view: int
 ) -> Float[Tensor, "B view D"]:
-    """The last `view` vectors of every row, given `view` of before and then those of the layout."""
+    """The last `view` vectors of every row, given `view` earlier ones and those of the layout."""
     if layout.is_full:
         return seen[:, seen.shape[1] - view :]
     at = layout.lengths[:, None] + torch.arange(view, device=seen.device)  # (B, view)

@@ -1,7 +1,7 @@
-"""Recurrent encoders: one vector after the other, from both ends. What attention replaced.
+"""Recurrent encoders: bidirectional, one vector after another. What attention replaced.
 
-GRU: Cho et al., 2014. LSTM: Hochreiter and Schmidhuber, 1997. Both ways: Schuster and Paliwal,
-1997. They need no positions: the order of reading is the order.
+GRU: Cho et al., 2014. LSTM: Hochreiter and Schmidhuber, 1997. Bidirectional: Schuster and Paliwal,
+1997. They need no positions: they read the tokens in order.
 """
 
 from torch import nn
@@ -20,8 +20,8 @@ CELLS: dict[str, type[nn.GRU] | type[nn.LSTM]] = {"gru": nn.GRU, "lstm": nn.LSTM
 class RecurrentEncoder(nn.Module):
     """Reads a whole sequence forwards and backwards, half of the width each.
 
-    Dropout acts on the input and between layers. Rows of different lengths make it wait for a GPU
-    once, since PyTorch counts them on the CPU.
+    Dropout applies to the input and between layers. Rows of different lengths make it wait for a
+    GPU once, since PyTorch needs the lengths on the CPU.
     """
 
     def __init__(self, config: StackConfig) -> None:
@@ -29,7 +29,7 @@ class RecurrentEncoder(nn.Module):
         choose("kind of recurrent encoder", config.kind, tuple(CELLS))
         require(
             config.dim % 2 == 0,
-            f"a recurrent encoder reads both ways, half of the width each: dim must be even, "
+            f"a recurrent encoder reads in two directions, half of dim each: dim must be even, "
             f"got {config.dim}; use {config.dim + 1}",
         )
         self.dim, self.dropout = config.dim, Dropout(config.dropout)
@@ -39,7 +39,7 @@ class RecurrentEncoder(nn.Module):
             config.depth,
             batch_first=True,
             bidirectional=True,
-            dropout=config.dropout if config.depth > 1 else 0.0,  # PyTorch warns of no effect
+            dropout=config.dropout if config.depth > 1 else 0.0,  # avoids PyTorch's warning
         )
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
@@ -49,7 +49,7 @@ class RecurrentEncoder(nn.Module):
         rows = self.dropout(in_rows(x, layout))
         if layout.is_full:
             return run_layers(self.layers, rows)[0]
-        # An empty row is read as one zero vector, which PyTorch can do, and answered with zeros.
+        # PyTorch takes no empty rows: they are read as one zero vector, and the result is zeroed.
         lengths = layout.lengths.clamp(min=1).cpu()
         ragged = pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=False)
         answers, _ = pad_packed_sequence(

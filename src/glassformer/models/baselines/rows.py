@@ -1,4 +1,4 @@
-"""What the baselines share: padded rows inside, the caller's form outside, and no mask."""
+"""What the baselines share: padded rows inside, the form of the batch outside, and no masks."""
 
 from typing import Any
 
@@ -17,15 +17,15 @@ def in_rows(x: Vectors | MemoryVectors, layout: Layout) -> Float[Tensor, "rows l
 
 
 def in_the_form_of(layout: Layout, x: Float[Tensor, "B T D"]) -> Vectors:
-    """Packed when the batch came packed."""
+    """Packed if the batch is packed."""
     return pack(x, layout) if layout.is_packed else x
 
 
 def run_layers(layers: nn.RNNBase, x: Any, state: Any = None) -> Any:
     """Recurrent layers in the precision of their weights.
 
-    Under autocast PyTorch runs them in fp16 on a GPU, even where bf16 was asked for; there, small
-    gradients vanish, and state after state the error grows.
+    Under autocast PyTorch runs them in fp16 on a GPU, even if bf16 is requested; small gradients
+    underflow there, and errors accumulate from state to state.
     """
     weight = next(layers.parameters())
     with torch.autocast(weight.device.type, enabled=False):
@@ -33,9 +33,9 @@ def run_layers(layers: nn.RNNBase, x: Any, state: Any = None) -> Any:
 
 
 def refuse_other_mask(name: str, mask: Mask, only: Mask) -> None:
-    """A baseline sees what its construction lets it see."""
+    """Refuse a mask: what a baseline sees is fixed by its construction."""
     if mask != only:
         raise ValueError(
             f"{name} can only see {only}, got the mask {mask}; "
-            f'leave the mask out, or use kind = "attention", which takes any'
+            f'leave out the mask, or use kind = "attention", which takes any'
         )

@@ -1,4 +1,4 @@
-"""Block: one layer of a stack, whatever is inside."""
+"""Block: one layer of a stack, and the parts its settings describe."""
 
 from abc import ABC, abstractmethod
 from functools import partial
@@ -21,7 +21,7 @@ from glassformer.core.shapes import MemoryVectors, Vectors
 
 
 class Block(nn.Module, ABC):
-    """Vectors in, vectors out, in the same layout. What is true of the call comes by keyword."""
+    """Vectors in, vectors out, in the same layout; what varies by call is passed by keyword."""
 
     @abstractmethod
     def forward(
@@ -34,19 +34,19 @@ class Block(nn.Module, ABC):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
-        """The vectors after this block, in the layout they came in."""
+        """The vectors after this block, in the same layout."""
 
     def new_cache(self) -> Cache:
-        """What this block needs to go on from left to right."""
-        raise ValueError(f"a {type(self).__name__} cannot go on from left to right")
+        """An empty cache for decoding from left to right."""
+        raise ValueError(f"a {type(self).__name__} cannot decode; use a TransformerBlock")
 
     def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
         """What this block's cross-attention needs of a memory, computed once."""
-        raise ValueError(f"a {type(self).__name__} looks at no memory; use a decoder's block")
+        raise ValueError(f"a {type(self).__name__} has no cross-attention; use a decoder's block")
 
 
 def attention_of(config: StackConfig) -> AttentionLayer:
-    """The self-attention a layer's settings ask for."""
+    """The self-attention of a layer, by its settings."""
     a, options = config.attention, {}
     if a.kind == "softmax":
         options = {"qk_norm": a.qk_norm, "dropout": a.dropout, "window": a.windows[0] or None}
@@ -56,7 +56,7 @@ def attention_of(config: StackConfig) -> AttentionLayer:
 
 
 def cross_attention_of(config: StackConfig, memory_dim: int) -> MultiHeadAttention:
-    """The cross-attention: softmax, whatever kind looks around."""
+    """The cross-attention: softmax, whatever the kind of self-attention."""
     a, heads = config.attention, heads_of(config)
     return MultiHeadAttention(
         config.dim,
@@ -69,24 +69,24 @@ def cross_attention_of(config: StackConfig, memory_dim: int) -> MultiHeadAttenti
 
 
 def heads_of(config: StackConfig) -> Heads:
-    """The heads a stack's settings ask for."""
+    """The heads, by a stack's settings."""
     a = config.attention
     return Heads(a.heads, a.kv_heads, a.key_width, a.value_width)
 
 
 def feedforward_of(config: StackConfig) -> nn.Module:
-    """The feed-forward net a stack's settings ask for."""
+    """The feed-forward network, by a stack's settings."""
     f = config.feedforward
     return FEEDFORWARDS[f.kind](config.dim, config.hidden, bias=f.bias, dropout=f.dropout)
 
 
 def norm_of(config: NormConfig, dim: int) -> nn.Module:
-    """The norm the settings ask for."""
+    """The norm, by its settings."""
     return NORMS[config.kind](dim, **config.options)
 
 
 def residual_of(config: StackConfig, *, weight: float = 1.0) -> Residual:
-    """The road past a sublayer, as a stack's settings ask for it."""
+    """The residual connection around a sublayer, by a stack's settings."""
     return Residual(
         config.dim,
         order=config.order,

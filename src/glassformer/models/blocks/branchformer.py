@@ -1,4 +1,4 @@
-"""The Branchformer's block: look around and listen to the neighbours at once. Peng et al., 2022."""
+"""The Branchformer block: attention and convolution in parallel. Peng et al., 2022."""
 
 import torch
 from torch import nn
@@ -15,12 +15,12 @@ from glassformer.models.blocks.convolution import check_call, check_settings, ga
 
 
 class BranchformerBlock(Block):
-    """Attention for what is far, a convolutional gate for what is near, and a merge of the two.
+    """Attention for global context, a convolutional gate for local context, and a merge of both.
 
         norm(x + merge([attention(x), gate(x)]))
 
-    Each branch has a norm of its own before it (order `pre`, the only one). There is no
-    feed-forward net: the gate is one, as wide as the settings say.
+    Each branch starts with its own norm (order `pre`, the only one). There is no separate
+    feed-forward network: the gate takes its place, with its width.
     """
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
@@ -45,8 +45,8 @@ class BranchformerBlock(Block):
         memory: Memory | None = None,
     ) -> Vectors:
         check_call(type(self).__name__, self.width, mask, cache, memory)
-        look = self.attention_norm(x, layout)
-        far = self.attention(look, mask=mask, position=position, layout=layout)
+        normed = self.attention_norm(x, layout)
+        far = self.attention(normed, mask=mask, position=position, layout=layout)
         near = self.gate(self.gate_norm(x, layout), layout)
         both = torch.cat([self.dropout(far), self.dropout(near)], dim=-1)  # (..., 2 D)
         x = x + self.depth_dropout(self.dropout(self.merge(both)), layout)

@@ -1,4 +1,4 @@
-"""The Conformer's block: look around, listen to the neighbours. Gulati et al., 2020."""
+"""The Conformer block: attention, then convolution. Gulati et al., 2020."""
 
 from functools import partial
 
@@ -13,12 +13,12 @@ from glassformer.models.blocks.convolution import ConvolutionModule, check_call,
 
 
 class ConformerBlock(Block):
-    """Attention and a convolution, between two feed-forward nets that count half; then a norm.
+    """Attention and convolution between two half-weighted feed-forward networks; then a norm.
 
         x = x + ½ first(x);  x = x + attention(x);  x = x + convolution(x);  norm(x + ½ last(x))
 
-    Each part has a norm before it (order `pre`, the only one). The paper's feed-forward nets are
-    of kind `silu`; the settings decide.
+    Each part starts with its own norm (order `pre`, the only one). The paper's feed-forward
+    networks are of kind `silu`; here the settings decide.
     """
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
@@ -47,9 +47,9 @@ class ConformerBlock(Block):
         memory: Memory | None = None,
     ) -> Vectors:
         check_call(type(self).__name__, self.width, mask, cache, memory)
-        look_around = partial(self.attention, mask=mask, position=position, layout=layout)
+        attention = partial(self.attention, mask=mask, position=position, layout=layout)
         x = self.first_residual(x, self.first_feedforward, layout)
-        x = self.attention_residual(x, look_around, layout)
+        x = self.attention_residual(x, attention, layout)
         x = self.convolution_residual(x, partial(self.convolution, layout=layout), layout)
         x = self.last_residual(x, self.last_feedforward, layout)
         return self.norm(x, layout)

@@ -1,12 +1,12 @@
-"""Convolutions along the sequence, for blocks that look at neighbours as well as at everyone.
+"""Convolutions along the sequence, for blocks that combine them with attention.
 
     convolve           a depthwise convolution that stays within each row, padded or packed
-    ConvolutionModule  the Conformer's: neighbours, after a gate             Gulati et al., 2020
-    ConvolutionalGate  the Branchformer's cgMLP: neighbours are the gate     Peng et al., 2022
+    ConvolutionModule  the Conformer's: a convolution after a gate           Gulati et al., 2020
+    ConvolutionalGate  the Branchformer's cgMLP: a convolution as the gate   Peng et al., 2022
 
-A convolution is centred, so it looks ahead: blocks made of these belong to encoders, and say so
-through `check_settings` and `check_call`. A convolution one position wide is a linear layer, and
-written as one.
+A convolution is centred, so it looks ahead: blocks made of these belong to encoders, as
+`check_settings` and `check_call` ensure. A convolution of width 1 is a linear layer, and written as
+one.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ from glassformer.models.blocks.base import norm_of
 
 
 def depthwise(channels: int, width: int) -> nn.Conv1d:
-    """A convolution that keeps channels apart and lengths as they are."""
+    """A depthwise convolution that keeps the length."""
     return nn.Conv1d(channels, channels, width, padding=width // 2, groups=channels)
 
 
 def convolve(convolution: nn.Conv1d, x: Vectors, layout: Layout) -> Vectors:
-    """Slide along each row by itself: before its first token and after its last stand zeros."""
-    if not x.numel():  # rows of no tokens; torch refuses a kernel wider than its padded input
+    """Convolve each row separately, with zeros before its first token and after its last."""
+    if not x.numel():  # empty rows; torch refuses a kernel wider than its padded input
         return x
     if layout.is_packed:
         return pack(convolution(pad(x, layout).mT).mT, layout)
@@ -40,13 +40,13 @@ def convolve(convolution: nn.Conv1d, x: Vectors, layout: Layout) -> Vectors:
 
 
 class ConvolutionModule(nn.Module):
-    """out(silu(norm(convolve(glu(widen(x)))))): what the neighbourhood says, through a gate.
+    """out(silu(norm(convolve(glu(widen(x)))))): a gated convolution.
 
     The paper's norm before it and dropout after it are those of the residual around it.
 
     Args:
-        width: How many neighbours each position hears, itself included.
-        norm: Makes the norm of the convolution's answers. The paper has `BatchNorm`.
+        width: Kernel size: how many positions each one sees, itself included.
+        norm: Makes the norm after the convolution. The paper uses `BatchNorm`.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class ConvolutionModule(nn.Module):
 class ConvolutionalGate(nn.Module):
     """narrow(a * convolve(norm(b))), where a and b are the halves of gelu(widen(x)).
 
-    At first the gate is open, whatever the neighbours say: its convolution starts near zero with a
-    bias of one, as in gMLP (Liu et al., 2021).
+    The gate starts open for any input: its convolution starts near zero with a bias of one, as in
+    gMLP (Liu et al., 2021).
 
     Args:
         hidden: Width of both halves together.
-        width: How many neighbours each position hears, itself included.
-        norm: Makes the norm of the half that gates.
-        dropout: Share of the gated numbers dropped in training.
+        width: Kernel size: how many positions each one sees, itself included.
+        norm: Makes the norm of the gating half.
+        dropout: Share of the gated elements dropped in training.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class ConvolutionalGate(nn.Module):
         nn.init.ones_(self.depthwise.bias)  # type: ignore[arg-type]  # it has one
 
     def forward(self, x: Vectors, layout: Layout) -> Vectors:
-        said, heard = F.gelu(self.widen(x)).chunk(2, dim=-1)
-        gate = convolve(self.depthwise, self.norm(heard, layout), layout)
-        return self.narrow(self.dropout(said * gate))
+        hidden, gating = F.gelu(self.widen(x)).chunk(2, dim=-1)
+        gate = convolve(self.depthwise, self.norm(gating, layout), layout)
+        return self.narrow(self.dropout(hidden * gate))
 
 
 def gate_of(config: StackConfig) -> ConvolutionalGate:
-    """The convolutional gate a stack's settings ask for, as wide as its feed-forward nets."""
+    """The convolutional gate, by a stack's settings, as wide as its feed-forward networks."""
     return ConvolutionalGate(
         config.dim,
         config.hidden,
@@ -116,11 +116,11 @@ def gate_of(config: StackConfig) -> ConvolutionalGate:
 
 
 def check_settings(block: str, config: StackConfig, memory_dim: int | None) -> None:
-    """Refuse a place in a decoder, and an order of norms that no paper gives these blocks."""
+    """Refuse use in a decoder, and any order of norms other than the papers' own."""
     if memory_dim is not None:
         raise ValueError(
-            f"a {block} is an encoder's block and looks at no memory, but got a memory "
-            f"{memory_dim} wide; use a TransformerBlock in the decoder"
+            f"a {block} is for encoders and has no cross-attention, but got memory_dim = "
+            f"{memory_dim}; use a TransformerBlock in the decoder"
         )
     require(
         config.order == "pre",
@@ -132,17 +132,17 @@ def check_settings(block: str, config: StackConfig, memory_dim: int | None) -> N
 def check_call(
     block: str, width: int, mask: Mask, cache: Cache | None, memory: Memory | None
 ) -> None:
-    """Refuse what a convolution cannot keep to: a past without a future, a mask that hides more."""
+    """Refuse what a convolution that looks ahead cannot do: caches, memories, narrow masks."""
     if cache is not None:
         raise ValueError(
-            f"a {block} takes no cache, for its convolutions look ahead: a new token changes what "
-            f"was said of those before it; give it the whole sequence"
+            f"a {block} takes no cache, since its convolutions look ahead: a new token changes the "
+            f"result for those before it; pass the whole sequence"
         )
     if memory is not None:
-        raise ValueError(f"a {block} looks at no memory; use a decoder's block")
+        raise ValueError(f"a {block} has no cross-attention; use a decoder's block")
     steps, band = width // 2, mask.band
     if band is None or any(side is not None and side < steps for side in band):
         raise ValueError(
-            f"a convolution {width} wide looks {steps} steps to each side, which {mask} does not "
-            f"allow everywhere; use `everything`, or a window of {steps + 1} or more"
+            f"a convolution of width {width} sees {steps} steps to each side, which {mask} does "
+            f"not allow everywhere; use `everything`, or a window of {steps + 1} or more"
         )

@@ -1,4 +1,4 @@
-"""The E-Branchformer's block: branches whose merge listens to neighbours too. Kim et al., 2022."""
+"""The E-Branchformer block: branches merged with a convolution. Kim et al., 2022."""
 
 import torch
 from torch import nn
@@ -21,14 +21,14 @@ from glassformer.models.blocks.convolution import (
 
 
 class EBranchformerBlock(Block):
-    """A Branchformer's branches, between two feed-forward nets that count half; then a norm.
+    """A Branchformer's branches between two half-weighted feed-forward networks; then a norm.
 
         x = x + ½ first(x)
         x = x + merge(both + convolve(both))        where both = [attention(x), gate(x)]
         norm(x + ½ last(x))
 
-    Each part has a norm of its own before it (order `pre`, the only one). The gate and the merge
-    have convolutions of one width.
+    Each part starts with its own norm (order `pre`, the only one). The convolutions of the gate
+    and of the merge have the same width.
     """
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
@@ -59,8 +59,8 @@ class EBranchformerBlock(Block):
     ) -> Vectors:
         check_call(type(self).__name__, self.width, mask, cache, memory)
         x = self.first_residual(x, self.first_feedforward, layout)
-        look = self.attention_norm(x, layout)
-        far = self.attention(look, mask=mask, position=position, layout=layout)
+        normed = self.attention_norm(x, layout)
+        far = self.attention(normed, mask=mask, position=position, layout=layout)
         near = self.gate(self.gate_norm(x, layout), layout)
         both = torch.cat([self.dropout(far), self.dropout(near)], dim=-1)  # (..., 2 D)
         merged = self.merge(both + convolve(self.merge_depthwise, both, layout))

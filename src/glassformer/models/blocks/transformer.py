@@ -1,4 +1,4 @@
-"""The Transformer's block: look around, look across, think. Vaswani et al., 2017."""
+"""The Transformer block. Vaswani et al., 2017."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,10 +19,10 @@ from glassformer.models.blocks.base import (
 
 
 class TransformerBlock(Block):
-    """Self-attention, cross-attention if there is a memory to look at, and a feed-forward net.
+    """Self-attention, cross-attention if there is a memory, and a feed-forward network.
 
     Args:
-        memory_dim: Width of the memory that a decoder's block looks at; None in an encoder's.
+        memory_dim: Width of the memory that a decoder's block attends to; None in an encoder.
     """
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
@@ -44,25 +44,25 @@ class TransformerBlock(Block):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
-        look_around = partial(
+        self_attention = partial(
             self.attention, mask=mask, position=position, cache=cache, layout=layout
         )
-        return self.through(x, look_around, layout, memory)
+        return self.through(x, self_attention, layout, memory)
 
     def through(
         self,
         x: Vectors,
-        look_around: Callable[[Vectors], Vectors],
+        self_attention: Callable[[Vectors], Vectors],
         layout: Layout,
         memory: Memory | None,
     ) -> Vectors:
-        """The way of the vectors, given how they look around."""
-        x = self.attention_residual(x, look_around, layout)
+        """The vectors after this block, with self-attention as given."""
+        x = self.attention_residual(x, self_attention, layout)
         if self.cross_attention is not None and self.cross_residual is not None:
             if memory is None:
-                raise ValueError("a decoder's block looks at a memory; pass what `keep` returns")
-            look_across = partial(self.cross_attention, memory=memory, layout=layout)
-            x = self.cross_residual(x, look_across, layout)
+                raise ValueError("a decoder's block attends to a memory; pass what `keep` returns")
+            cross_attention = partial(self.cross_attention, memory=memory, layout=layout)
+            x = self.cross_residual(x, cross_attention, layout)
         return self.feedforward_residual(x, self.feedforward, layout)
 
     def new_cache(self) -> Cache:

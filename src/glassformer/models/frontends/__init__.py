@@ -1,13 +1,13 @@
-"""Frontends: from what a batch holds to vectors, and where those stand.
+"""Frontends: from the samples of a batch to vectors and their layout.
 
-    tokens        a vector for every word                                 Tokens
-    ngrams        and one for every phrase that ends in it                NgramTokens
+    tokens        a vector for every token                                Tokens
+    ngrams        and one for every n-gram that ends in it                NgramTokens
     subsampling   mel features, by default a quarter as many vectors      Subsampling
     resnet        mel features through a small residual network           MelResNet
     patches       an image cut into squares                               Patches
 
-One's own (lips, signs, sensors) is any module that is called like these and knows its width. It
-goes into a model as it is; to give it a name as well, list it in FRONTENDS and in
+A custom one (lips, signs, sensors) is any module that is called like these and has a `dim`. It
+can be passed to a model directly; to give it a name as well, list it in FRONTENDS and in
 `config.FRONTEND_NAMES`, and build it in `models.build.build_frontend`.
 
 >>> import torch
@@ -41,11 +41,11 @@ __all__ = ["FRONTENDS", "Frontend", "MelResNet", "NgramTokens", "Patches", "Subs
 
 @runtime_checkable
 class Frontend(Protocol):
-    """What a model asks of its frontend: a width, and vectors with their layout.
+    """What a model needs from its frontend: a width, and vectors with their layout.
 
-    Samples come padded (B, ...) or packed (N, ...), as their layout says, and the vectors go out in
-    the same form. A frontend that shortens a sequence returns the layout of the shorter one, and
-    lets nothing in from padding.
+    Samples are padded (B, ...) or packed (N, ...), as their layout says, and the vectors have the
+    same form. A frontend that shortens a sequence returns the layout of the shorter one, and must
+    not let padding affect the result.
     """
 
     dim: int

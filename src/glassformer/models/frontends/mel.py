@@ -1,18 +1,18 @@
-"""Sound: mel features, a hundred a second, become fewer and wider vectors.
+"""Sound: mel features, a hundred per second, become fewer and wider vectors.
 
-    Subsampling   two convolutions over time and pitch     Dong et al., "Speech-Transformer", 2018
+    Subsampling   convolutions over time and frequency     Dong et al., "Speech-Transformer", 2018
     MelResNet     a residual network over time             He et al., 2015, in one dimension
 
-Every convolution that shortens is 3 wide, steps by 2 and is padded by 1. It is centred on frames
+Every convolution that shortens has width 3, stride 2 and padding 1. It is centred on frames
 0, 2, 4, ... of a row, so
 
     new length = ceil(length / 2) = floor((length - 1) / 2) + 1
 
-and a row with any frame keeps at least one. Padding is set to zero before each convolution: that is
-what a row meets at its end when it is alone, so a batch equals one by one.
+and a row with any frame keeps at least one. Padding is set to zero before each convolution, as it
+is at the end of a row on its own, so a row's result does not depend on its batch.
 
 Layouts are shortened by arithmetic on the device. Only a packed batch waits for a GPU, once, to
-count the tokens that come out.
+count the resulting tokens.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ Frames = Float[Tensor, "B frames M"] | Float[Tensor, "P M"]
 
 
 class Subsampling(nn.Module):
-    """Convolutions over time and pitch, each halving both, then one linear layer.
+    """Convolutions over time and frequency, each halving both, then one linear layer.
 
     Args:
         bins: Number of mel bins (M).
@@ -41,8 +41,8 @@ class Subsampling(nn.Module):
         super().__init__()
         if factor < 2 or factor.bit_count() != 1:
             raise ValueError(
-                f"factor must be a power of two, 2 or more, since every convolution halves; "
-                f"got {factor}, 4 is usual"
+                f"factor must be a power of two, 2 or more, since every convolution halves the "
+                f"length; got {factor}, try 4"
             )
         self.bins, self.dim, self.factor = bins, dim, factor
         self.convolutions = nn.ModuleList(
@@ -66,9 +66,9 @@ class MelResNet(nn.Module):
 
     Args:
         bins: Number of mel bins (M).
-        channels: Width of the network inside.
+        channels: Width inside the network.
         depth: Number of stages, each halving the length: 2^depth frames become one vector.
-        norm: A name in NORMS. `batch` ignores padding, but lets neighbours matter in training.
+        norm: A name in NORMS. `batch` ignores padding, but mixes rows in training.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class MelResNet(nn.Module):
 
 
 class HalvingStage(nn.Module):
-    """Half as many vectors: two convolutions, and a shortcut past them.
+    """Half as many vectors: two convolutions, and a shortcut around them.
 
         relu(norm(refine(relu(norm(halve(x))))) + shortcut(x))
 
@@ -126,7 +126,7 @@ def _in_rows(frames: Frames, layout: Layout, bins: int) -> tuple[Float[Tensor, "
         )
     if layout.starts is not None:
         raise ValueError(
-            "a frontend for sound reads whole recordings, but this layout starts in the middle "
+            "a frontend for sound needs whole recordings, but this layout starts in the middle "
             "of them; pass the layout the batch came with"
         )
     inside = layout.as_padded()
@@ -140,7 +140,7 @@ def _in_rows(frames: Frames, layout: Layout, bins: int) -> tuple[Float[Tensor, "
 def _in_the_form_of(
     given: Layout, x: Float[Tensor, "B T D"], inside: Layout
 ) -> tuple[Vectors, Layout]:
-    """Packed when the batch came packed."""
+    """Packed if the batch is packed."""
     if not given.is_packed:
         return x, inside
     packed = inside.as_packed()
@@ -148,7 +148,7 @@ def _in_the_form_of(
 
 
 def _halved(layout: Layout) -> Layout:
-    """The layout after one step-2 convolution."""
+    """The layout after one convolution of stride 2."""
     longest, lengths = (layout.longest + 1) // 2, layout.row_lengths
     return replace(
         layout,

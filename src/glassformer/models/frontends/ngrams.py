@@ -1,10 +1,11 @@
-"""Words and the n-grams that end in them: a vector for each, added.
+"""Tokens and the n-grams that end in them: the sum of their vectors.
 
     vector = √D (table[token] + Σₙ grams[hash of the last n tokens])
 
-What a linear model knows of short phrases, an encoder so knows from its first layer. n-grams share
-a fixed number of vectors by a hash, as in fastText (Bojanowski et al., 2016). They begin at zero:
-before training this is `Tokens`. Nothing is read from beyond the start of a row, or ahead.
+This gives an encoder the short phrases that a linear model relies on, from its first layer.
+n-grams share a fixed number of vectors by a hash, as in fastText (Bojanowski et al., 2016), which
+start at zero: before training this equals `Tokens`. An n-gram never reaches beyond the start of its
+row, or ahead.
 """
 
 import math
@@ -20,13 +21,13 @@ PRIME, MIXER = 0x9E3779B1, 0x85EBCA6B
 
 
 class NgramTokens(nn.Module):
-    """Looks tokens and n-grams up.
+    """Looks up tokens and n-grams.
 
     Args:
-        vocabulary: Number of tokens.
+        vocabulary: Size of the vocabulary.
         longest: The longest n-gram, in tokens; 2 or more.
-        buckets: How many vectors the n-grams share.
-        scale: Whether vectors are multiplied by the root of their width.
+        buckets: Number of vectors that the n-grams share.
+        scale: Whether vectors are multiplied by √D.
     """
 
     def __init__(
@@ -43,23 +44,23 @@ class NgramTokens(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
     ) -> tuple[Vectors, Layout]:
-        x, place = self.table(tokens), _places(layout)
+        x, index = self.table(tokens), _row_index(layout)
         number, shifted = tokens, tokens
         for size in range(2, self.longest + 1):
             shifted = shifted.roll(1, dims=-1)
             number = (number * PRIME + shifted + 1) % (1 << 31)
-            whole = (place >= size - 1).expand_as(tokens)
+            whole = (index >= size - 1).expand_as(tokens)
             x = x + self.grams(self._bucket(number, size)) * whole[..., None]
         return x * self.scale, layout
 
     def _bucket(self, number: Int[Tensor, "..."], size: int) -> Int[Tensor, "..."]:
-        """The vector of an n-gram; those of one length fall apart from those of another."""
+        """The bucket of an n-gram, hashed together with its length."""
         mixed = (number + size) * MIXER % (1 << 31)
         return (mixed ^ (mixed >> 15)) % self.grams.num_embeddings
 
 
-def _places(layout: Layout) -> Int[Tensor, "b T"] | Int[Tensor, " N"]:
-    """How many tokens of its row stand before each token, wherever the row itself stands."""
+def _row_index(layout: Layout) -> Int[Tensor, "b T"] | Int[Tensor, " N"]:
+    """Each token's index within its row, whatever position the row starts at."""
     if layout.row_of is None:
         return torch.arange(layout.longest, device=layout.device)[None]
     return torch.arange(len(layout.row_of), device=layout.device) - layout.bounds[layout.row_of]

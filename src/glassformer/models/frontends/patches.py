@@ -1,4 +1,4 @@
-"""Images: cut into squares, each a vector, read like words. Dosovitskiy et al., "ViT", 2020."""
+"""Images: split into square patches, one vector each. Dosovitskiy et al., "ViT", 2020."""
 
 import torch
 from jaxtyping import Float
@@ -9,24 +9,24 @@ from glassformer.core.positions.absolute import waves
 from glassformer.core.shapes import Vectors
 from glassformer.errors import unknown
 
-PLACES = ("learned", "sinusoidal")
+POSITION_KINDS = ("learned", "sinusoidal")
 
 
 class Patches(nn.Module):
-    """Patches from left to right and from top to bottom, each with its place added.
+    """Patches from left to right and top to bottom, each with its position added.
 
-        vector = W patch + b + place[row, column]
+        vector = W patch + b + position[row, column]
 
     Positions are added here, where rows and columns are known; give the stack position "none", or
-    one that adds to the order of reading.
+    one that encodes the reading order as well.
 
     Args:
-        channels: Of the images; 3 for red, green and blue.
+        channels: Channels of the images; 3 for RGB.
         size: Side of a patch, in pixels.
         image: Height and width of the images, in pixels.
-        first: Whether a learned vector stands before the patches, to sum them up.
-        position: `learned`, a vector for every place; or `sinusoidal`, in which half of the
-            channels are waves along the row number and half along the column number.
+        first: Whether a learned vector comes before the patches, to summarise them.
+        position: `learned`, a vector for every patch; or `sinusoidal`, in which half of the
+            channels encode the row and half the column.
     """
 
     no_weight_decay = ("table",)
@@ -48,8 +48,8 @@ class Patches(nn.Module):
                 f"an image of {image[0]} x {image[1]} pixels does not divide into patches of "
                 f"{size} x {size}; resize the images, or change the size of the patches"
             )
-        if position not in PLACES:
-            raise ValueError(unknown("position", position, PLACES))
+        if position not in POSITION_KINDS:
+            raise ValueError(unknown("position", position, POSITION_KINDS))
         self.dim, self.image = dim, image
         self.to_vector = nn.Conv2d(channels, dim, size, stride=size)
         self.first = nn.Parameter(0.02 * torch.randn(dim)) if first else None
@@ -57,12 +57,12 @@ class Patches(nn.Module):
         if position == "learned":
             self.table = nn.Parameter(0.02 * torch.randn(rows * columns, dim))
         else:
-            self.register_buffer("table", plane_waves(rows, columns, dim), persistent=False)
+            self.register_buffer("table", grid_encoding(rows, columns, dim), persistent=False)
 
     def forward(
         self, images: Float[Tensor, "B channels height width"], layout: Layout | None = None
     ) -> tuple[Vectors, Layout]:
-        """Vectors, and a full layout. Images have one size, so theirs says nothing new."""
+        """Vectors and their full layout. All images have one size, so `layout` is not needed."""
         if tuple(images.shape[2:]) != self.image:
             raise ValueError(
                 f"images have {images.shape[2]} x {images.shape[3]} pixels, but the frontend was "
@@ -74,8 +74,8 @@ class Patches(nn.Module):
         return x, Layout.full(x.shape[0], x.shape[1], x.device)
 
 
-def plane_waves(rows: int, columns: int, dim: int) -> Float[Tensor, "patches dim"]:
-    """The sinusoidal code of every row, beside that of every column."""
+def grid_encoding(rows: int, columns: int, dim: int) -> Float[Tensor, "patches dim"]:
+    """The sinusoidal encoding of every row, concatenated with that of every column."""
     down = waves(torch.arange(rows), dim // 2)[:, None]
     across = waves(torch.arange(columns), dim - dim // 2)[None]
     grid = [part.expand(rows, columns, -1) for part in (down, across)]

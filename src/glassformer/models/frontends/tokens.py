@@ -1,4 +1,4 @@
-"""Words: a learned vector for every token of a vocabulary."""
+"""Tokens: a learned vector for every token of a vocabulary."""
 
 import math
 
@@ -11,16 +11,16 @@ from glassformer.core.shapes import Vectors
 
 
 class Tokens(nn.Module):
-    """Looks tokens up, and scores vectors against all of them. Press and Wolf, 2016.
+    """Looks up tokens, and scores vectors against all of them. Press and Wolf, 2016.
 
         vector = √D table[token]        score = table x
 
-    The table starts with a variance of 1/D, which keeps scores near 1; the root brings the vectors
-    there too, so that positions added to them do not drown them.
+    The table starts with variance 1/D, which keeps scores near 1; √D brings the vectors to the same
+    scale, so that positions added to them do not dominate.
 
     Args:
-        vocabulary: Number of tokens.
-        scale: Whether vectors are multiplied by the root of their width.
+        vocabulary: Size of the vocabulary.
+        scale: Whether vectors are multiplied by √D.
     """
 
     def __init__(self, vocabulary: int, dim: int, *, scale: bool = True) -> None:
@@ -36,5 +36,5 @@ class Tokens(nn.Module):
         return self.table(tokens) * self.scale, layout
 
     def scores(self, x: Vectors) -> Float[Tensor, "B T V"] | Float[Tensor, "N V"]:
-        """How well a vector matches each token: the output layer, with the table's own weights."""
+        """How well a vector matches each token: an output layer tied to the table."""
         return F.linear(x, self.table.weight)

@@ -1,11 +1,11 @@
-"""Models as scorers: how decoding asks a model for the next token.
+"""Models as scorers: how decoding gets the scores of the next token from a model.
 
-    translating   an encoder-decoder: the source is encoded once, whatever it is
+    translating   an encoder-decoder: the source, of any kind, is encoded once
     continuing    a language model: prompts of different lengths are read once
 
-A decoder of softmax attention goes step by step through a `BranchingCache` (`branching`), one that
-keeps a state instead of keys through its states (`states`). On CUDA the step of either is captured
-as a graph (`cuda_graphs`). What is read before the first step is in `prompt`.
+A decoder with softmax attention uses a `BranchingCache` (`branching`); one that keeps a state
+instead of keys uses `states`. On CUDA the step of either is captured as a graph (`cuda_graphs`).
+What is read before the first step is in `prompt`.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ __all__ = ["BranchingScorer", "StateScorer", "continuing", "translating"]
 
 @torch.no_grad()
 def translating(model: Transformer, samples: Tensor, layout: Layout, *, first: int) -> Scorer:
-    """A scorer of what `model` writes for these samples, beginning after the token `first`."""
+    """A scorer of what `model` generates for these samples, starting after the token `first`."""
     if isinstance(model.frontend, Tokens):
         samples, layout = without_padding(samples, layout)
     memory = [in_rows(kept) for kept in model.encode(samples, layout)]
@@ -41,11 +41,11 @@ def translating(model: Transformer, samples: Tensor, layout: Layout, *, first: i
 
 @torch.no_grad()
 def continuing(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Scorer:
-    """A scorer of how `model` continues these prompts, of one token each at least."""
+    """A scorer of how `model` continues these prompts, of at least one token each."""
     for number, prompt in enumerate(prompts, 1):
         if not prompt:
             raise GlassformerError(
-                f"prompt {number} is empty; give at least one token to go on from"
+                f"prompt {number} is empty; give at least one token to continue from"
             )
     device = model.tokens.table.weight.device
     first = torch.tensor([prompt[-1] for prompt in prompts], device=device)

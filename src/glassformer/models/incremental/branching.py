@@ -1,7 +1,7 @@
-"""Branching: for decoders of softmax attention, whose branches share all that they have in common.
+"""Branching: for decoders with softmax attention, whose branches share their common past.
 
-The W branches of a row travel as W tokens that stand at one position, through a `BranchingCache`.
-They look at one copy of their source and prompt, and going on from another branch copies no key.
+The W branches of a row are W tokens at one position, with a `BranchingCache`. They attend to one
+copy of their source and prompt, and continuing from another branch copies no keys.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ COMPACT_BELOW = {"cpu": 0.9, "cuda": 0.5}  # on CUDA, fewer rows mean another ca
 
 
 class BranchingScorer:
-    """Steps of a decoder whose branches share all that they have in common.
+    """Steps of a decoder whose branches share their common past.
 
     Args:
         tokens, unembed: How tokens become vectors, and vectors scores.
-        first: The token each row goes on from.
-        memory: What each block looks across at; None for a language model.
+        first: The token each row continues from.
+        memory: What each block attends to; None for a language model.
         prompt: What is read before the first step.
-        capture: Whether steps become a graph; by default on CUDA.
+        capture: Whether steps are captured as a CUDA graph; by default on CUDA.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class BranchingScorer:
         self.room = room_after(prompt, decoder, len(first))
 
     def begin(self, branches: int, length: int) -> "BranchingState":
-        """Room for all branches, and the prompts read."""
+        """The state of all branches, after reading the prompts."""
         ancestry = Ancestry(
             len(self.first),
             branches,
@@ -78,15 +78,15 @@ class BranchingScorer:
         return stepped(partial(self.score, state=state), tokens, state.graph), state
 
     def score(self, tokens: Int[Tensor, "B W"], state: "BranchingState") -> Float[Tensor, "B W V"]:
-        """A step of the decoder, one token a branch, with keys and values written in place."""
+        """A step of the decoder, one token per branch, with keys and values written in place."""
         rows = Layout.full(tokens.shape[0], tokens.shape[1], tokens.device)
         state.ancestry.advance()
         at = state.ancestry.place()
         x, _ = self.tokens(tokens, rows)  # (B, W, D)
         x = self.decoder.position.embed(x, at)
         for number, block in enumerate(self.decoder.blocks):
-            look_around = partial(
-                look_back,
+            self_attention = partial(
+                attend_back,
                 cast(MultiHeadAttention, block.attention),
                 position=self.decoder.position,
                 at=at,
@@ -94,13 +94,13 @@ class BranchingScorer:
                 ancestry=state.ancestry,
             )
             memory = None if state.memory is None else state.memory[number]
-            x = cast(TransformerBlock, block).through(x, look_around, rows, memory)
+            x = cast(TransformerBlock, block).through(x, self_attention, rows, memory)
         x = x if self.decoder.norm is None else self.decoder.norm(x, rows)
         return scored(x, self.tokens, self.unembed)
 
 
 class BranchingState:
-    """What a BranchingScorer remembers; it is changed in place."""
+    """The state of a BranchingScorer, changed in place."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class BranchingState:
         return self
 
 
-def look_back(
+def attend_back(
     layer: MultiHeadAttention,
     x: Float[Tensor, "B W D"],
     *,
@@ -134,7 +134,7 @@ def look_back(
     cache: BranchingCache,
     ancestry: Ancestry,
 ) -> Float[Tensor, "B W D"]:
-    """Self-attention of the newest token of every branch, over its own ancestors alone."""
+    """Self-attention of the newest token of every branch, to its own ancestors only."""
     q, (k, v) = layer.queries(x), layer.keys_and_values(x)
     q, k = position.turn(q, k, at)
     k, v = cache.write(k, v, ancestry)
@@ -145,7 +145,7 @@ def look_back(
 
 
 def keeps_keys(decoder: nn.Module) -> TypeGuard[Decoder]:
-    """Whether all its blocks look around by softmax attention, which keeps keys and values."""
+    """Whether all its blocks use softmax self-attention, which keeps keys and values."""
     return isinstance(decoder, Decoder) and all(
         isinstance(block, TransformerBlock) and isinstance(block.attention, MultiHeadAttention)
         for block in decoder.blocks

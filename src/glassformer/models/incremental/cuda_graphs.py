@@ -1,4 +1,4 @@
-"""A step recorded once as a CUDA graph and replayed: no time goes into launching its kernels."""
+"""A step captured once as a CUDA graph and replayed: no time is spent launching its kernels."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,11 +11,11 @@ Step = Callable[[Int[Tensor, "B W"]], Float[Tensor, "B W V"]]
 
 
 class CapturedStep:
-    """Calls a step of fixed shapes and addresses: the first time as it is, then as a graph.
+    """Calls a step of fixed shapes and addresses: directly the first time, then as a graph.
 
-    It must be the same step every time, and change in place all that it changes. What it returns is
-    overwritten by the next call. Under autocast, a graph reads the weights as they were converted
-    for it; it must not outlive the autocast that it was captured in.
+    It must be the same step every time, and make all changes in place. Its result is overwritten by
+    the next call. Under autocast, a graph reads the weights as they were converted at capture; it
+    must not outlive that autocast.
     """
 
     def __init__(self) -> None:
@@ -26,32 +26,32 @@ class CapturedStep:
     def __call__(self, step: Step, tokens: Int[Tensor, "B W"]) -> Float[Tensor, "B W V"]:
         if self._tokens is None:
             self._tokens = tokens.clone()
-            with stream_of_its_own():  # libraries become ready for the capture
+            with side_stream():  # libraries initialise before the capture
                 return step(self._tokens)
         self._tokens.copy_(tokens)
         if self._graph is None or self._scores is None:
             self._graph = torch.cuda.CUDAGraph()
-            with stream_of_its_own(), recording(self._graph):
+            with side_stream(), recording(self._graph):
                 self._scores = step(self._tokens)
         self._graph.replay()
         return self._scores
 
 
 def graph_on(device: torch.device, *, fixed: bool) -> CapturedStep | None:
-    """Room for a graph where steps have fixed shapes and addresses, on CUDA."""
+    """A step to capture, if shapes and addresses are fixed and the device is CUDA."""
     return CapturedStep() if fixed and device.type == "cuda" else None
 
 
 def stepped(
     step: Step, tokens: Int[Tensor, "B W"], graph: CapturedStep | None
 ) -> Float[Tensor, "B W V"]:
-    """The scores of a step, by its graph where there is one."""
+    """The scores of a step, by its graph if there is one."""
     return step(tokens) if graph is None else graph(step, tokens)
 
 
 @contextmanager
-def stream_of_its_own() -> Iterator[None]:
-    """What happens inside begins after all before it and ends before all after it."""
+def side_stream() -> Iterator[None]:
+    """Run on a separate stream, synchronised with the current one before and after."""
     side, usual = torch.cuda.Stream(), torch.cuda.current_stream()
     side.wait_stream(usual)
     with torch.cuda.stream(side):
@@ -61,9 +61,9 @@ def stream_of_its_own() -> Iterator[None]:
 
 @contextmanager
 def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
-    """What is launched inside is recorded, not done; other threads may go on using the GPU.
+    """Capture kernels instead of running them; other threads may keep using the GPU.
 
-    `torch.cuda.graph` would wait for the GPU and give all spare memory back every time.
+    `torch.cuda.graph` would synchronise and release all cached memory every time.
     """
     graph.capture_begin(capture_error_mode="thread_local")
     try:

@@ -1,4 +1,4 @@
-"""What is there before the first step: a source that was read, or a prompt."""
+"""What exists before the first step: an encoded source, or a prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ MUCH_PADDING = 0.15  # on a CPU, reading packed rows is faster from this share o
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Prompt:
-    """What is read before the first step, in padded rows."""
+    """The prompts, read before the first step, in padded rows."""
 
     tokens: Int[Tensor, "B P"]
     layout: Layout
 
     @staticmethod
     def of(prompts: Sequence[Sequence[int]], device: torch.device) -> "Prompt | None":
-        """These prompts; None where all are empty."""
+        """These prompts; None if all are empty."""
         lengths = [len(prompt) for prompt in prompts]
         longest = max(lengths)
         if not longest:
@@ -39,29 +39,29 @@ class Prompt:
         )
 
 
-def known_positions(decoder: nn.Module) -> int | None:
-    """How many positions a decoder knows; None for any number."""
+def max_positions(decoder: nn.Module) -> int | None:
+    """How many positions a decoder supports; None for any number."""
     position = getattr(decoder, "position", None)
     return position.max_length if isinstance(position, Learned) else None
 
 
 def room_after(prompt: Prompt | None, decoder: nn.Module, rows: int) -> Sequence[int] | None:
-    """How many tokens a decoder can write in each row after its prompt; None for any number."""
-    known = known_positions(decoder)
-    if known is None:
+    """How many tokens a decoder can generate in each row after its prompt; None for any number."""
+    limit = max_positions(decoder)
+    if limit is None:
         return None
     lengths = [0] * rows if prompt is None else prompt.layout.lengths.tolist()
-    return [known - length for length in lengths]
+    return [limit - length for length in lengths]
 
 
 def reach_after(prompt: Prompt | None, decoder: nn.Module, steps: int) -> int:
-    """A position that no token of these steps stands at or beyond."""
+    """One past the last position that these steps can reach."""
     reach = steps + (0 if prompt is None else prompt.layout.longest)
-    return min(reach, known_positions(decoder) or reach)
+    return min(reach, max_positions(decoder) or reach)
 
 
 def without_padding(tokens: Tensor, layout: Layout) -> tuple[Tensor, Layout]:
-    """Packed where that is faster to read; on CUDA, stacks pack by themselves."""
+    """Packed where that is faster; on CUDA, stacks pack their input themselves."""
     if layout.is_packed or layout.tokens is None or layout.device.type != "cpu":
         return tokens, layout
     if layout.tokens > (1 - MUCH_PADDING) * layout.rows * layout.longest:

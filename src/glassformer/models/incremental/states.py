@@ -1,7 +1,7 @@
-"""States: for decoders that keep a state of one size instead of keys (linear attention, GRU, TCN).
+"""States: for decoders with a state of fixed size instead of keys (linear attention, GRU, TCN).
 
-Every branch is a row of its own. A state is small, so going on from another branch selects it; the
-memory is laid out once a branch and then stays, since branches never leave their row.
+Every branch is a row of its own. A state is small, so continuing from another branch copies it; the
+memory is repeated once per branch and then stays, since branches never leave their row.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from glassformer.models.incremental.cuda_graphs import CapturedStep, graph_on, s
 from glassformer.models.incremental.prompt import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stacks import Decoder
 
-COMPACT_BELOW = {"cuda": 0.5}  # fewer rows mean another capture; elsewhere they leave at once
+COMPACT_BELOW = {"cuda": 0.5}  # fewer rows mean another capture; elsewhere rows are removed at once
 
 
 class StateScorer:
@@ -27,10 +27,10 @@ class StateScorer:
 
     Args:
         score: The model: (tokens, layout, memory, caches) -> scores.
-        first: The token each row goes on from.
-        memory: What the decoder looks at; None for a language model.
+        first: The token each row continues from.
+        memory: What the decoder attends to; None for a language model.
         prompt: What is read before the first step.
-        capture: Whether steps become a graph; by default on CUDA.
+        capture: Whether steps are captured as a CUDA graph; by default on CUDA.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class StateScorer:
 
 
 class States:
-    """The states of all branches, a row each: branch w of row b is row b W + w.
+    """The states of all branches, one row each: branch w of row b is row b W + w.
 
     Args:
         lengths: How many tokens each has read.
-        reach: No token will stand here or beyond.
+        reach: No token will have this position or a later one.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class States:
         self.graph: CapturedStep | None = None
 
     def place(self) -> Layout:
-        """Where the next token of every branch stands; a row that has ended may stand still."""
+        """The layout of the next token of every branch; a finished row may stay where it is."""
         newest = Layout.full(len(self.lengths), 1, self.lengths.device)
         return newest.shifted(self.lengths.clamp(max=self.reach - 1), self.reach)
 
@@ -112,7 +112,7 @@ class States:
         return self
 
     def choose(self, rows: Int[Tensor, " chosen"]) -> None:
-        """Go on with these of the states, in this order."""
+        """Continue with these states, in this order."""
         self.lengths = self.lengths[rows]
         if self.memory is not None:
             self.memory = [chosen_rows(memory, rows) for memory in self.memory]

@@ -15,7 +15,12 @@ from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.explaining.alignment import Alignment, as_written, looks_across, merged
+from glassformer.explaining.alignment import (
+    Alignment,
+    align_words,
+    as_written,
+    cross_attention_weights,
+)
 from glassformer.explaining.alignment_picture import check_picture, draw_alignment
 from glassformer.explaining.alignment_terminal import AlignmentTable
 from glassformer.models.transformer import Transformer
@@ -104,7 +109,7 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
 
     @torch.no_grad()
     def alignment(self, model: nn.Module, text: str, found: Prediction) -> Alignment:
-        """Which words of a text each word of its translation looked at."""
+        """Which words of a text each word of its translation attended to."""
         assert isinstance(model, Transformer)
         if not found.details["tokens"]:  # of an empty text
             return Alignment((), (), torch.zeros(0, 0))
@@ -114,8 +119,9 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         cut = Jagged.of([ids[: self.task.settings.max_length]])
         source = pair.read(cut, tag).values.tolist()
         target = [token["id"] for token in found.details["tokens"]]
-        looks = looks_across(model, source, [Tokenizer.start, *target[:-1]]).mean((0, 1))  # (T, S)
-        aligned = merged(pair.source, pair.target, source, target, looks.float().cpu())
+        decoder_input = [Tokenizer.start, *target[:-1]]
+        weights = cross_attention_weights(model, source, decoder_input).mean((0, 1))  # (T, S)
+        aligned = align_words(pair.source, pair.target, source, target, weights.float().cpu())
         words = as_written(aligned.source, bare, pair.source.clean(bare))
         return replace(aligned, source=words)
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
-from glassformer.models.transformer import Noise, entered
+from glassformer.models.transformer import Noise, embedded
 
 
 class Spectrum(nn.Module):
@@ -33,5 +33,5 @@ class Listener(nn.Module):
     def forward(
         self, samples: Float[Tensor, "B T W"], *, layout: Layout, noise: Noise | None = None
     ) -> Float[Tensor, "B T V"]:
-        x, layout = entered(self.frontend, samples, layout, noise)
+        x, layout = embedded(self.frontend, samples, layout, noise)
         return self.to_letter(self.encoder(x, layout=layout))

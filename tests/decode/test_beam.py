@@ -178,7 +178,7 @@ def test_every_penalty_only_grows_or_only_falls():
 def test_a_row_without_any_allowed_token_is_named():
     nothing = [[token] for token in range(5)]
     for method in ("greedy", "beam"):
-        with pytest.raises(GlassformerError, match=r"row 1: the given rules leave no token"):
+        with pytest.raises(GlassformerError, match=r"row 1: the given rules allow no token"):
             decode(
                 HashScorer(2, 5), Request(end=END, forbidden=nothing), DecodeConfig(method=method)
             )

@@ -93,7 +93,7 @@ class Axes:
 
 def test_every_look_is_a_line_from_the_answer_up_to_the_source_as_dark_as_it_is_strong():
     axes = Axes()
-    alignment_picture.draw_looks(axes, MORNING, above=[1.0, 2.0, 3.0], below=[10.0, 20.0, 30.0])
+    alignment_picture.draw_links(axes, MORNING, above=[1.0, 2.0, 3.0], below=[10.0, 20.0, 30.0])
     shades = {ends: (round(alpha, 3), ys) for ends, (ys, alpha, _) in axes.lines.items()}
     assert shades == {
         (10, 1): (0.2, [0, 1]),
@@ -147,16 +147,16 @@ def manager():
 
 def test_the_usual_font_is_enough_for_what_it_has(manager, monkeypatch):
     monkeypatch.setattr(manager, "findSystemFonts", list)
-    assert families_for("Straße, ёж и λ") == [fonts.USUAL]
+    assert families_for("Straße, ёж и λ") == [fonts.DEFAULT]
 
 
 def test_a_font_of_the_system_is_found_by_its_characters(manager, monkeypatch, tmp_path):
-    own = Path(manager.findfont(fonts.USUAL)).parent
+    own = Path(manager.findfont(fonts.DEFAULT)).parent
     other = shutil.copy(own / "STIXGeneral.ttf", tmp_path / "Other-Regular.ttf")
     broken = tmp_path / "Broken-Regular.ttf"
     broken.write_bytes(b"no font")
     monkeypatch.setattr(manager, "findSystemFonts", lambda: [str(broken), str(other)])
-    assert families_for(f"a{ONLY_IN_STIX}") == [fonts.USUAL, str(other)]
+    assert families_for(f"a{ONLY_IN_STIX}") == [fonts.DEFAULT, str(other)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib warns of a character that it cannot draw
         draw_alignment(Alignment((ONLY_IN_STIX,), ("d",), torch.ones(1, 1)), tmp_path / "a.png")

@@ -363,6 +363,6 @@ def test_rows_to_fill_need_a_budget():
     assert layout.lengths.tolist() == [2, 3, 2, 2, 1, 1]
     assert layout.real.sum() == 5
     with pytest.raises(
-        ValueError, match=r"^2 rows and 2 to fill the budget make 4, but only 3 are"
+        ValueError, match=r"^2 rows and 2 to fill the budget make 4, but only 3 were"
     ):
         Layout.packed([2, 3], longest=4, budget=11, rows=3)

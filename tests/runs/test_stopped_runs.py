@@ -26,7 +26,7 @@ def peace(tmp_path_factory):
 
 def log_of(run):
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [{**json.loads(line), "tokens_per_second": 0} for line in lines]
+    return [{**json.loads(line), "tokens_per_second": 0, "data_wait": 0} for line in lines]
 
 
 def resumed_like(peace, run):

@@ -18,7 +18,13 @@ from killing import SLOW, attempt, step_of, wait, write_rows
 from rich.progress import Progress
 
 LONGEST = 1.0  # seconds until a kill at any time; an attempt in peace takes about twice as long
-CLOCKS = {"tokens_per_second", "facts", "title", "notes"}  # what depends on time or on the name
+CLOCKS = {
+    "tokens_per_second",
+    "data_wait",
+    "facts",
+    "title",
+    "notes",
+}  # what depends on time or on the name
 TIMED = {"prediction.json", "report.json", "report.html", "command.txt", "checksums.json"}
 
 Until = Callable[[], bool]

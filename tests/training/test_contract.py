@@ -13,7 +13,16 @@ from torch import nn
 from glassformer.config import OptimiserConfig, RegulariserConfig, VirtualAdversaryConfig
 from glassformer.core.layout import Layout, pack
 from glassformer.errors import GlassformerError
-from glassformer.training.objective import Push, adversary, detached, objective, row_lengths, unit
+from glassformer.training.objective import (
+    Push,
+    Seen,
+    adversary,
+    detached,
+    objective,
+    reseeding,
+    row_lengths,
+    unit,
+)
 
 PLAIN = RegulariserConfig()
 VAT = VirtualAdversaryConfig(weight=1.0, distance=0.3, probe=0.01)
@@ -32,7 +41,7 @@ def one_batch(task, rows=range(5), epoch=None):
 
 def gradients(task, model, config, seed=7):
     model.zero_grad()
-    total, loss = objective(model, task, one_batch(task), config, seed)
+    total, loss = objective(model, task, one_batch(task), config, reseeding(seed))
     total.backward()
     return {name: p.grad.clone() for name, p in model.named_parameters()}, loss
 
@@ -114,7 +123,7 @@ def test_divergence_is_the_sum_of_kullback_and_leibler_over_real_places(task):
 def test_r_drop_is_the_mean_of_two_losses_and_half_of_both_divergences(name, tmp_path):
     task, model = dropping(name, tmp_path)
     batch = one_batch(task)
-    total, loss = objective(model, task, batch, RegulariserConfig(r_drop=3.0), seed=7)
+    total, loss = objective(model, task, batch, RegulariserConfig(r_drop=3.0), reseeding(7))
     torch.manual_seed(7)
     first, second = task.forward(model, batch), task.forward(model, batch)
     assert not first.equal(second)
@@ -153,7 +162,8 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
     task, model = dropping(name, tmp_path)
     batch, seen, divergence = one_batch(task), [], task.divergence
     torch.manual_seed(7)
-    output = task.forward(model, batch)
+    clean = Seen()
+    output = task.forward(model, batch, noise=clean)
 
     def noted(a, b, batch):
         found = divergence(a, b, batch)
@@ -162,7 +172,7 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
 
     monkeypatch.setattr(task, "divergence", noted)
     tiny = VirtualAdversaryConfig(weight=1.0, distance=1e-5, probe=1e-5)
-    adversary(model, task, batch, output, tiny, seed=7)
+    adversary(model, task, batch, output, clean, tiny, reseeding(7))
     assert len(seen) == 2
     assert max(map(abs, seen)) < 1e-4
     assert divergence(output, task.forward(model, batch), batch).total > 1e-2  # other dice differ
@@ -171,13 +181,14 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
 @every_job
 def test_the_adversary_finds_a_worse_change_than_chance(task):
     model, batch = fresh(task, setup_for(task, steps=1)).model.eval(), one_batch(task)
-    output = task.forward(model, batch)
-    found = adversary(model, task, batch, output, VAT, seed=7).item()
+    clean = Seen()
+    output = task.forward(model, batch, noise=clean)
+    found = adversary(model, task, batch, output, clean, VAT, reseeding(7)).item()
     torch.manual_seed(1)
     by_chance = []
 
     def blind(x, layout):
-        return Push(VAT.distance, torch.randn_like(x))(x, layout)
+        return Push(VAT.distance, unit(torch.randn_like(x), layout))(x, layout)
 
     for _ in range(10):
         changed = task.forward(model, batch, noise=blind)
@@ -188,8 +199,9 @@ def test_the_adversary_finds_a_worse_change_than_chance(task):
 @every_job
 def test_vat_teaches_the_changed_answer_and_not_the_clean_one(task):
     model, batch = fresh(task, setup_for(task, steps=1)).model, one_batch(task)
-    output = task.forward(model, batch)
-    apart = adversary(model, task, batch, output, VAT, seed=7)
+    clean = Seen()
+    output = task.forward(model, batch, noise=clean)
+    apart = adversary(model, task, batch, output, clean, VAT, reseeding(7))
     assert all(p.grad is None for p in model.parameters())  # the search leaves nothing behind
     [to_clean] = torch.autograd.grad(apart, output, allow_unused=True, retain_graph=True)
     assert to_clean is None
@@ -202,12 +214,13 @@ def test_a_change_is_a_share_of_each_rows_length_padded_and_packed():
     layout = Layout.padded(lengths)
     torch.manual_seed(0)
     x, direction = torch.randn(2, 3, 5, 7)
-    moved = Push(0.3, direction)(x, layout)
+    moved = Push(0.3, unit(direction, layout))(x, layout)
     for row, length in enumerate(lengths):
         step = (moved - x)[row, :length].norm()
         assert step.isclose(0.3 * x[row, :length].norm(), rtol=1e-5)
     inside = layout.as_packed()
-    in_pack = Push(0.3, pack(direction, inside))(pack(x, inside), inside)
+    push = Push(0.3, unit(pack(direction, inside), inside))
+    in_pack = push(pack(x, inside), inside)
     torch.testing.assert_close(in_pack, pack(moved, inside))
 
 

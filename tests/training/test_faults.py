@@ -266,7 +266,7 @@ def test_stopped_after_any_step_it_goes_on_to_the_same_bits_and_the_same_log(aft
     assert resumed.load(setup.checkpoints)
     _, rest = train_on(task, setup, resumed)
     assert same(weights_of(resumed.model), weights_of(peace.model))
-    speed = {"tokens_per_second": 1.0}
+    speed = {"tokens_per_second": 1.0, "data_wait": 0.0}
     told = [replace(e, **speed) if isinstance(e, Step) else e for e in [*first, *rest]]
     assert told == [replace(e, **speed) if isinstance(e, Step) else e for e in calm]
 

@@ -13,10 +13,11 @@ from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Loss
 from glassformer.training.checkpoints import checkpoint_weights
-from glassformer.training.loader import Place, split_batches, training_batches
+from glassformer.training.loader import Piece, Place, split_batches, training_batches
 from glassformer.training.loop import learn, step_seed, train
 from glassformer.training.meters import Meters
 from glassformer.training.setup import VALIDATIONS, Step, Validation
+from glassformer.training.step import EagerStep
 from glassformer.training.validation import validate
 from glassformer.training.weights import using, weights_of
 
@@ -52,14 +53,16 @@ def gradient_of(task, setup, batches, monkeypatch):
 
     monkeypatch.setattr(state.optimisers, "step", noted)
     meters = Meters(setup.machine.device)
-    learn(state, state.model, task, setup, batches, meters)
+    learn(state, EagerStep(state.model, task, setup), setup, batches, meters)
     return seen, meters
 
 
 def as_batches(task, *groups):
     rows = [torch.tensor(group).numpy() for group in groups]
+    places = [Place(0, 0, some, some, False, True, 0, 1) for some in rows]
     return [
-        (Place(0, 0, some, some, False, True, 0, 1), task.batch("train", some, 0)) for some in rows
+        Piece(place, batch := task.batch("train", place.rows, 0), batch.tokens, fixed=False)
+        for place in places
     ]
 
 
@@ -95,7 +98,8 @@ def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypa
     batches = as_batches(task, [0, 1, 2], [3, 4, 5, 6, 7])
     found, meters = gradient_of(task, setup, batches, monkeypatch)
     model = fresh(task, setup).model.train()
-    losses = [task.loss(task.forward(model, batch), batch) for _, batch in batches]
+    found = [piece.batch for piece in batches]
+    losses = [task.loss(task.forward(model, batch), batch) for batch in found]
     mean = (losses[0].total + losses[1].total) / 8
     mean.backward()
     for name, parameter in model.named_parameters():
@@ -258,7 +262,10 @@ def test_every_batch_of_every_step_has_dice_of_its_own():
 
 
 def without_speed(events):
-    return [replace(e, tokens_per_second=1.0) if isinstance(e, Step) else e for e in events]
+    return [
+        replace(e, tokens_per_second=1.0, data_wait=0.0) if isinstance(e, Step) else e
+        for e in events
+    ]
 
 
 def test_steps_and_validations_are_told_when_they_are_due(task):
@@ -276,7 +283,7 @@ def test_a_step_tells_the_mean_loss_since_the_last_report(task):
     setup, place, counts = setup_for(task, steps=6), (0, 0), []
     batches = training_batches(task, setup, *place)
     for _ in range(6):
-        counts.append(len(next(batches)[1].source))
+        counts.append(len(next(batches).batch.source))
     batches.close()
     losses = [event.loss for event in each if isinstance(event, Step)]
     told = [event.loss for event in some if isinstance(event, Step)]

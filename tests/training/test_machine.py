@@ -21,7 +21,7 @@ def only_a_cpu(monkeypatch):
 @pytest.mark.usefixtures("only_a_cpu")
 def test_a_plain_machine_computes_in_fp32_and_as_it_is_written():
     machine = choose_machine(MachineConfig())
-    assert machine == Machine(torch.device("cpu"), torch.float32, False)
+    assert machine == Machine(torch.device("cpu"), torch.float32)
     assert machine.described == "cpu, fp32, threads 1"
 
 

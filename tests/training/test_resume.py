@@ -35,7 +35,10 @@ def same(first, second):
 
 
 def without_speed(events):
-    return [replace(e, tokens_per_second=1.0) if isinstance(e, Step) else e for e in events]
+    return [
+        replace(e, tokens_per_second=1.0, data_wait=0.0) if isinstance(e, Step) else e
+        for e in events
+    ]
 
 
 def asked(way):
@@ -164,7 +167,9 @@ def test_a_killed_run_says_the_same_in_its_log_and_its_report(killed):
     logs, scores = [], []
     for name in ("peace", "killed"):
         lines = (folder / name / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        logs.append([{**json.loads(line), "tokens_per_second": 0} for line in lines])
+        logs.append(
+            [{**json.loads(line), "tokens_per_second": 0, "data_wait": 0} for line in lines]
+        )
         scores.append(json.loads((folder / name / "report.json").read_text())["scores"])
     assert logs[0] == logs[1]
     assert scores[0] == scores[1]

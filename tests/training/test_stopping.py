@@ -19,7 +19,10 @@ def task(tmp_path):
 
 
 def without_speed(events):
-    return [replace(e, tokens_per_second=1.0) if isinstance(e, Step) else e for e in events]
+    return [
+        replace(e, tokens_per_second=1.0, data_wait=0.0) if isinstance(e, Step) else e
+        for e in events
+    ]
 
 
 def counted(task, monkeypatch):

@@ -153,19 +153,24 @@ class MachineConfig:
     """The device and precision. `auto` takes the best available.
 
     Args:
-        compile: Whether to compile the model; pays off if all batches have one shape.
+        compile: Whether steps are compiled, and on a GPU recorded as CUDA graphs. `auto` does what
+            the length of a run makes worthwhile; `false` runs them kernel by kernel.
         deterministic: Whether a GPU must give bit-identical results; a CPU does anyway.
         threads: Threads of one process; None leaves it to PyTorch.
     """
 
     device: str = "auto"
     precision: str = "auto"
-    compile: bool = False
+    compile: bool | str = "auto"
     deterministic: bool = False
     threads: int | None = None
 
     def __post_init__(self) -> None:
         choose("machine.device", self.device, DEVICE_NAMES)
         choose("machine.precision", self.precision, PRECISION_NAMES)
+        require(
+            self.compile in ("auto", True, False),
+            f"machine.compile must be auto, true or false, got {self.compile}",
+        )
         positive("machine.threads", self.threads)
         at_most("machine.threads", self.threads, MOST_THREADS)

@@ -23,13 +23,15 @@ SALTS = {"order": 1, "row": 2}
 
 
 def epoch_batches(
-    lengths: Lengths, budget: int, *, padded: bool, seed: int, epoch: int
+    lengths: Lengths, budget: int, *, padded: bool, seed: int, epoch: int, mixed: bool = False
 ) -> list[RowNumbers]:
-    """The rows of each batch of an epoch: shuffled, with similar lengths per batch."""
+    """The rows of each batch of an epoch: shuffled, with similar lengths per batch unless mixed."""
     if not len(lengths):
         return []
     rng = np.random.default_rng([SALTS["order"], seed, epoch])
     order = rng.permutation(len(lengths))
+    if mixed:
+        return _cut(order, lengths, budget, padded)
     pool = max(1, round(POOL * budget / max(1.0, float(lengths.mean()))))
     batches = [
         batch

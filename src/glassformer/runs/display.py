@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from glassformer import processes
 from glassformer.files import send_nowhere
 from glassformer.terminal import Terminal
-from glassformer.training.setup import Event, Step, Trouble, Validation
+from glassformer.training.setup import Event, Note, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
 BYTE_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
@@ -114,8 +114,10 @@ class TimeLeft:
         )
 
 
-def event_line(event: Validation | Trouble) -> str:
-    """One line for a validation, in aligned columns, or for trouble."""
+def event_line(event: Validation | Trouble | Note) -> str:
+    """One line for a validation, in aligned columns, for trouble, or for a note."""
+    if isinstance(event, Note):
+        return event.what
     if isinstance(event, Trouble):
         return f"step {event.step:>7,}  {event.what}"
     scores = "  ".join(f"{name} {value:<7.4f}" for name, value in event.scores.items())

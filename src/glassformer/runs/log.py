@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.files import to_json, write_text
-from glassformer.training.setup import Event, Step, Trouble
+from glassformer.training.setup import Event, Step, Trouble, Validation
 
 LARGEST = 1e100  # number shown; a damaged file may hold any
 
@@ -42,7 +42,7 @@ class Log:
             self.forget_after(event.step)
         with self.metrics.open("a", encoding="utf-8", errors="replace") as file:
             file.write(to_json(line) + "\n")
-        if self.board is not None and not isinstance(event, Trouble):
+        if self.board is not None and isinstance(event, Step | Validation):
             numbers = {k: v for k, v in line.items() if k != "step"}
             scores = numbers if isinstance(event, Step) else event.scores
             group = "train" if isinstance(event, Step) else "valid"

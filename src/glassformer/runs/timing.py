@@ -22,12 +22,13 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
-from glassformer.training.loader import training_batches
-from glassformer.training.loop import learn, ready
+from glassformer.training.loader import Piece, training_batches
+from glassformer.training.loop import learn
 from glassformer.training.machine import Machine
 from glassformer.training.meters import Meters
 from glassformer.training.setup import VALIDATIONS, TrainSetup
 from glassformer.training.state import State
+from glassformer.training.step import EagerStep
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 TIMED = 4  # batches of a split, or as many as LONGEST_TRY allows
@@ -153,16 +154,17 @@ def tried_steps(
         first: A batch to start with, before those of the first epoch.
         longest: Seconds after which no further step is run.
     """
-    meters, called = Meters(setup.machine.device), ready(state.model, setup.machine)
-    batches = training_batches(job, setup, 0, 0)
+    meters, step = Meters(setup.machine.device), EagerStep(state.model, job, setup)
+    batches = training_batches(job, setup, 0, 0, shape=step.shape)
     spent, accumulate = 0.0, setup.train.accumulate
     try:
         for number in range(TRIED):
             before = time.perf_counter()
-            micro_batches = list(itertools.islice(batches, accumulate))
+            pieces = list(itertools.islice(batches, accumulate))
             if number == 0 and first is not None:
-                micro_batches = [(micro_batches[0][0], first)] * accumulate
-            learn(state, called, job, setup, micro_batches, meters)
+                piece = Piece(pieces[0].place, first, first.tokens, fixed=False)
+                pieces = [piece] * accumulate
+            learn(state, step, setup, pieces, meters)
             meters.total.item()  # waits for a GPU
             spent += time.perf_counter() - before
             yield time.perf_counter() - before

@@ -41,6 +41,27 @@ class SomeBatch(Protocol):
     def to(self, device: torch.device) -> "SomeBatch": ...
 
 
+@runtime_checkable
+class ShapedBatch(SomeBatch, Protocol):
+    """A batch that can be filled up to a given shape, so that every step has the same one.
+
+    Its class is registered as a pytree. What only fills it counts nothing in `loss`.
+    """
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers that its shape follows from; none where it cannot be filled."""
+        ...
+
+    def filled(self, sizes: tuple[int, ...]) -> "ShapedBatch":
+        """The same batch in the shape of these numbers, none of which is below its own."""
+        ...
+
+    def twice(self) -> "ShapedBatch":
+        """All rows and then all of them again, whose outputs follow in the same order."""
+        ...
+
+
 Batch = TypeVar("Batch", bound=SomeBatch)
 Output = TypeVar("Output")
 

@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from glassformer.config import TrainConfig
 from glassformer.tasks.task import SomeBatch, Task
-from glassformer.training.objective import objective
+from glassformer.training.objective import objective, reseeding
 from glassformer.training.optimisers import sorted_out
 from glassformer.training.setup import TrainSetup
 from glassformer.training.weights import weights_of
@@ -106,7 +106,7 @@ def batch_cost(model: nn.Module, task: Task, batch: SomeBatch, setup: TrainSetup
         saved_tensors_hooks(kept.take, lambda tensor: tensor),
     ):
         with setup.machine.autocast():
-            total, _ = objective(model, task, batch, setup.train.regularise, setup.seed)
+            total, _ = objective(model, task, batch, setup.train.regularise, reseeding(setup.seed))
         total.backward()
     model.zero_grad(set_to_none=True)
     return BatchCost(batch.tokens, counter.get_total_flops(), kept.bytes)

@@ -10,25 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer import processes
 from glassformer.errors import GlassformerError, is_out_of_memory
-from glassformer.tasks.task import SomeBatch, Task
+from glassformer.tasks.task import Task
 from glassformer.training import memory
-from glassformer.training.ddp import alone, spread
+from glassformer.training.choice import choose_step
+from glassformer.training.ddp import alone
 from glassformer.training.gradients import settle
-from glassformer.training.loader import Place, training_batches
-from glassformer.training.machine import Machine
+from glassformer.training.loader import Piece, Place, training_batches
 from glassformer.training.meters import Meters
-from glassformer.training.objective import objective
+from glassformer.training.progress import Progress
 from glassformer.training.schedules import lr_at
 from glassformer.training.setup import Event, TrainSetup, Trouble
 from glassformer.training.state import State
+from glassformer.training.step import EagerStep
 from glassformer.training.validation import save_and_validate, validate_saved
 from glassformer.training.weights import weights_of
-
-Taken = Sequence[tuple[Place, SomeBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,38 +49,42 @@ def train(
         stop: Asked after every step and every batch of a validation; when it holds, the state is
             saved and the loop ends. A validation that was begun is made when training goes on.
     """
-    progress, model = state.progress, ready(state.model, setup.machine)
-    called = spread(model, setup.machine)
-    batches = training_batches(task, setup, progress.epoch, progress.batch, progress.micro_batches)
+    progress, model = state.progress, state.model
+    if progress.unvalidated:
+        yield from validate_saved(state, model, task, setup, stop)
+    step, note = choose_step(model, task, setup, progress)
+    if note is not None:
+        yield note
+    batches = upcoming(task, setup, progress, step)
     meters = Meters(setup.machine.device, progress.since)
     try:
-        if progress.unvalidated:
-            yield from validate_saved(state, model, task, setup, stop)
         while progress.step < setup.steps and not (progress.stopped or progress.unvalidated):
             model.train()
-            taken = whole_batches(batches, setup.train.accumulate)
-            said = None
+            with meters.waiting():
+                pieces = whole_batches(batches, setup.train.accumulate)
+            failure = None
             try:
-                losses = add_gradients(state, called, task, setup, taken)
+                losses = add_gradients(step, setup, progress.step, pieces)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                said = str(error) or "out of memory"
-            if said is not None:  # outside of `except`, which would hold on to the memory
-                yield cut_smaller(state, taken, said)
+                failure = str(error) or "out of memory"
+            if failure is not None:  # outside of `except`, which would hold on to the memory
+                yield cut_smaller(state, pieces, failure)
                 batches.close()
-                at = progress.epoch, progress.batch, progress.micro_batches
-                batches = training_batches(task, setup, *at)
+                del step, pieces
+                step, _ = choose_step(model, task, setup, progress)
+                batches = upcoming(task, setup, progress, step)
                 continue
             move(state, setup, losses, meters)
-            last, _ = taken[-1]
+            last = pieces[-1].place
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
             reports = setup.reports(progress.step)
             if reports:
-                told = meters.read(progress.step, setup, progress.pace)
+                report = meters.read(progress.step, setup, progress.pace)
                 progress.seconds += time.perf_counter() - meters.started
                 progress.since = []
-                yield told
+                yield report
                 yield from save_and_validate(state, model, task, setup, stop)
                 memory.tidy(setup.machine.device)
                 meters = Meters(setup.machine.device)
@@ -93,37 +96,41 @@ def train(
         model.eval()
 
 
-def whole_batches(batches: Iterator[tuple[Place, SomeBatch]], count: int) -> Taken:
+def upcoming(
+    task: Task, setup: TrainSetup, progress: Progress, step: EagerStep
+) -> Generator[Piece, None, None]:
+    """The batches from here on, in the shape that the step wants."""
+    at = progress.epoch, progress.batch, progress.micro_batches
+    return training_batches(task, setup, *at, step.shape)
+
+
+def whole_batches(batches: Iterator[Piece], count: int) -> list[Piece]:
     """So many batches, with all micro-batches of each."""
-    taken = []
+    pieces = []
     while count:
-        taken.append(next(batches))
-        count -= taken[-1][0].ends
-    return taken
+        pieces.append(next(batches))
+        count -= pieces[-1].place.ends
+    return pieces
 
 
 def learn(
-    state: State, model: nn.Module, task: Task, setup: TrainSetup, taken: Taken, meters: Meters
+    state: State, step: EagerStep, setup: TrainSetup, pieces: Sequence[Piece], meters: Meters
 ) -> None:
     """One step: gradients of all its batches, and a move."""
-    move(state, setup, add_gradients(state, model, task, setup, taken), meters)
+    move(state, setup, add_gradients(step, setup, state.progress.step, pieces), meters)
 
 
 def add_gradients(
-    state: State, model: nn.Module, task: Task, setup: TrainSetup, taken: Taken
+    step: EagerStep, setup: TrainSetup, done: int, pieces: Sequence[Piece]
 ) -> list[BatchLoss]:
     """Gradients of all batches of the next step, added up, and what each of them lost."""
     losses = []
-    for number, (place, batch) in enumerate(taken):
-        dice = step_seed(setup.seed, state.progress.step + 1, number, processes.rank())
-        with alone(model, number + 1 < len(taken)):
-            with setup.machine.autocast():
-                total, loss = objective(model, task, batch, setup.train.regularise, dice)
-            (total * 0 if place.idle else total).backward()
-        share = 0.0 if place.idle else 1.0
-        losses.append(
-            BatchLoss(place, share * loss.total.detach(), share * loss.count, batch.tokens)
-        )
+    for number, piece in enumerate(pieces):
+        seed = step_seed(setup.seed, done + 1, number, processes.rank())
+        with alone(step.model, number + 1 < len(pieces)):
+            loss = step(piece, seed)
+        share = 0.0 if piece.place.idle else 1.0
+        losses.append(BatchLoss(piece.place, share * loss.total, share * loss.count, piece.tokens))
     return losses
 
 
@@ -141,7 +148,7 @@ def move(state: State, setup: TrainSetup, losses: list[BatchLoss], meters: Meter
     meters.add_norm(step, losses[-1].place, norm)
 
 
-def cut_smaller(state: State, taken: Taken, said: str) -> Trouble:
+def cut_smaller(state: State, pieces: Sequence[Piece], failure: str) -> Trouble:
     """Cut every batch into twice as many micro-batches, since they did not fit into memory.
 
     The step is made again: nothing has moved yet. Which rows it learns from stays the same.
@@ -150,12 +157,12 @@ def cut_smaller(state: State, taken: Taken, said: str) -> Trouble:
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     progress = state.progress
-    if processes.world_size() > 1 or max(len(place.rows) for place, _ in taken) == 1:
+    if processes.world_size() > 1 or max(len(piece.place.rows) for piece in pieces) == 1:
         one = "" if processes.world_size() > 1 else " even with one row at a time"
         raise GlassformerError(
             f"step {progress.step + 1:,} does not fit the memory of the device{one}: "
-            f"{said.splitlines()[0]}; use a smaller --size, shorter rows with task.max_length, or "
-            f"smaller batches with data.batch_tokens and train.accumulate"
+            f"{failure.splitlines()[0]}; use a smaller --size, shorter rows with task.max_length, "
+            f"or smaller batches with data.batch_tokens and train.accumulate"
         )
     progress.micro_batches *= 2
     return Trouble(
@@ -188,8 +195,3 @@ def step_seed(seed: int, step: int, number: int, process: int = 0) -> int:
     words = (seed, step, number, process) if process else (seed, step, number)
     state = np.random.SeedSequence(words).generate_state(1, np.uint64)
     return int(state[0] >> 1)  # as PyTorch takes it, whatever the person's seed
-
-
-def ready(model: nn.Module, machine: Machine) -> nn.Module:
-    """The model as it is called: compiled, where that is asked for."""
-    return torch.compile(model, dynamic=True) if machine.compile else model  # type: ignore[return-value]

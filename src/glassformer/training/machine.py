@@ -15,11 +15,17 @@ from glassformer.training.bf16_trial import find_verdict, known_verdict, verdict
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A device, the precision of matrix products on it, and whether models are compiled."""
+    """A device, the precision of matrix products on it, and whether steps are compiled.
+
+    Attributes:
+        compile: None leaves it to what a run makes worthwhile.
+        deterministic: Whether results must not depend on timing.
+    """
 
     device: torch.device
     precision: torch.dtype
-    compile: bool
+    compile: bool | None = None
+    deterministic: bool = False
 
     def autocast(self) -> AbstractContextManager[object]:
         """Where matrix products run in this precision; weights and sums stay in fp32."""
@@ -55,7 +61,8 @@ def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
     precision = _precision(config.precision, device, trial)
-    return Machine(device, precision, config.compile)
+    wanted = None if isinstance(config.compile, str) else config.compile
+    return Machine(device, precision, wanted, config.deterministic)
 
 
 def training_machine(config: MachineConfig) -> Machine:

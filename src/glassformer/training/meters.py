@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -31,7 +32,14 @@ class Meters:
         self.norm = torch.tensor(norm, device=device)
         self.tokens = tokens
         self.marks: list[tuple[int, Place | None, Tensor]] = []
-        self.started = time.perf_counter()
+        self.started, self.waited = time.perf_counter(), 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Inside, nothing is learned: the next batch is not ready yet."""
+        before = time.perf_counter()
+        yield
+        self.waited += time.perf_counter() - before
 
     def add(
         self, step: int, place: Place | None, total: Tensor, count: Tensor, tokens: int
@@ -60,7 +68,8 @@ class Meters:
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise DivergedError(loss, norm, *self.first_bad(step))
         lr = pace * lr_at(step, setup.steps, setup.train.optimiser)
-        return Step(step, loss, lr, norm, tokens / (time.perf_counter() - self.started))
+        spent = time.perf_counter() - self.started
+        return Step(step, loss, lr, norm, tokens / spent, self.waited / spent)
 
     def first_bad(self, step: int) -> tuple[int, Place | None]:
         """Where the first number that is none appeared; at the latest in the step given."""

@@ -8,7 +8,9 @@
 Both need of a job only its `forward` and its `divergence`.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -17,77 +19,141 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from glassformer.config import RegulariserConfig, VirtualAdversaryConfig
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
-from glassformer.tasks.task import Loss, SomeBatch, Task
+from glassformer.models.transformer import Noise
+from glassformer.tasks.task import Loss, ShapedBatch, SomeBatch
+
+Reseed = Callable[[int], None]  # with an offset: each is a sequence of random numbers of its own
+
+
+@runtime_checkable
+class Losses(Protocol):
+    """What an objective needs of a task."""
+
+    def forward(self, model: nn.Module, batch: Any, *, noise: Noise | None = None) -> Any: ...
+
+    def loss(self, output: Any, batch: Any) -> Loss: ...
+
+    def divergence(self, a: Any, b: Any, batch: Any) -> Loss: ...
 
 
 def objective(
-    model: nn.Module, task: Task, batch: SomeBatch, config: RegulariserConfig, seed: int
+    model: nn.Module, task: Losses, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
 ) -> tuple[Tensor, Loss]:
     """What to take the gradient of, a sum over the batch, and the job's own loss in it."""
-    torch.manual_seed(seed)
+    reseed(0)
+    if config.vat.weight:
+        return adversarial(model, task, batch, config, reseed)
+    if config.r_drop and isinstance(batch, ShapedBatch):
+        return doubled(model, task, batch, config.r_drop)
     output = task.forward(model, batch)
     loss = task.loss(output, batch)
-    total = loss.total
-    if config.r_drop:
-        other = task.forward(model, batch)
-        apart = task.divergence(output, other, batch).total
-        apart = (apart + task.divergence(other, output, batch).total) / 2
-        total = (total + task.loss(other, batch).total) / 2 + config.r_drop * apart
-    if config.vat.weight:
-        total = total + config.vat.weight * adversary(model, task, batch, output, config.vat, seed)
-    return total, loss
+    return with_second_pass(model, task, batch, output, loss, config.r_drop), loss
+
+
+def doubled(
+    model: nn.Module, task: Losses, batch: ShapedBatch, weight: float
+) -> tuple[Tensor, Loss]:
+    """R-Drop with both passes as one, over a batch that holds every row twice."""
+    both = batch.twice()
+    output = task.forward(model, both)
+    loss = task.loss(output, both)
+    one, other = (tree_map_only(Tensor, partial(half, n), output) for n in (0, 1))
+    apart = disagreement(task, one, other, batch)
+    return loss.total / 2 + weight * apart, Loss(loss.total / 2, loss.count / 2)
+
+
+def half(number: int, x: Tensor) -> Tensor:
+    """The first or the second half of a tensor's rows."""
+    return x.chunk(2)[number]
+
+
+def with_second_pass(
+    model: nn.Module, task: Losses, batch: SomeBatch, output: Any, loss: Loss, weight: float
+) -> Tensor:
+    """R-Drop with a second pass after the first; without a weight, the loss as it is."""
+    if not weight:
+        return loss.total
+    other = task.forward(model, batch)
+    apart = disagreement(task, output, other, batch)
+    return (loss.total + task.loss(other, batch).total) / 2 + weight * apart
+
+
+def disagreement(task: Losses, output: Any, other: Any, batch: SomeBatch) -> Tensor:
+    """The mean of both divergences of two answers."""
+    there = task.divergence(output, other, batch).total
+    return (there + task.divergence(other, output, batch).total) / 2
+
+
+def adversarial(
+    model: nn.Module, task: Losses, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
+) -> tuple[Tensor, Loss]:
+    """The objective with virtual adversarial training."""
+    seen = Seen()
+    output = task.forward(model, batch, noise=seen)
+    loss = task.loss(output, batch)
+    total = with_second_pass(model, task, batch, output, loss, config.r_drop)
+    apart = adversary(model, task, batch, output, seen, config.vat, reseed)
+    return total + config.vat.weight * apart, loss
 
 
 def adversary(
     model: nn.Module,
-    task: Task,
+    task: Losses,
     batch: SomeBatch,
     output: Any,
+    seen: "Seen",
     config: VirtualAdversaryConfig,
-    seed: int,
+    reseed: Reseed,
 ) -> Tensor:
-    """How much the answer changes under the worst small change, as a sum over the batch.
+    """How much the answer changes under the worst small change of the input, as a sum.
 
-    Each row moves by a share of its own length, taken over all its vectors. All passes use the
-    same dropout, so that they differ by the change alone.
+    Each row moves by a share of its own norm, taken over all its vectors. All passes use the same
+    dropout as the clean one, so that they differ by the change alone.
+
+    Args:
+        output: The clean answer.
+        seen: What the frontend gave for it.
     """
     clean = detached(output)
-    probe = Probe(config.probe, seed + 1)
-    torch.manual_seed(seed)
-    apart = task.divergence(clean, task.forward(model, batch, noise=probe), batch).total
-    assert probe.direction is not None  # the frontend called it
-    (worst,) = torch.autograd.grad(apart, probe.direction)
-    torch.manual_seed(seed)
-    changed = task.forward(model, batch, noise=Push(config.distance, worst))
-    return task.divergence(clean, changed, batch).total
+    reseed(1)
+    direction = unit(torch.randn_like(seen.vectors), seen.layout).requires_grad_()
+    reseed(0)
+    changed = task.forward(model, batch, noise=Push(config.probe, direction))
+    apart = task.divergence(clean, changed, batch).total
+    (worst,) = torch.autograd.grad(apart, direction)
+    reseed(0)
+    push = Push(config.distance, unit(worst, seen.layout))
+    return task.divergence(clean, task.forward(model, batch, noise=push), batch).total
 
 
-class Probe:
-    """Noise at a frontend's output: a small step in a random direction, kept for its gradient.
+class Seen:
+    """Noise at a frontend's output that changes nothing and remembers what it saw."""
 
-    Its dice are its own, so that dropout after it falls as it does without it.
-    """
+    vectors: Vectors
+    layout: Layout
 
-    def __init__(self, length: float, seed: int) -> None:
-        self.length, self.seed = length, seed
-        self.direction: Tensor | None = None
-
-    @torch.compiler.disable  # a generator and a new leaf have no place in a graph
     def __call__(self, x: Vectors, layout: Layout) -> Vectors:
-        dice = torch.Generator(x.device).manual_seed(self.seed)
-        chosen = torch.randn(x.shape, generator=dice, device=x.device, dtype=x.dtype)
-        self.direction = unit(chosen, layout).requires_grad_()
-        return x + self.length * row_lengths(x.detach(), layout) * self.direction
+        self.vectors, self.layout = x.detach(), layout
+        return x
 
 
 class Push:
-    """Noise at a frontend's output: a step in a given direction."""
+    """Noise at a frontend's output: a step of a given length in a direction of length 1."""
 
     def __init__(self, length: float, direction: Vectors) -> None:
         self.length, self.direction = length, direction
 
     def __call__(self, x: Vectors, layout: Layout) -> Vectors:
-        return x + self.length * row_lengths(x.detach(), layout) * unit(self.direction, layout)
+        return x + self.length * row_lengths(x.detach(), layout) * self.direction
+
+
+def reseeding(seed: int) -> Reseed:
+    """Where random numbers begin again, on every device."""
+
+    def reseed(offset: int) -> None:
+        torch.manual_seed(seed + offset)
+
+    return reseed
 
 
 def detached(output: Any) -> Any:

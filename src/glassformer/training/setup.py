@@ -53,13 +53,19 @@ class TrainSetup:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happened since the last report."""
+    """What happened since the last report.
+
+    Attributes:
+        norm: The largest norm of a gradient.
+        data_wait: Share of the time in which the next batch was not ready.
+    """
 
     step: int
     loss: float
     lr: float
     norm: float
     tokens_per_second: float
+    data_wait: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +85,12 @@ class Trouble:
     what: str
 
 
-Event = Step | Validation | Trouble
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something worth knowing about the steps from here on."""
+
+    step: int
+    what: str
+
+
+Event = Step | Validation | Trouble | Note

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -60,12 +61,12 @@ def side_stream() -> Iterator[None]:
 
 
 @contextmanager
-def recording(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
+def recording(graph: torch.cuda.CUDAGraph, pool: Any = None) -> Iterator[None]:
     """Capture kernels instead of running them; other threads may keep using the GPU.
 
     `torch.cuda.graph` would synchronise and release all cached memory every time.
     """
-    graph.capture_begin(capture_error_mode="thread_local")
+    graph.capture_begin(pool=pool, capture_error_mode="thread_local")
     try:
         yield
     finally:

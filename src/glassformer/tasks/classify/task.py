@@ -6,6 +6,7 @@ the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TC
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,7 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
             self.label_ids = self.labels.open_numbers(data / "labels.npy", len(self.samples))
         dropout = config.data.tokenizer.dropout
         self.bpe_dropout = BpeDropout(self.tokenizer) if dropout else None
+        self._weights = cache(self._weights_on)
 
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
@@ -157,13 +159,15 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     def _counted(self, losses: Float[Tensor, " B"], batch: TextBatch) -> Loss:
         """The sum of the texts' losses; each counts one, or what its label weighs."""
+        weights = torch.ones_like(losses)
         if self.settings.class_weights and not self.labels.multi:
             weights = self._weights(losses.device)[batch.labels]
-            return Loss((losses * weights).sum(), weights.sum())
-        return Loss(losses.sum(), losses.new_full((), len(losses)))
+        if batch.layout.fillers is not None:
+            weights = weights.masked_fill(batch.layout.fillers, 0.0)
+        return Loss((losses * weights).sum(), weights.sum())
 
-    def _weights(self, device: torch.device) -> Float[Tensor, " C"]:
-        return torch.from_numpy(self.labels.weights).to(device, non_blocking=True)
+    def _weights_on(self, device: torch.device) -> Float[Tensor, " C"]:
+        return torch.from_numpy(self.labels.weights).to(device)
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
         """What the model says about the rows of these batches, in the order of the rows."""

@@ -32,7 +32,7 @@ class PretrainPredictor(TextPredictor[PretrainTask]):
             none = torch.zeros(0, dtype=torch.long)
             batch = TextBatch(row, layout, none, none, torch.from_numpy(gaps)).to(device)
             with torch.no_grad():
-                logits = self.task.forward(model, batch)
+                logits = self.task.forward(model, batch).float()
             logits[:, : len(SPECIALS)] = -math.inf
             yield self._filled(text, logits.softmax(-1).cpu())
 

@@ -27,6 +27,7 @@ from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.masking import choose_words, hide
+from glassformer.tasks.shared.losses import token_divergence, token_loss
 from glassformer.tasks.shared.text import (
     TextBatch,
     index_texts,
@@ -148,24 +149,21 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "positions V"]:
-        return model(batch.ids, layout=batch.layout, positions=batch.positions, noise=noise).float()
+        return model(batch.ids, layout=batch.layout, positions=batch.positions, noise=noise)
 
     def loss(self, output: Float[Tensor, "positions V"], batch: TextBatch) -> Loss:
-        total = F.cross_entropy(output, batch.labels, reduction="sum")
-        return Loss(total, total.new_full((), len(output)))
+        return token_loss(output, batch.labels)
 
     def divergence(
         self, a: Float[Tensor, "positions V"], b: Float[Tensor, "positions V"], batch: TextBatch
     ) -> Loss:
-        log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
-        total = (log_a.exp() * (log_a - log_b)).sum()
-        return Loss(total, total.new_full((), len(a)))
+        return token_divergence(a, b, batch.labels)
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
         """How well the model fills the gaps of these batches, in the order of the rows."""
         row_ids, nll, right = [], [], []
         for batch in batches:
-            logits = self.forward(model, batch)
+            logits = self.forward(model, batch).float()
             row_ids.append(batch.row_ids.cpu())
             nll.append(F.cross_entropy(logits, batch.labels, reduction="none").cpu())
             right.append((logits.argmax(-1) == batch.labels).cpu())

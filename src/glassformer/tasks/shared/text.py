@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Int, Shaped
 from torch import Tensor
+from torch.utils._pytree import register_dataclass
 
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.core.layout import Layout
@@ -18,8 +20,10 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Predictor, SomeTask
+from glassformer.tasks.shared.losses import IGNORED
 
 CHUNK = 512  # texts that are tokenised together
+FILLER = 64  # tokens of a filler row at most: short ones cost attention little
 TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
 
@@ -32,7 +36,7 @@ class TextBatch:
 
     Attributes:
         ids: (B, T) padded or (N,) packed.
-        labels: The label of each row, or of each of the positions.
+        labels: The label of each row, or of each of the positions; `IGNORED` counts nothing.
         row_ids: The row of the split that each label belongs to.
         positions: Where in the batch the labels belong; None where each row has one.
     """
@@ -59,12 +63,67 @@ class TextBatch:
             None if self.positions is None else self.positions.to(device, non_blocking=True),
         )
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Rows, the longest of them, tokens, and labels at positions; none when padded."""
+        if not self.layout.is_packed:
+            return ()
+        layout = self.layout
+        positions = 0 if self.positions is None else len(self.positions)
+        return layout.rows, layout.longest, len(self.ids), positions
+
+    def filled(self, sizes: tuple[int, ...]) -> "TextBatch":
+        """The same in a fixed shape: filler rows, and labels that are ignored."""
+        rows, longest, tokens, positions = sizes
+        rows += filler_rows(longest, tokens)
+        ids, layout = filled_pack(self.ids, self.layout, rows, longest, tokens)
+        if self.positions is None:
+            labels = pad_first(self.labels, layout.rows, 0)
+            return TextBatch(ids, layout, labels, pad_first(self.row_ids, layout.rows, -1))
+        return TextBatch(
+            ids,
+            layout,
+            pad_first(self.labels, positions, IGNORED),
+            pad_first(self.row_ids, positions, -1),
+            pad_first(self.positions, positions, 0),
+        )
+
+    def twice(self) -> "TextBatch":
+        """All rows, and then all of them again."""
+        positions = self.positions
+        if positions is not None:
+            positions = torch.cat([positions, positions + self.ids.numel()])
+        again = (torch.cat([x, x]) for x in (self.ids, self.labels, self.row_ids))
+        ids, labels, row_ids = again
+        return TextBatch(ids, self.layout.twice(), labels, row_ids, positions)
+
+
+register_dataclass(TextBatch)
+
 
 class TextPredictor(Predictor[SomeTask, str]):
     """Predicts from texts."""
 
     def from_sample(self, sample: Sample) -> str:
         return str(sample["text"])
+
+
+def filled_pack(
+    ids: Int[Tensor, " N"], layout: Layout, rows: int, longest: int, tokens: int
+) -> tuple[Int[Tensor, " tokens"], Layout]:
+    """A pack and its layout in a fixed shape; the fillers hold token 0."""
+    layout = Layout.packed(layout.lengths, longest=longest, budget=tokens, rows=rows)
+    return pad_first(ids, tokens, 0), layout
+
+
+def filler_rows(longest: int, tokens: int) -> int:
+    """How many rows can fill a whole pack."""
+    return -(-tokens // min(longest, FILLER))
+
+
+def pad_first(x: Tensor, size: int, value: int) -> Tensor:
+    """The tensor with its first axis filled up to a size."""
+    return F.pad(x, (0, 0) * (x.ndim - 1) + (0, size - len(x)), value=value)
 
 
 def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:

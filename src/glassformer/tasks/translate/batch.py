@@ -6,13 +6,20 @@ import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.utils._pytree import register_dataclass
 
 from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.tasks.shared.text import text_batch
+from glassformer.tasks.shared.losses import IGNORED
+from glassformer.tasks.shared.text import (
+    filled_pack,
+    filler_rows,
+    pad_first,
+    text_batch,
+)
 
 References = tuple[tuple[str, ...], ...]
 
@@ -25,7 +32,8 @@ class PairBatch:
         source, source_layout: What is read, and its layout.
         decoder_input, target_layout: What is written, without its last token (teacher forcing),
             and its layout.
-        labels: The next token at each real place of `decoder_input`, as one line.
+        labels: The next token at each real place of `decoder_input`, as one line; `IGNORED`
+            counts nothing.
         row_ids: The row of the split that each row is.
         references: The right answers of each row as texts, one or several; none while training.
     """
@@ -56,6 +64,40 @@ class PairBatch:
             self.row_ids.to(device, non_blocking=True),
             self.references,
         )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Rows, the longest and all tokens of the source and of the target; none when padded."""
+        source, target = self.source_layout, self.target_layout
+        if not (source.is_packed and target.is_packed):
+            return ()
+        lengths = len(self.source), target.longest, len(self.decoder_input)
+        return source.rows, source.longest, *lengths
+
+    def filled(self, sizes: tuple[int, ...]) -> "PairBatch":
+        """The same in a fixed shape: filler rows on both sides, whose labels are ignored."""
+        rows, *(source_shape, target_shape) = sizes[0], sizes[1:3], sizes[3:]
+        fillers = max(filler_rows(*source_shape), filler_rows(*target_shape))
+        longest, tokens = source_shape
+        source_shape = longest, tokens + fillers  # so that no filler of the target has none to see
+        sides = (
+            *filled_pack(self.source, self.source_layout, rows + fillers, *source_shape),
+            *filled_pack(self.decoder_input, self.target_layout, rows + fillers, *target_shape),
+        )
+        labels = pad_first(self.labels, len(sides[2]), IGNORED)
+        return PairBatch(*sides, labels, pad_first(self.row_ids, rows + fillers, -1))
+
+    def twice(self) -> "PairBatch":
+        """All rows, and then all of them again."""
+        source, decoder_input, labels, row_ids = (
+            torch.cat([x, x]) for x in (self.source, self.decoder_input, self.labels, self.row_ids)
+        )
+        layouts = self.source_layout.twice(), self.target_layout.twice()
+        sides = source, layouts[0], decoder_input, layouts[1]
+        return PairBatch(*sides, labels, row_ids, 2 * self.references)
+
+
+register_dataclass(PairBatch)
 
 
 def pair_batch(

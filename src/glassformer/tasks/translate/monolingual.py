@@ -59,7 +59,7 @@ def nll(companion: Companion, sources: Sequence[str], targets: Sequence[str]) ->
         rows = np.arange(len(reads.lengths))
         batch = pair_batch(job.pair.read(reads, None), writes, rows, packed=True)
         batch = batch.to(device)
-        logits = job.forward(companion.model, batch)
+        logits = job.forward(companion.model, batch).float()
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
         unknown = batch.labels == job.pair.target.unknown
         found.append(losses.masked_fill(unknown, math.log(logits.shape[-1])))

@@ -28,7 +28,12 @@ from glassformer.errors import GlassformerError
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.shared.text import as_settled, hidden_at_random, token_rows
+from glassformer.tasks.shared.losses import token_divergence, token_loss
+from glassformer.tasks.shared.text import (
+    as_settled,
+    hidden_at_random,
+    token_rows,
+)
 from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
     GOALS,
@@ -180,20 +185,15 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             target=target,
             noise=noise,
         )
-        return (logits if target.is_packed else logits[target.real]).float()
+        return logits if target.is_packed else logits[target.real]
 
     def loss(self, output: Float[Tensor, "next V"], batch: PairBatch) -> Loss:
-        total = F.cross_entropy(
-            output, batch.labels, reduction="sum", label_smoothing=self.settings.label_smoothing
-        )
-        return Loss(total, total.new_full((), len(output)))
+        return token_loss(output, batch.labels, smoothing=self.settings.label_smoothing)
 
     def divergence(
         self, a: Float[Tensor, "next V"], b: Float[Tensor, "next V"], batch: PairBatch
     ) -> Loss:
-        log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
-        total = (log_a.exp() * (log_a - log_b)).sum()
-        return Loss(total, total.new_full((), len(a)))
+        return token_divergence(a, b, batch.labels)
 
     def answers(self, model: nn.Module, batches: Iterable[PairBatch]) -> Translations:
         """What it writes for the rows of these batches, in the order of the rows."""
@@ -211,7 +211,8 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         for batch in batches:
             limits = batch.target_layout.lengths.tolist() if self.timing else None
             written = writer.write(model, batch.source, batch.source_layout, limits)
-            losses = F.cross_entropy(self.forward(model, batch), batch.labels, reduction="none")
+            scores = self.forward(model, batch).float()
+            losses = F.cross_entropy(scores, batch.labels, reduction="none")
             counts = batch.target_layout.lengths
             row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
             nll = losses.new_zeros(len(counts)).index_add(0, row, losses)

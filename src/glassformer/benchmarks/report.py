@@ -5,7 +5,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from rich.box import SIMPLE_HEAD
@@ -42,10 +42,17 @@ class Report:
         notes: What was skipped, and why.
     """
 
+    legend: ClassVar[str] = "Ratio below 1: ours is faster. Low and high are the 95 % interval."
+
     machine: dict[str, Any]
     notes: list[str]
     sections: dict[str, list[Result]] = field(default_factory=dict)
     growths: list[Growth] = field(default_factory=list)
+
+    def drop_empty(self) -> bool:
+        """Drop the benchmarks without results; whether any are left."""
+        self.sections = {name: found for name, found in self.sections.items() if found}
+        return bool(self.sections)
 
     def as_values(self) -> dict[str, Any]:
         """Everything, in seconds and bytes."""

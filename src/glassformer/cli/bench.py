@@ -1,4 +1,4 @@
-"""`glassformer bench`: measure attention and translation on this machine."""
+"""`glassformer bench`: measure attention, translation and training on this machine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     from glassformer.benchmarks.pairs import Pair
     from glassformer.benchmarks.report import Report
+    from glassformer.benchmarks.training.speed_report import SpeedReport
 
 DEVICES = ("auto", "cpu", "cuda")
 
 Job = tuple[str, list[Any], Callable[[], object]]  # label, list for the result, the work itself
 
 app = typer.Typer(
-    no_args_is_help=True, help="Measure the speed and memory of attention and translation."
+    no_args_is_help=True,
+    help="Measure the speed and memory of attention, translation and training.",
 )
 
 
@@ -181,13 +183,12 @@ def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "R
 
 
 @contextmanager
-def shown_if_cut_short(report: "Report", as_json: bool) -> Iterator[None]:
+def shown_if_cut_short(report: "Report | SpeedReport", as_json: bool) -> Iterator[None]:
     """Print partial results if the benchmark is interrupted or fails."""
     try:
         yield
     except BaseException:
-        report.sections = {name: found for name, found in report.sections.items() if found}
-        if report.sections:
+        if report.drop_empty():
             report.notes.append("interrupted: results are incomplete")
             show(report, as_json)
         raise
@@ -244,26 +245,28 @@ def progress_bar() -> Progress:
     )
 
 
-def caption(report: "Report") -> str:
+def caption(report: "Report | SpeedReport") -> str:
     """The machine and settings behind the numbers, in one line."""
     facts = report.machine
-    items = [facts["device"], facts["dtype"], f"torch {facts['torch']}", f"batch {facts['batch']}"]
+    items = [facts["device"], facts["dtype"], f"torch {facts['torch']}"]
+    if "batch" in facts:
+        items.append(f"batch {facts['batch']}")
     if facts["type"] == "cpu":
         items.append(f"threads {facts['threads']}")
     return ", ".join(items)
 
 
-def show(report: "Report", as_json: bool) -> None:
+def show(report: "Report | SpeedReport", as_json: bool) -> None:
     """Print the report on standard output."""
     if as_json:
         print_json(report.as_values())
         return
     tables, console = report.tables(), Terminal()
     # Let a narrow terminal wrap lines; rich would cut off numbers.
-    widest = max(Terminal(width=1000).measure(table).maximum for table in tables)
-    console.width = max(console.width, widest)
+    widths = (Terminal(width=1000).measure(table).maximum for table in tables)
+    console.width = max(console.width, *widths, 0)
     console.say(caption(report))
-    console.print("Ratio below 1: ours is faster. Low and high are the 95 % interval.\n")
+    console.print(f"{report.legend}\n")
     for table in tables:
         console.print(table)
     for note in report.notes:

@@ -1,0 +1,108 @@
+"""Contests over pairs of sequences: our encoder-decoder against torch.nn.Transformer."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from glassformer.benchmarks.training.contest import Bench, Contest, Peer
+from glassformer.benchmarks.training.corpus import write_pairs
+from glassformer.benchmarks.training.padding import pair_batches, sorted_rows
+from glassformer.benchmarks.training.product import (
+    ProductSide,
+    Work,
+    flops_per_token,
+    followed,
+    job_with,
+    prepared,
+)
+from glassformer.benchmarks.training.race import Side, fastest
+from glassformer.benchmarks.training.rows import PairRows, lengths_of, pair_rows
+from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
+from glassformer.benchmarks.training.torch_models import PairPeer
+
+SORTED = "torch.nn.Transformer, rows sorted"
+
+
+def fixed_pairs(bench: Bench) -> Iterator[Contest]:
+    """Both sides with batches of one size."""
+    budget = bench.sizes.pair_budgets[0]
+    work = pair_work(bench, budget)
+    rows = pair_rows(work.task)
+    peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.45, aim=2.0)}
+    yield contest(f"batches of {budget:,} tokens", work, rows, peers)
+
+
+def chosen_pairs(bench: Bench) -> Iterator[Contest]:
+    """Ours with its default batch size, the peer with that which suits it best."""
+    work = pair_work(bench, None)
+    rows = pair_rows(work.task)
+    loop, budgets = pair_loop(work), bench.sizes.pair_budgets
+    trials = {budget: partial(peer, work, rows, budget, loop) for budget in budgets}
+    best = fastest(trials, bench.seconds, bench.warm_ups)
+    del loop, trials
+    peers = {f"{SORTED}, {best:,} tokens": Peer(partial(peer, work, rows, best), bar=1.7, aim=2.5)}
+    ours = work.setup.data.batch_tokens
+    yield contest(f"default batches of {ours:,} tokens", work, rows, peers)
+
+
+def dates(bench: Bench) -> Iterator[Contest]:
+    """The dates of the demo."""
+    instead = pair_corpus(bench) if bench.sizes.instead else None
+    work = followed("dates", bench.folder, bench.device, instead)
+    rows = pair_rows(work.task)
+    budget = work.setup.data.batch_tokens
+    peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.1, aim=1.3)}
+    yield contest(f"the recipe, batches of {budget:,} tokens", work, rows, peers)
+
+
+def pair_work(bench: Bench, budget: int | None) -> Work:
+    """A run on random pairs; without a budget, with the default one."""
+    sizes, path = bench.sizes, pair_corpus(bench)
+    data: dict[str, Any] = {
+        "tokenizer": {"kind": "words", "vocabulary": sizes.words + 8},
+        "valid_share": 0.02,
+        "test_share": 0.0,
+    }
+    if budget is not None:
+        data["batch_tokens"] = budget
+    stack = dict(sizes.pair_stack)
+    values = {
+        "model": {"encoder": stack, "decoder": stack},
+        "data": data,
+        "task": {"max_length": sizes.sentence.longest, "measure": "symbols"},
+    }
+    run = Path(f"{path}-{budget or 'default'}")
+    return prepared(job_with("encoder-decoder"), path, run, values, bench.device)
+
+
+def pair_corpus(bench: Bench) -> Path:
+    """Random pairs, written once."""
+    path = bench.folder / "pairs.tsv"
+    if not path.exists():
+        write_pairs(path, bench.sizes)
+    return path
+
+
+def contest(case: str, work: Work, rows: PairRows, peers: dict[str, Peer]) -> Contest:
+    """Ours against these peers, on these rows."""
+    return Contest(
+        case=case,
+        ours=partial(ProductSide, work, rows.counts),
+        peers=peers,
+        flops=flops_per_token(work, rows.counts),
+    )
+
+
+def pair_loop(work: Work) -> TorchLoop:
+    """The loop of the peer, which may be used with batches of any size."""
+    settings: Any = work.task
+    model, smoothing = settings.config.model, settings.settings.label_smoothing
+    return TorchLoop(PairPeer(work.task.model(), model, smoothing), work.setup, dynamic=True)
+
+
+def peer(work: Work, rows: PairRows, budget: int, loop: TorchLoop | None = None) -> Side:
+    """The peer with batches of so many positions."""
+    sides = lengths_of(rows.sources), lengths_of(rows.inputs)
+    batches = pair_batches(rows, sorted_rows(sides, budget), work.setup.machine.device)
+    return TorchSide(loop or pair_loop(work), batches)

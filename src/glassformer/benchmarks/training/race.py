@@ -1,0 +1,119 @@
+"""A race: sides that train in turns, so that other load on the machine affects all alike.
+
+A turn is a few seconds of training. Its first steps are not counted: a loader may have prepared
+their batches while others had their turn. Every second round runs in reverse order.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import torch
+
+from glassformer.benchmarks.timing import interval
+from glassformer.training import memory
+
+Name = TypeVar("Name")
+
+
+class Side(Protocol):
+    """A training that can be continued."""
+
+    def advance(self) -> int:
+        """Train a few steps, wait for the device, and return how many real tokens they had."""
+
+    def close(self) -> None:
+        """Stop it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A side after its warm-up.
+
+    Attributes:
+        start: Seconds of its first steps, compilation included.
+        memory: Peak bytes since it was built, compilation included; None if unknown.
+    """
+
+    side: Side
+    start: float
+    memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """The speed of ours against a peer's.
+
+    Attributes:
+        ours: Median tokens per second.
+        theirs: The same of the peer.
+        ratio: Median of ours / theirs, round by round; above 1 ours is faster.
+        low, high: The 95 % interval of the ratio.
+    """
+
+    ours: float
+    theirs: float
+    ratio: float
+    low: float
+    high: float
+
+
+def enter(make: Callable[[], Side], device: torch.device, warm_ups: int) -> Entrant:
+    """Build a side and warm it up: its first steps, and so many times as many."""
+    memory.forget_peak(device)
+    before, started = memory.held(device), time.perf_counter()
+    side = make()
+    side.advance()
+    start = time.perf_counter() - started
+    for _ in range(warm_ups):
+        side.advance()
+    peak = memory.peak(device)
+    known = None if peak is None or before is None else max(0, peak - before)
+    return Entrant(side, start, known)
+
+
+def turn(side: Side, seconds: float) -> float:
+    """Tokens per second over at least so many seconds."""
+    side.advance()
+    started, tokens, spent = time.perf_counter(), 0, 0.0
+    while spent < seconds:
+        tokens += side.advance()
+        spent = time.perf_counter() - started
+    return tokens / spent
+
+
+def race(sides: Mapping[str, Side], rounds: int, seconds: float) -> dict[str, list[float]]:
+    """The speed of every side in every round."""
+    speeds: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(rounds):
+        for name in list(sides)[:: 1 if number % 2 == 0 else -1]:
+            speeds[name].append(turn(sides[name], seconds))
+    return speeds
+
+
+def fastest(makes: Mapping[Name, Callable[[], Side]], seconds: float, warm_ups: int) -> Name:
+    """The name of the side that trains fastest in a trial."""
+    speeds = {}
+    for name, make in makes.items():
+        side = make()
+        for _ in range(warm_ups):
+            side.advance()
+        speeds[name] = turn(side, seconds)
+        side.close()
+    return max(speeds, key=speeds.__getitem__)
+
+
+def lead(ours: Sequence[float], theirs: Sequence[float]) -> Lead:
+    """The speeds of two sides, round by round, compared."""
+    both = torch.tensor([ours, theirs], dtype=torch.float64)  # (2, rounds)
+    ratios = both[0] / both[1]
+    low, high = interval(ratios)
+    medians = both.quantile(0.5, dim=1).tolist()
+    return Lead(
+        ours=medians[0],
+        theirs=medians[1],
+        ratio=float(ratios.quantile(0.5)),
+        low=low,
+        high=high,
+    )

@@ -1,0 +1,130 @@
+"""Contests over texts: our encoders against torch.nn.TransformerEncoder, padded, as is and sorted.
+
+All sides learn from about as many texts in a step.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from glassformer.benchmarks.training.contest import Bench, Contest, Peer
+from glassformer.benchmarks.training.corpus import write_reviews
+from glassformer.benchmarks.training.padding import (
+    PaddedBatch,
+    RowNumbers,
+    gap_batches,
+    shuffled_rows,
+    sorted_rows,
+    text_batches,
+)
+from glassformer.benchmarks.training.product import (
+    ProductSide,
+    Work,
+    flops_per_token,
+    followed,
+    job_with,
+    prepared,
+)
+from glassformer.benchmarks.training.race import Side
+from glassformer.benchmarks.training.rows import TextRows, text_rows
+from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
+from glassformer.benchmarks.training.torch_models import EncoderPeer, GapPeer, TextPeer
+
+PADDED = "torch.nn.TransformerEncoder, padded"
+SORTED = "torch.nn.TransformerEncoder, rows sorted"
+
+
+def reviews(bench: Bench) -> Iterator[Contest]:
+    """Classification of texts as long as film reviews."""
+    work = text_work(bench, "classifier", bench.sizes.text_budget)
+    yield contest(work, bench, text_rows(work.task))
+
+
+def gaps(bench: Bench) -> Iterator[Contest]:
+    """Filling gaps in the same texts, before classification."""
+    work = text_work(bench, "masked language model", bench.sizes.gap_budget)
+    yield contest(work, bench, text_rows(work.task))
+
+
+def languages(bench: Bench) -> Iterator[Contest]:
+    """The languages of the demo; the peer has our frontend and pool, and trains in its own."""
+    instead = text_corpus(bench) if bench.sizes.instead else None
+    work = followed("languages", bench.folder, bench.device, instead)
+    rows = text_rows(work.task)
+    budget = work.setup.data.batch_tokens
+    chosen = sorted_rows([rows.counts], budget)
+    make = partial(peer, work, rows, chosen, 0, EncoderPeer)
+    yield Contest(
+        case=f"the recipe, batches of {budget:,} tokens",
+        ours=partial(ProductSide, work, rows.counts),
+        peers={SORTED: Peer(make, bar=1.1, aim=1.3)},
+        flops=flops_per_token(work, rows.counts),
+    )
+
+
+def text_work(bench: Bench, model: str, budget: int) -> Work:
+    """A run on random texts."""
+    sizes, path = bench.sizes, text_corpus(bench)
+    values = {
+        "model": {"encoder": dict(sizes.text_stack)},
+        "data": {
+            "tokenizer": {"kind": "words", "vocabulary": sizes.words + 8},
+            "batch_tokens": budget,
+            "valid_share": 0.02,
+            "test_share": 0.0,
+        },
+        "task": {"max_length": sizes.cut},
+    }
+    run = Path(f"{path}-{model.replace(' ', '-')}")
+    return prepared(job_with(model), path, run, values, bench.device)
+
+
+def text_corpus(bench: Bench) -> Path:
+    """Random texts, written once."""
+    path = bench.folder / "reviews.csv"
+    if not path.exists():
+        write_reviews(path, bench.sizes)
+    return path
+
+
+def contest(work: Work, bench: Bench, rows: TextRows) -> Contest:
+    """Ours against the peer with texts as they come, and sorted by length."""
+    budget = work.setup.data.batch_tokens
+    per_batch = max(1, round(budget / float(rows.counts.mean())))
+    shuffled = shuffled_rows(len(rows.counts), per_batch)
+    by_length = sorted_rows([rows.counts], budget)
+    return Contest(
+        case=f"batches of {budget:,} tokens",
+        ours=partial(ProductSide, work, rows.counts),
+        peers={
+            PADDED: Peer(partial(peer, work, rows, shuffled, bench.sizes.cut), bar=1.5, aim=2.5),
+            SORTED: Peer(partial(peer, work, rows, by_length, 0), bar=1.15, aim=2.5),
+        },
+        flops=flops_per_token(work, rows.counts),
+    )
+
+
+def peer(
+    work: Work,
+    rows: TextRows,
+    chosen: Sequence[RowNumbers],
+    width: int,
+    kind: type[TextPeer | EncoderPeer] = TextPeer,
+) -> Side:
+    """The peer with these batches, each filled up to a width at least."""
+    job: Any = work.task
+    settings, encoder = job.settings, job.config.model.encoder
+    device = work.setup.machine.device
+    model: nn.Module
+    batches: list[PaddedBatch]
+    if rows.labels is not None:
+        model = kind(job.model(), encoder, settings.label_smoothing)
+        batches = text_batches(rows, chosen, width, device)
+    else:
+        model = GapPeer(job.model(), encoder)
+        batches = gap_batches(rows, chosen, width, settings.masked, device)
+    loop = TorchLoop(model, work.setup, dynamic=None if width else True)
+    return TorchSide(loop, batches)

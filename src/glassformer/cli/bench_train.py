@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -17,6 +17,8 @@ from glassformer.cli.bench import (
 )
 from glassformer.errors import GlassformerError, is_out_of_memory, unknown
 
+Number = TypeVar("Number", int, float)
+
 if TYPE_CHECKING:
     from glassformer.benchmarks.training.contest import Bench
     from glassformer.benchmarks.training.speed_report import SpeedReport
@@ -29,8 +31,12 @@ def bench_train(
     peers: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder with nanogpt.py.")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Number of turns per side.")] = 5,
-    seconds: Annotated[float, typer.Option(help="Length of a turn.")] = 3.0,
+    rounds: Annotated[
+        int | None, typer.Option(help="Number of turns per side; default: 5, or 1 with --small.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of a turn; default: 3, or 0.05 with --small.")
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
     ] = None,
@@ -47,6 +53,7 @@ def bench_train(
 
     Example: glassformer bench train --only pairs --only reviews
     """
+    rounds, seconds = default(rounds, 1 if small else 5), default(seconds, 0.05 if small else 3.0)
     check_counts(rounds, threads, default=5)
     if not seconds > 0:
         raise GlassformerError(f"seconds must be above 0, got {seconds:g}; write --seconds 3")
@@ -72,6 +79,11 @@ def bench_train(
         )
         report = run_training(only or here, bench, as_json=json)
     show(report, json)
+
+
+def default(given: Number | None, otherwise: Number) -> Number:
+    """What was given, if anything was."""
+    return otherwise if given is None else given
 
 
 def run_training(names: list[str], bench: "Bench", *, as_json: bool) -> "SpeedReport":

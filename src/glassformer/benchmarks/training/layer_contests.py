@@ -1,19 +1,23 @@
 """Contests of single encoder layers in training, forward and backward."""
 
 from collections.abc import Iterator
+from functools import partial
+
+import torch
 
 from glassformer.benchmarks import layers
 from glassformer.benchmarks.timing import Work, seconds
 from glassformer.benchmarks.training.contest import Bench, Contest, Peer
 
-CALLS = 5
+NAME = "nn.TransformerEncoderLayer"
+CALLS = 5  # between two readings of the clock
 
 
 class Repeated:
     """A piece of work on so many tokens, again and again."""
 
-    def __init__(self, work: Work, tokens: int, bench: Bench) -> None:
-        self.work, self.tokens, self.device = work, tokens, bench.device
+    def __init__(self, work: Work, tokens: int, device: torch.device) -> None:
+        self.work, self.tokens, self.device = work, tokens, device
 
     def advance(self) -> int:
         """A few calls."""
@@ -26,15 +30,13 @@ class Repeated:
 
 def encoder_layers(bench: Bench) -> Iterator[Contest]:
     """Our encoder layer against torch.nn's, in both orders."""
-    length = bench.sizes.layers
+    length, tokens = bench.sizes.layers, layers.BATCH * bench.sizes.layers
     for order in layers.ORDERS:
         for size in bench.sizes.layer_sizes:
             pair = layers.layer_pair(order, size, length, 0.1, bench.device, "torch.nn")
-            ours, theirs = (Repeated(work, layers.BATCH * length, bench) for work in pair.make())
+            ours, theirs = pair.make()
             yield Contest(
                 case=f"{pair.case}, length {length}",
-                ours=lambda side=ours: side,
-                peers={
-                    "nn.TransformerEncoderLayer": Peer(lambda side=theirs: side, bar=1.1, aim=1.3)
-                },
+                ours=partial(Repeated, ours, tokens, bench.device),
+                peers={NAME: Peer(partial(Repeated, theirs, tokens, bench.device), 1.1, 1.3)},
             )

@@ -38,13 +38,13 @@ def sorted_rows(lengths: Sequence[Int[np.ndarray, " rows"]], budget: int) -> lis
         lengths: Of each side, the last one sorted by first.
     """
     order = np.lexsort(lengths)
-    widths = zip(*((-(-side[order] // MULTIPLE) * MULTIPLE).tolist() for side in lengths))
+    widths = np.stack([-(-side[order] // MULTIPLE) * MULTIPLE for side in lengths], 1).tolist()
     batches, start, widest = [], 0, [0] * len(lengths)
     for at, width in enumerate(widths):
         widest = list(map(max, widest, width))
         if at > start and (at + 1 - start) * sum(widest) > budget:
             batches.append(order[start:at])
-            start, widest = at, list(width)
+            start, widest = at, width
     batches.append(order[start:])
     return mixed(batches)
 

@@ -21,7 +21,7 @@ from glassformer.benchmarks.training.rows import PairRows, lengths_of, pair_rows
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
 from glassformer.benchmarks.training.torch_models import PairPeer
 
-SORTED = "torch.nn.Transformer, rows sorted"
+SORTED = "nn.Transformer, sorted"
 
 
 def fixed_pairs(bench: Bench) -> Iterator[Contest]:
@@ -30,7 +30,7 @@ def fixed_pairs(bench: Bench) -> Iterator[Contest]:
     work = pair_work(bench, budget)
     rows = pair_rows(work.task)
     peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.45, aim=2.0)}
-    yield contest(f"batches of {budget:,} tokens", work, rows, peers)
+    yield contest(f"{budget:,} tokens", work, rows, peers)
 
 
 def chosen_pairs(bench: Bench) -> Iterator[Contest]:
@@ -43,17 +43,18 @@ def chosen_pairs(bench: Bench) -> Iterator[Contest]:
     del loop, trials
     peers = {f"{SORTED}, {best:,} tokens": Peer(partial(peer, work, rows, best), bar=1.7, aim=2.5)}
     ours = work.setup.data.batch_tokens
-    yield contest(f"default batches of {ours:,} tokens", work, rows, peers)
+    yield contest(f"{ours:,} tokens", work, rows, peers)
 
 
 def dates(bench: Bench) -> Iterator[Contest]:
     """The dates of the demo."""
-    instead = pair_corpus(bench) if bench.sizes.instead else None
+    small = bench.sizes.recipe
+    instead = None if small is None else (pair_corpus(bench), small)
     work = followed("dates", bench.folder, bench.device, instead)
     rows = pair_rows(work.task)
     budget = work.setup.data.batch_tokens
     peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.1, aim=1.3)}
-    yield contest(f"the recipe, batches of {budget:,} tokens", work, rows, peers)
+    yield contest(f"{budget:,} tokens", work, rows, peers)
 
 
 def pair_work(bench: Bench, budget: int | None) -> Work:

@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from glassformer.benchmarks.training.unscored import unscored
 from glassformer.config import DataConfig, MachineConfig, TrainConfig
-from glassformer.config.values import Values
+from glassformer.config.values import Values, merge_values
 from glassformer.runs.display import Display
 from glassformer.runs.prepare import prepare
 from glassformer.runs.recipes import read_recipe
@@ -54,13 +54,19 @@ def prepared(job: str, data: Path, run: Path, values: Values, device: torch.devi
     )
 
 
-def followed(recipe: str, folder: Path, device: torch.device, instead: Path | None) -> Work:
-    """The task of the last stage of a recipe, on its data or on those given instead."""
+def followed(
+    recipe: str, folder: Path, device: torch.device, instead: tuple[Path, Values] | None
+) -> Work:
+    """The task of the last stage of a recipe, or of one on other data with other settings."""
     stage = read_recipe(recipe).stages[-1]
-    if instead is not None:
-        stage = replace(stage, data=(str(instead),), columns={}, group=None)
     given = {item.name: getattr(stage, item.name) for item in fields(stage)}
-    return trained_as(TrainRequest(**given | {"run": folder / recipe, "device": device.type}))
+    given |= {"run": folder / recipe, "device": device.type}
+    values = merge_values(stage.values, {"machine": {"threads": torch.get_num_threads()}})
+    if instead is not None:
+        data, others = instead
+        given |= {"data": (str(data),), "columns": {}, "group": None}
+        values = merge_values(values, others)
+    return trained_as(TrainRequest(**given | {"values": values}))
 
 
 def trained_as(request: TrainRequest) -> Work:
@@ -74,8 +80,7 @@ def endless(train: TrainConfig, data: DataConfig, machine: MachineConfig) -> Tra
     """The same training without an end, and so without validations."""
     never: dict[str, Any] = dict.fromkeys(("epochs", "time", "save_every", "patience"))
     longer = replace(train, **never, steps=FOREVER, validate_every=FOREVER, log_every=STEPS)
-    threads = replace(machine, threads=None)  # the benchmark sets them
-    return TrainSetup(longer, data, training_machine(threads), seed=0)
+    return TrainSetup(longer, data, training_machine(machine), seed=0)
 
 
 class ProductSide:

@@ -7,7 +7,7 @@ their batches while others had their turn. Every second round runs in reverse or
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -17,6 +17,7 @@ from glassformer.training import memory
 Name = TypeVar("Name")
 
 
+@runtime_checkable
 class Side(Protocol):
     """A training that can be continued."""
 

@@ -11,9 +11,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.task import Task
 
-TokenRows = Sequence[Int[Tensor, " tokens"]]
+TokenRows = Sequence[Int[Tensor, " _"]]  # no name: rows have different lengths
 
 
 @dataclass(frozen=True)
@@ -43,33 +43,46 @@ class TextRows:
         return lengths_of(self.texts)
 
 
-def pair_rows(task: JobTask[Any, Any, Any]) -> PairRows:
+def pair_rows(task: Task[Any, Any]) -> PairRows:
     """The training rows of a job that learns pairs."""
     batch = whole(task)
     inputs = split_up(batch.decoder_input, batch.target_layout)
     lengths = lengths_of(inputs).tolist()
     labels = batch.labels[: sum(lengths)].split(lengths)
-    return PairRows(split_up(batch.source, batch.source_layout), inputs, labels)
+    sources = split_up(batch.source, batch.source_layout)
+    check(task, sum(lengths) + int(lengths_of(sources).sum()))
+    return PairRows(sources, inputs, labels)
 
 
-def text_rows(task: JobTask[Any, Any, Any]) -> TextRows:
+def text_rows(task: Task[Any, Any]) -> TextRows:
     """The training rows of a job that reads texts."""
     batch = whole(task)
     labels = batch.labels if batch.positions is None else None
-    return TextRows(split_up(batch.ids, batch.layout), labels)
+    rows = TextRows(split_up(batch.ids, batch.layout), labels)
+    check(task, int(rows.counts.sum()))
+    return rows
 
 
-def whole(task: JobTask[Any, Any, Any]) -> Any:
+def check(task: Task[Any, Any], tokens: int) -> None:
+    """All sides must learn from the same tokens."""
+    expected = int(task.lengths("train").sum())
+    if tokens != expected:
+        raise ValueError(f"the batches of the task hold {tokens:,} tokens of {expected:,}")
+
+
+def whole(task: Task[Any, Any]) -> Any:
     """All training rows as one batch, without anything random."""
     return task.batch("train", np.arange(len(task.lengths("train"))), None)
 
 
 def split_up(tokens: Tensor, layout: Layout) -> TokenRows:
     """The rows of a batch, padded or packed."""
-    lengths = layout.lengths[: layout.rows - layout.fillers].tolist()
-    if layout.is_packed:
-        return tokens[: sum(lengths)].split(lengths)
-    return [row[:length] for row, length in zip(tokens, lengths, strict=False)]
+    lengths = layout.lengths.tolist()
+    rows: TokenRows = tokens.split(lengths) if layout.is_packed else list(tokens)
+    found = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+    if layout.fillers is None:
+        return found
+    return [row for row, fills in zip(found, layout.fillers.tolist(), strict=True) if not fills]
 
 
 def lengths_of(rows: TokenRows) -> Int[np.ndarray, " rows"]:

@@ -1,16 +1,16 @@
 """Sizes of models and data: full, as the bars have them, and a miniature for tests."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from glassformer.config.values import Values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lengths:
     """A log-normal distribution of lengths in tokens, cut at `longest`."""
 
-    mean: float
-    deviation: float
+    mean: int
+    deviation: int
     longest: int
 
 
@@ -24,11 +24,13 @@ class Sizes:
         sentence: Lengths of a side of a pair.
         review: Lengths of a text; training cuts it at `cut` tokens.
         pair_stack, text_stack: Settings of the encoder and the decoder.
-        pair_budgets: Batch sizes that the peer of pairs may choose from; the first is the fixed one.
+        pair_budgets: Batch sizes that the peer of pairs may choose from; the first is fixed for
+            both sides where both have the same.
         context, contexts, vocabulary: Tokens in a row of the language model, rows in a batch, and
             its vocabulary.
         gpt: Depth, heads and width of the language model.
-        instead: Whether recipes are followed on random data instead of their own.
+        recipe: Settings over those of recipes, which are then followed on random data; None
+            follows them as they are.
         layers, layer_sizes: Length of the rows through single encoder layers; width and heads.
     """
 
@@ -38,8 +40,8 @@ class Sizes:
     sentence: Lengths
     review: Lengths
     cut: int
-    pair_stack: Mapping[str, Any]
-    text_stack: Mapping[str, Any]
+    pair_stack: Values
+    text_stack: Values
     pair_budgets: tuple[int, ...]
     text_budget: int
     gap_budget: int
@@ -47,7 +49,7 @@ class Sizes:
     contexts: int
     vocabulary: int
     gpt: tuple[int, int, int]
-    instead: bool
+    recipe: Values | None
     layers: int
     layer_sizes: tuple[tuple[int, int], ...]
 
@@ -68,7 +70,7 @@ FULL = Sizes(
     contexts=32,
     vocabulary=50_304,
     gpt=(12, 12, 768),
-    instead=False,
+    recipe=None,
     layers=128,
     layer_sizes=((256, 4), (512, 8)),
 )
@@ -90,7 +92,7 @@ SMALL = Sizes(
     contexts=3,
     vocabulary=101,
     gpt=(2, 2, 16),
-    instead=True,
+    recipe={"data": {"batch_tokens": 128}},
     layers=7,
     layer_sizes=((16, 2),),
 )

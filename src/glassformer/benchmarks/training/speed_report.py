@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from rich.table import Table
 
 from glassformer.benchmarks.report import empty_table, megabytes, times
-from glassformer.benchmarks.training.works import ENTRIES, Speed
+from glassformer.benchmarks.training.works import Speed
 
 
 @dataclass(kw_only=True, slots=True)
@@ -34,22 +34,19 @@ class SpeedReport:
         return {"machine": self.machine, "notes": self.notes, "training": found}
 
     def tables(self) -> list[Table]:
-        """One table per piece of work."""
-        return [
-            speed_table(f"{name}: {ENTRIES[name].what}", results)
-            for name, results in self.sections.items()
-            if results
-        ]
+        """One row per peer."""
+        found = [one for results in self.sections.values() for one in results]
+        return [speed_table(found)] if found else []
 
 
-def speed_table(title: str, results: Sequence[Speed]) -> Table:
-    """One row per peer."""
+def speed_table(results: Sequence[Speed]) -> Table:
+    """Ours and theirs side by side."""
     speeds = ("tokens/s", "theirs", "ratio", "low", "high", "bar", "aim")
     others = ("of peak", "theirs", "MB", "theirs", "start", "theirs")
-    table = empty_table(title, ("case", "against"), (*speeds, *others))
-    for this in results:
+    table = empty_table("Training", ("work", "against"), (*speeds, *others))
+    for this, following in zip(results, [*results[1:], None], strict=True):
         table.add_row(
-            this.case,
+            f"{this.work}, {this.case}",
             this.theirs,
             f"{this.speed.ours:,.0f}",
             f"{this.speed.theirs:,.0f}",
@@ -57,6 +54,7 @@ def speed_table(title: str, results: Sequence[Speed]) -> Table:
             *map(percent, (this.peak_share, this.their_peak_share)),
             *map(megabytes, (this.memory, this.their_memory)),
             *(f"{seconds:.1f}" for seconds in (this.start, this.their_start)),
+            end_section=following is None or following.work != this.work,
         )
     return table
 

@@ -33,8 +33,8 @@ from glassformer.benchmarks.training.rows import TextRows, text_rows
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
 from glassformer.benchmarks.training.torch_models import EncoderPeer, GapPeer, TextPeer
 
-PADDED = "torch.nn.TransformerEncoder, padded"
-SORTED = "torch.nn.TransformerEncoder, rows sorted"
+PADDED = "nn.TransformerEncoder, padded"
+SORTED = "nn.TransformerEncoder, sorted"
 
 
 def reviews(bench: Bench) -> Iterator[Contest]:
@@ -51,14 +51,15 @@ def gaps(bench: Bench) -> Iterator[Contest]:
 
 def languages(bench: Bench) -> Iterator[Contest]:
     """The languages of the demo; the peer has our frontend and pool, and trains in its own."""
-    instead = text_corpus(bench) if bench.sizes.instead else None
+    small = bench.sizes.recipe
+    instead = None if small is None else (text_corpus(bench), small)
     work = followed("languages", bench.folder, bench.device, instead)
     rows = text_rows(work.task)
     budget = work.setup.data.batch_tokens
     chosen = sorted_rows([rows.counts], budget)
     make = partial(peer, work, rows, chosen, 0, EncoderPeer)
     yield Contest(
-        case=f"the recipe, batches of {budget:,} tokens",
+        case=f"{budget:,} tokens",
         ours=partial(ProductSide, work, rows.counts),
         peers={SORTED: Peer(make, bar=1.1, aim=1.3)},
         flops=flops_per_token(work, rows.counts),
@@ -97,7 +98,7 @@ def contest(work: Work, bench: Bench, rows: TextRows) -> Contest:
     shuffled = shuffled_rows(len(rows.counts), per_batch)
     by_length = sorted_rows([rows.counts], budget)
     return Contest(
-        case=f"batches of {budget:,} tokens",
+        case=f"{budget:,} tokens",
         ours=partial(ProductSide, work, rows.counts),
         peers={
             PADDED: Peer(partial(peer, work, rows, shuffled, bench.sizes.cut), bar=1.5, aim=2.5),

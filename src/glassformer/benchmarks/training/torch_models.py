@@ -1,8 +1,9 @@
 """The same models in torch.nn, each returning its loss, in the form that suits torch best.
 
 Dropout applies where ours does: to embeddings and residuals. Positions are learned vectors, which
-cost less than rotary ones. `like` is our model, for the sizes of its vocabularies. Padding of targets is not masked: as it stands at the end of rows and
-attention is causal, no real token sees it, and torch may use its causal kernel.
+cost less than rotary ones. Padding of targets is not masked: as it stands at the end of rows and
+attention is causal, no real token sees it, and torch may use its causal kernel. `like` is our
+model, which knows the sizes of its vocabularies.
 """
 
 import math

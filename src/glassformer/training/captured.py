@@ -43,8 +43,8 @@ class CapturedStep(EagerStep):
         compiled: bool = False,
     ) -> None:
         super().__init__(model, task, setup)
-        device, self.shape = setup.machine.device, shape
-        self.batch = tree_map_only(Tensor, lambda x: x.to(device, copy=True), first)
+        self.shape = shape
+        self.batch = tree_map_only(Tensor, Tensor.clone, first.to(setup.machine.device))
         self.graphs: list[tuple[int, torch.cuda.CUDAGraph]] = []
         model.train()
         with keeping_buffers(model), side_stream(), ExitStack() as stack:

@@ -32,8 +32,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
-    said = str(error)
-    return isinstance(error, RuntimeError | ImportError) and any(w in said for w in NO_MEMORY)
+    message = str(error)
+    return isinstance(error, RuntimeError | ImportError) and any(w in message for w in NO_MEMORY)
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:

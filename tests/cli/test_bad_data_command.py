@@ -49,7 +49,7 @@ DATA = {
         table(*FINE) + "naïve,good\n".encode() + "déjà vu,bad\n".encode("cp1252"),
         "line 64: not valid UTF-8 (byte 0xe9",
     ),
-    "one label": (table(*(f"text {n},good" for n in range(61))), "two labels or more, found only"),
+    "one label": (table(*(f"text {n},good" for n in range(61))), "two or more labels, found only"),
     "a label seen once": (table(*FINE, "odd,purple"), "label 'purple' occurs only once"),
     "10 MB in one field": (
         table(*FINE, '"' + "word " * 2_000_000 + '",good'),
@@ -165,7 +165,7 @@ OPTIONS = {
     "a name too long": (("fine.csv", "--run", "x" * 300), "cannot be created (File name too long)"),
     "gaps in texts and a frontend": (
         ("fine.csv", "--set", "pretrain=yes", "--set", "model.frontend.kind=ngrams"),
-        "pretrain=yes: a frontend of ngrams has no single tokens to fill in",
+        "pretrain=yes: a frontend of ngrams has no single tokens to mask",
     ),
 }
 

@@ -159,15 +159,15 @@ def test_writing_stops_before_a_text_to_stop_at(values):
     ("options", "told"),
     [
         (["--set", "decode.beem.width=3"], "unknown setting 'decode.beem'; did you mean"),
-        (["--set", "model.dim=3"], "--set model.dim=3: a trained run takes settings of decoding"),
-        (["--set", "decode=3"], "--set decode=3: a trained run takes settings of decoding only"),
+        (["--set", "model.dim=3"], "--set model.dim=3: a trained run takes decoding settings"),
+        (["--set", "decode=3"], "--set decode=3: a trained run takes decoding settings only"),
         (
             ["--set", "decode.method=greedy", "--alternatives", "2"],
-            "greedy writing finds one answer and no alt",
+            "greedy decoding gives no alternatives; use",
         ),
-        (["--prefix", "Hund"], "the model cannot write 'Hund': some of it is in no text that it"),
+        (["--prefix", "Hund"], "the model cannot write 'Hund': some of it is in no training text"),
         (["--with", " "], "the model cannot write '': it is empty; leave it out"),
-        (["--with", "rot", "--without", "rot"], "the required word 'rot' has the forbidden word"),
+        (["--with", "rot", "--without", "rot"], "the required word 'rot' contains the forbidden"),
         (["--with", "rot", "--set", "decode.method=greedy"], "required words need beam search"),
     ],
 )

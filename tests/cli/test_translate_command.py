@@ -117,10 +117,10 @@ def test_texts_that_are_cut_are_told_before_training_and_in_the_report(tmp_path,
     cut = ["--run", "run", "--set", "task.max_length=7"]
     assert main(["train", "translate", data, *words, *cut]) == 0
     err = capsys.readouterr().err
-    assert "texts of the source side have more than task.max_length = 7 tokens and are cut" in err
-    assert any("the target side have more" in note for note in report_of("run")["notes"])
+    assert "source texts have more than task.max_length = 7 tokens and are truncated" in err
+    assert any("target texts have more" in note for note in report_of("run")["notes"])
     assert main(["evaluate", "run", data]) == 0
-    assert "texts of the source side have more" in capsys.readouterr().out
+    assert "source texts have more" in capsys.readouterr().out
 
 
 def test_a_table_says_in_which_language_to_write_each_row(home, tmp_path, capsys):
@@ -165,17 +165,17 @@ def test_a_row_that_says_no_language_is_named(tmp_path, capsys):
     rows[4] = rows[4] | {"to": ""}
     write_rows(tmp_path / "pairs.tsv", rows)
     said = refused(capsys, "train", "translate", "pairs.tsv", "--run", "run", *SHORT)
-    assert said.startswith("pairs.tsv row 5: does not say in which language to write; fill in the")
+    assert said.startswith("pairs.tsv row 5: has no target language; fill in the")
     assert not (tmp_path / "run").exists()
 
 
 def test_what_is_asked_of_a_run_with_several_languages_must_name_one(home, tmp_path, capsys):
     run = str(home / "run")
     asked = refused(capsys, "predict", run, "catdog")
-    assert asked.startswith("'catdog' does not say in which language to write; begin it with one")
+    assert asked.startswith("'catdog' has no target language; start it with one")
     other = write_rows(tmp_path / "pairs.tsv", pairs(5))
     said = refused(capsys, "evaluate", run, other)
-    assert said.startswith(f"{other} row 1: does not say in which language to write")
+    assert said.startswith(f"{other} row 1: has no target language")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_names_no_language_is_found_in_its_file(name, lines, place, home, t
     (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     assert main(["predict", str(home / "run"), f"@{name}"]) == 1
     out, err = capsys.readouterr()
-    assert err.startswith(f"glassformer: {name} {place}: 'no tag' does not say in which language")
+    assert err.startswith(f"glassformer: {name} {place}: 'no tag' has no target language")
     assert len(out.splitlines()) == 1
 
 
@@ -199,7 +199,7 @@ def test_what_names_no_language_is_found_on_standard_input(home, tmp_path, capsy
         monkeypatch.setattr("sys.stdin", typed)
         assert main(["predict", str(home / "run")]) == 1
     out, err = capsys.readouterr()
-    assert err.startswith("glassformer: standard input line 2: 'no tag' does not say in which lan")
+    assert err.startswith("glassformer: standard input line 2: 'no tag' has no target language")
     assert len(out.splitlines()) == 1
 
 

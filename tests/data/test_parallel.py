@@ -102,18 +102,18 @@ def test_tables_stand_between_pairs_as_they_are(tmp_path, sides):
 def test_an_odd_file_is_one_line(tmp_path, sides):
     one, two = (write(tmp_path / name, side) for name, side in zip(NAMES, sides, strict=True))
     assert refusal(tmp_path, one) == (
-        "t.de: a text file by itself has one side only; give it with its partner, as in train.de "
-        "train.en, or let its name end in .tsv if each line has both, a tab between"
+        "t.de: a single text file has only one side; give both files, as in train.de train.en, or "
+        "rename it to .tsv if each line has both, separated by a tab"
     )
-    assert refusal(tmp_path, one, two, valid=(two,)).startswith("t.en: a text file by itself")
+    assert refusal(tmp_path, one, two, valid=(two,)).startswith("t.en: a single text file")
 
 
 def test_two_files_of_one_language_are_no_pair(tmp_path):
     names = ("a.de", "b.de.gz", "a.en", "b.en.gz")
     files = [write(tmp_path / name, ["x"]) for name in names]
     assert refusal(tmp_path, *files) == (
-        "a.de and b.de.gz: both end in .de, so they are no pair; name each source right before its "
-        "target, as in train.de train.en"
+        "a.de and b.de.gz: both end in .de, so they are not a pair; put each source right before "
+        "its target, as in train.de train.en"
     )
 
 

@@ -173,7 +173,7 @@ def predict_from_python(folder, clips):
     assert [found.text for found in run.predict([path, str(path), sound])] == [right, right, word]
     assert len(run.predict(sound, times=True).details["times"]) == len(word)
     with pytest.raises(
-        GlassformerError, match="fast is no option of listen; its options are times"
+        GlassformerError, match="listen has no option fast, only times; leave it out"
     ):
         run.predict(sound, fast=True)
     with pytest.raises(GlassformerError, match=r"predict takes a recording or a list .* got 7;"):

@@ -155,7 +155,7 @@ STAGE = "what = 'x'\n[[stage]]\njob = 'classify'\ndata = ['a.csv']\n"
         ("result = 5\n" + STAGE, "result must be a table"),
         ("folds = 'ten'\n" + STAGE, "folds must be a whole number of 2 or more, got 'ten'"),
         ("folds = 0\n" + STAGE, "folds must be a whole number of 2 or more, got 0"),
-        ("folds = 3\n" + STAGE.replace("classify", "pretrain"), "pretrain cannot be scored in"),
+        ("folds = 3\n" + STAGE.replace("classify", "pretrain"), "pretrain cannot be cross-v"),
         (
             "folds = 3\n" + STAGE.replace("['a.csv']", "['a.csv', 'b.csv']"),
             "folds need the same single table",

@@ -191,7 +191,7 @@ def test_texts_of_the_target_language_are_translated_back_and_learned_from(
     assert run.folder.intake()["counts"]["train"] == count + 3
     notes = report_of(tmp_path / "run")["notes"]
     assert f"3 training rows were added, back-translations of more.txt by {backward}." in notes
-    assert any("1 lines with a target that is held out, first more.txt row 4" in n for n in notes)
+    assert any("1 lines with a target of valid or test, first more.txt row 4" in n for n in notes)
     assert run.config.task.monolingual == ("more.txt",)
     (tmp_path / "more.txt").unlink()  # the run has all that it needs
     assert (
@@ -208,7 +208,7 @@ def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
     api.train("pretrain", texts, run=tmp_path / "reader", steps=1, quiet=True, settings=stack)
     wanted = {
         f"task.backward={tmp_path / 'nowhere'}": "nowhere: not found; check the path",
-        f"task.backward={tmp_path / 'reader'}": "reader: does pretrain; name in task.backward a",
+        f"task.backward={tmp_path / 'reader'}": "reader: is a run of pretrain; set task.backward",
     }
     for setting, complaint in wanted.items():
         with pytest.raises(GlassformerError, match=complaint):
@@ -217,7 +217,7 @@ def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
     tagged = tmp_path / "tagged.tsv"
     lines = [line + "\tde" for line in data.read_text(encoding="utf-8").splitlines()[1:]]
     tagged.write_text("\n".join(["source\ttarget\tto", *lines]), encoding="utf-8")
-    with pytest.raises(GlassformerError, match="is for one target language, but the data name de"):
+    with pytest.raises(GlassformerError, match="needs a single target language, but the data"):
         translate(
             tagged, tmp_path / "run", f"task.monolingual={texts}", f"task.backward={backward}"
         )
@@ -230,8 +230,8 @@ def test_a_backward_run_of_the_same_direction_is_refused(tmp_path, run_of_words)
     with pytest.raises(GlassformerError) as caught:
         translate(pairs, tmp_path / "run", *settings)
     assert str(caught.value) == (
-        f"{backwards}: translates from the source's language; name in task.backward a run that "
-        f"translates from the target language to the source's"
+        f"{backwards}: translates from the source language; set task.backward to a run that "
+        f"translates from the target language to the source language"
     )
     assert not (tmp_path / "run").exists()
     turned = tmp_path / "turned.tsv"
@@ -252,8 +252,8 @@ def test_texts_of_the_language_of_the_sources_are_refused(tmp_path, run_of_words
     with pytest.raises(GlassformerError) as caught:
         translate(turned, tmp_path / "run", *settings)
     assert str(caught.value) == (
-        f"{more}: its lines are more like the sources than the targets; name texts of the target "
-        f"language in task.monolingual"
+        f"{more}: its lines resemble the sources more than the targets; set task.monolingual to "
+        f"texts in the target language"
     )
     assert not (tmp_path / "run").exists()
     more.write_text("\n".join(f"{line} new" for line in english), encoding="utf-8")

@@ -107,20 +107,20 @@ def test_blanks_around_a_prefix_are_left_to_the_next_word(pieces):
     [
         (
             GenerationOptions(prefix="the old cat", forbidden="cat"),
-            "the prefix 'the old cat' has the forbidden",
+            "the prefix 'the old cat' contains the forb",
         ),
         (
             GenerationOptions(prefix="cat", forbidden=("dog", "cat")),
-            "the prefix 'cat' has the forbidden word",
+            "the prefix 'cat' contains the forbidden wo",
         ),
         (
             GenerationOptions(required=("dog", "cat"), forbidden="cat"),
-            "the required word 'cat' has the forb",
+            "the required word 'cat' contains the f",
         ),
     ],
 )
 def test_a_forbidden_word_that_must_be_said_is_refused(pieces, options, complaint):
-    with pytest.raises(GlassformerError, match=f"^{complaint}.* in it; leave one of them out$"):
+    with pytest.raises(GlassformerError, match=f"^{complaint}.*; leave out one of them$"):
         spell(options, pieces)
     assert spell(GenerationOptions(prefix="the old", forbidden="cat"), pieces).forbidden
 
@@ -154,7 +154,7 @@ def test_what_is_no_wish_is_refused_by_its_name(asked, complaint):
 
 def test_what_has_no_token_is_refused():
     words = Tokenizer.train("words", TEXTS, vocabulary=100)
-    with pytest.raises(GlassformerError, match="the model cannot write 'cow': some of it is in no"):
+    with pytest.raises(GlassformerError, match="the model cannot write 'cow': some of it is in"):
         spell(GenerationOptions(forbidden=("cow",)), words)
 
 

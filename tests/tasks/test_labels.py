@@ -82,17 +82,17 @@ def test_one_label_comes_with_the_probability_of_each(tmp_path):
 
 def test_what_cannot_be_learned_is_refused_in_one_line(tmp_path):
     assert refusal(tmp_path, many("same", times=3)) == (
-        "a classifier needs two labels or more, found only 'same'; "
+        "a classifier needs two or more labels, found only 'same'; "
         "name the column with --columns text=...,label=..."
     )
-    assert refusal(tmp_path, many([], [])).startswith("a classifier needs two labels or more, fou")
+    assert refusal(tmp_path, many([], [])).startswith("a classifier needs two or more labels, fou")
     rows = many("a", "b") + labelled(("x", "lone"))
     assert refusal(tmp_path, rows) == (
-        "rows.jsonl row 5: label 'lone' occurs only once; that cannot be both learned and checked: "
+        "rows.jsonl row 5: label 'lone' occurs only once; it cannot be both trained on and scored: "
         "add rows, merge labels, or allow it with --set task.rarest=1"
     )
     rows = many("a", "b", times=4) + many("c", "d", "e", times=3)
-    assert "'c' occurs only 3 times, and 2 more are as rare; that" in refusal(
+    assert "'c' occurs only 3 times, and 2 more are as rare; it" in refusal(
         tmp_path, rows, rarest=4
     )
     assert job_of("classify", tmp_path, rows, task={"rarest": 3}).labels.names == (*"abcde",)
@@ -109,9 +109,9 @@ def test_more_than_a_thousand_labels_are_taken_for_texts(tmp_path):
 @pytest.mark.parametrize(
     ("label", "words"),
     [
-        (["a", "b"], "x row 2: 2 labels where the model knows one a text; keep one, or train with"),
-        ([], "x row 2: 0 labels where the model knows one a text; keep one, or train with"),
-        ("c", "x row 2: label 'c' was not there in training; the labels are a, b; fix the row"),
+        (["a", "b"], "x row 2: 2 labels, but the model expects one per text; keep one"),
+        ([], "x row 2: 0 labels, but the model expects one per text; keep one"),
+        ("c", "x row 2: label 'c' is unknown to the model, whose labels are a, b; fix the row"),
     ],
 )
 def test_a_label_that_does_not_fit_is_refused_with_its_row(tmp_path, label, words):
@@ -120,7 +120,7 @@ def test_a_label_that_does_not_fit_is_refused_with_its_row(tmp_path, label, word
     with pytest.raises(GlassformerError) as refusal:
         Labels(("a", "b"), (1, 1), 2, multi=False).numbers(samples)
     assert str(refusal.value).startswith(words)
-    with pytest.raises(GlassformerError, match=r"x row 2: label 'c' was not there in training"):
+    with pytest.raises(GlassformerError, match=r"x row 2: label 'c' is unknown to the model"):
         Labels(("a", "b"), (1, 1), 2, multi=True).numbers(
             Samples.write(tmp_path, [("test", {"where": "x row 2", "label": ["a", "c"]})])
         )

@@ -103,7 +103,7 @@ def test_each_target_language_is_judged_by_itself(tmp_path, pairs):
 @pytest.mark.parametrize(
     ("tag", "what"),
     [
-        ("<x y>", "1 row with < > or blanks in the target language"),
+        ("<x y>", "1 row with < > or spaces in the target language"),
         ("", "1 row that does not name the target language"),
     ],
 )

@@ -34,7 +34,8 @@ def test_two_scripts_on_one_side_are_noted_with_the_setting_that_helps(tmp_path)
     note = found(tmp_path, sources)[0]["mixed scripts"]
     assert note.line == (
         "note: 20 rows of the source side are in traditional and 30 in simplified Chinese (first "
-        f"{tmp_path / 'train.tsv'} row 1); --set data.tokenizer.simplified=true reads both alike"
+        f"{tmp_path / 'train.tsv'} row 1); convert them to one script with "
+        "--set data.tokenizer.simplified=true"
     )
     assert note.count == 20
 
@@ -74,7 +75,7 @@ def test_a_target_with_settings_of_its_own_is_told_by_them(tmp_path):
     ):
         (note,) = examined(path, job="translate", settings=settings).findings
         assert "of the target side" in note.what
-        assert note.advice == f"--set {setting}=true reads both alike"
+        assert note.advice == f"convert them to one script with --set {setting}=true"
 
 
 def test_without_opencc_nothing_is_said_of_scripts(tmp_path, monkeypatch):

@@ -167,7 +167,7 @@ def test_of_a_run_that_only_reads_the_tokens_of_the_source_are_taken(tmp_path):
 def test_a_run_without_tags_cannot_teach_data_that_has_them(tmp_path):
     pair_job(tmp_path / "first", paired(ENGLISH, GERMAN))
     rows = [{"source": "a", "target": "b", "to": "de"}]
-    with pytest.raises(GlassformerError, match="first: writes one language, but the data name de"):
+    with pytest.raises(GlassformerError, match="first: has one target language, but the data"):
         pair_job(tmp_path / "second", rows, tmp_path / "first")
 
 
@@ -179,12 +179,10 @@ def test_sentences_of_few_words_are_no_symbols(tmp_path):
     spelt = pair_job(tmp_path / "spelt", paired(WORDS, PHONEMES, 5))
     assert spelt.settings.measure == "symbols"
     assert (
-        TranslateReporter(spelt)
-        .remarks()[0]
-        .startswith("targets are taken for words spelt in symbols")
+        TranslateReporter(spelt).remarks()[0].startswith("targets look like words spelt in symbols")
     )
     lower = pair_job(tmp_path / "lower", rows, data={"tokenizer": {"lowercase": True}})
-    assert "answers are written in lower case" in TranslateReporter(lower).remarks()[0]
+    assert "answers are in lower case" in TranslateReporter(lower).remarks()[0]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +209,7 @@ def test_tokens_of_another_run_cannot_be_changed(settings, told, tmp_path):
         ),
         (
             {"task": {"joint": True}},
-            r"task\.joint=true, but .*reader both sides have a vocabulary ea",
+            r"task\.joint=true, but .*reader both sides have separate vocab",
         ),
     ],
 )
@@ -227,7 +225,7 @@ def test_tokens_of_another_run_are_shared_as_they_were(joint, tmp_path):
     pair_job(tmp_path / "first", rows, task={"joint": joint})
     again = pair_job(tmp_path / "again", rows, tmp_path / "first", task={"joint": joint})
     assert again.settings.joint is joint
-    have = "share a vocabulary" if joint else "have a vocabulary each"
+    have = "share a vocabulary" if joint else "have separate vocabularies"
     with pytest.raises(GlassformerError, match=rf"both sides {have}; leave it out, or train with"):
         pair_job(tmp_path / "other", rows, tmp_path / "first", task={"joint": not joint})
 
@@ -235,5 +233,5 @@ def test_tokens_of_another_run_are_shared_as_they_were(joint, tmp_path):
 @pytest.mark.parametrize("tag", ["d>e", " fr", "<de>"])
 def test_a_target_language_that_cannot_be_typed_is_refused_with_its_row(tag, tmp_path):
     rows = [{"source": "a", "target": "b", "to": one} for one in ("de", tag)]
-    with pytest.raises(GlassformerError, match=r"row 2: the target language .* could not be typed"):
+    with pytest.raises(GlassformerError, match=r"row 2: the target language .* cannot be typed"):
         pair_job(tmp_path / "job", rows)

@@ -174,7 +174,7 @@ def test_runs_with_different_gaps_are_not_compared(tmp_path):
     with torch.no_grad():
         answers = [some.answers(some.model().eval(), [everything(some)]) for some in (job, other)]
     assert PretrainReporter(job).compare(answers[0], answers[0])["loss"].difference.value == 0
-    with pytest.raises(GlassformerError, match=r"the two runs have different gaps to fill, as the"):
+    with pytest.raises(GlassformerError, match=r"the two runs mask different tokens, since the"):
         PretrainReporter(job).compare(*answers)
 
 
@@ -231,8 +231,8 @@ def test_a_gap_in_a_long_text_is_seen_with_what_stands_around_it(learned):
         ("", "'' has no gap to fill; write <mask> for it"),
         (
             "<mask> " + "fox " * 300 + "<mask>",
-            "'<mask> fox fox fox fox fox fox fox fox f' has gaps that lie 301 tokens apart, the "
-            "model reads 255 at once; fill them one by one",
+            "'<mask> fox fox fox fox fox fox fox fox f' has gaps 301 tokens apart, but the model "
+            "reads 255 tokens at once; fill them one by one",
         ),
     ],
 )
@@ -312,7 +312,7 @@ def test_raw_text_is_enough_and_a_run_fills_its_gaps(pretrained):
 
 def test_settings_that_teach_nothing_are_refused(tmp_path):
     with pytest.raises(
-        GlassformerError, match=r"task.masked must be above 0: without gaps nothing"
+        GlassformerError, match=r"task.masked must be above 0: without masks nothing"
     ):
         filler(tmp_path, task={"masked": 0.0})
     with pytest.raises(GlassformerError, match=r"task.max_length must be at least 2: a start and"):

@@ -28,10 +28,10 @@ def install(tmp_path, monkeypatch):
         (tmp_path / "elsewhere.py").write_text(MODULE)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.setattr(tasks.JOBS, "loaded", {})
-        tasks._from_others.cache_clear()
+        tasks._entry_points.cache_clear()
 
     yield write
-    tasks._from_others.cache_clear()
+    tasks._entry_points.cache_clear()
     sys.modules.pop("elsewhere", None)
 
 
@@ -48,7 +48,7 @@ def test_a_job_of_another_package_stands_after_those_of_this_one(install):
     [
         ("bad = nowhere:ABOUT", r"nowhere:ABOUT \(No module named 'nowhere'\)"),
         ("bad = elsewhere:NO", r"elsewhere:NO \(module 'elsewhere' has no attribute 'NO'\)"),
-        ("bad = elsewhere:ABOUT", r"elsewhere:ABOUT \(it is called 'fine' there\)"),
+        ("bad = elsewhere:ABOUT", r"elsewhere:ABOUT \(its About is named 'fine'\)"),
         ("fine = elsewhere:ABOUT", r"elsewhere:JOB \(module 'elsewhere' has no attribute 'JOB'\)"),
     ],
 )

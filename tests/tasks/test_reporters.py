@@ -34,7 +34,7 @@ def test_a_reporter_of_scores_alone_is_enough():
     assert reporter.baseline("test") is None
     assert (reporter.baseline_seconds(), reporter.timed_baseline_seconds()) == (0.0, 0.0)
     assert (reporter.vocabulary, reporter.remarks(), reporter.notes([])) == ((), [], [])
-    assert reporter.beside([], [], []) == []
+    assert reporter.baseline_tables([], [], []) == []
 
 
 @pytest.mark.parametrize("name", JOBS)

@@ -211,10 +211,10 @@ def test_long_texts_are_cut_and_it_is_said(tmp_path):
     job = pair_job(tmp_path / "job", rows, task={"max_length": 5})
     first, second = TranslateReporter(job).remarks()
     assert first == (
-        "2 texts of the source side have more than task.max_length = 5 tokens and are cut there, "
-        f"the first is {tmp_path / 'job' / 'rows.jsonl'} row 2; the longest has 7"
+        "2 source texts have more than task.max_length = 5 tokens and are truncated, "
+        f"the first at {tmp_path / 'job' / 'rows.jsonl'} row 2; the longest has 7"
     )
-    assert second.startswith("1 texts of the target side have more")
+    assert second.startswith("1 target texts have more")
     assert (
         everything(job).source_layout.lengths.max()
         == everything(job).target_layout.lengths.max()
@@ -231,7 +231,7 @@ def test_targets_that_cannot_be_written_are_told(tmp_path):
     held_out = [{"source": "a", "target": t, "split": "valid"} for t in ("ba", "bß")]
     job = pair_job(tmp_path / "job", [*PAIRS, *held_out])
     [remark] = TranslateReporter(job).remarks()
-    assert remark.startswith("1 of 2 targets held out have something that the tokens of this")
+    assert remark.startswith("1 of 2 validation and test targets contain something")
     assert remark.endswith("row 7")
     assert job.score(fresh(job), [everything(job, "valid")])["exact"] == 0
 
@@ -303,9 +303,9 @@ def test_one_model_writes_the_language_that_the_tag_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("ab", "'ab' does not say in which language to write; begin it with one of <de>, <fr>"),
-        ("<de>", "'<de>' does not say in which language"),
-        ("<es> ab", "'<es> ab': no target language 'es'; this model writes de, fr"),
+        ("ab", "'ab' has no target language; start it with one of <de>, <fr>"),
+        ("<de>", "'<de>' has no target language"),
+        ("<es> ab", "'<es> ab': unknown target language 'es'; this model translates into de, fr"),
     ],
 )
 def test_a_text_without_a_tag_that_is_known_is_refused(text, complaint, tmp_path):
@@ -318,9 +318,9 @@ def test_a_text_without_a_tag_that_is_known_is_refused(text, complaint, tmp_path
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        (tagged("x", "y", ""), "row 3: does not say in which language to write; fill in the"),
-        (tagged("x", "y", "es", split="valid"), "row 3: no target language 'es'; this model w"),
-        ({"source": "x", "target": "y"}, "row 3: does not say in which language to write"),
+        (tagged("x", "y", ""), "row 3: has no target language; fill in the"),
+        (tagged("x", "y", "es", split="valid"), "row 3: unknown target language 'es'; this"),
+        ({"source": "x", "target": "y"}, "row 3: has no target language"),
     ],
 )
 def test_a_row_without_a_target_language_is_refused_before_training(row, complaint, tmp_path):

@@ -7,7 +7,7 @@ still afford.
 
 A required word must be a word by itself. A token of `continuing` right after it would make another
 word of it ("faim", "faimes"), so a word is complete if another token follows, or none. Its opening
-is its spelling without a blank, which counts at the beginning of the output and after a token of
+is its spelling without a space, which counts at the beginning of the output and after a token of
 `separating` ("l'eau"). A word whose last token is separating, such as a sign, cannot be continued.
 """
 

@@ -28,7 +28,7 @@ class Request:
         openings: The spelling of each required word at the beginning of a row and directly after
             a token of `separating`; () if it is the same.
         continuing: Tokens that turn a required word before them into another word.
-        separating: Tokens after which a word may begin without a blank.
+        separating: Tokens after which a word may begin without a space.
         seeds: The seed of each row.
         detokenize: From tokens to text, to find stop texts.
     """

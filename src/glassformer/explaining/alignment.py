@@ -129,7 +129,7 @@ def align_words(
 def word_table(
     tokens: Tokenizer, ids: Sequence[int]
 ) -> tuple[Float[Tensor, "words tokens"], tuple[str, ...]]:
-    """Which tokens belong to each word, and the words; special tokens and blanks are skipped.
+    """Which tokens belong to each word, and the words; special tokens and spaces are skipped.
 
     A text of a single word, such as a name to be spelt, is split into its tokens.
     """

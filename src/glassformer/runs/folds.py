@@ -25,7 +25,7 @@ from glassformer.runs.folder import reporter_of
 from glassformer.runs.report import OURS, baseline_of, compared
 from glassformer.runs.run import Run
 from glassformer.tasks import JOBS
-from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.training.setup import TrainSetup
 
 
@@ -69,7 +69,7 @@ def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
 class Fold:
     """Answers of a fold's model and of its baseline for the test rows."""
 
-    reporter: Reporter[Any, Any]
+    reporter: PoolingReporter[Any, Any]
     samples: list[Sample]
     ours: Any
     baseline: Baseline[Any] | None
@@ -85,8 +85,8 @@ def answers_of(run: Run) -> Fold:
     config, folder = run.config, run.folder
     task = folder.open_task(config, folder.data)
     reporter = reporter_of(task)
-    if not reporter.pools or task.samples is None:
-        raise GlassformerError(f"{folder.path}: {config.job} cannot be scored in folds")
+    if not isinstance(reporter, PoolingReporter) or task.samples is None:
+        raise GlassformerError(f"{folder.path}: {config.job} cannot be cross-validated")
     setup = TrainSetup(config.train, config.data, run.machine, config.seed)
     ours = answers_on(task, run.model, setup, "test")
     return Fold(reporter, list(task.samples.of("test")), ours, *baseline_of(reporter, "test"))

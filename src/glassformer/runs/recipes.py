@@ -28,6 +28,7 @@ from glassformer.runs.new_folder import free_name, refuse_existing
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
 from glassformer.tasks import JOBS
+from glassformer.tasks.reporter import PoolingReporter
 
 FOLD_TABLE, FOLLOWED = "rows.jsonl", "stages.json"
 KEYS = ("what", "folds", "stage", "result")
@@ -166,9 +167,9 @@ def _refuse_misshapen(path: Path, values: Values) -> None:
             f"the tables"
         )
     job = stages[-1].get("job")
-    if job in JOBS and not JOBS[job].reporter.pools:
+    if job in JOBS and not issubclass(JOBS[job].reporter, PoolingReporter):
         raise GlassformerError(
-            f"{path}: {job} cannot be scored in folds; drop folds, or end with another job"
+            f"{path}: {job} cannot be cross-validated; drop folds, or end with another job"
         )
 
 

@@ -94,8 +94,8 @@ def findings(
         found.scores[baseline.name] = reporter.scores(baseline.answers)
         rows = len(task.lengths(split))
         table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)
-        beside = reporter.beside(answers, baseline.answers, samples)
-        found.tables, found.verdict = [table, *beside], [sentence]
+        tables = reporter.baseline_tables(answers, baseline.answers, samples)
+        found.tables, found.verdict = [table, *tables], [sentence]
     return found
 
 

@@ -1,19 +1,19 @@
-"""Jobs, one folder each: what a person's data is, which model learns it, and how good it is.
+"""Jobs, one folder each: what its data is, which model learns it, and how it is scored.
 
-about        what a job tells before it is loaded
+about        what is known about a job before it is loaded
 job          the record of its parts: schema, task, predictor, reporter
 task         what training needs
-predictor    what it says about new inputs
-reporter     how good it is, beside an honest baseline
-extension    more samples, made with the help of another run
+predictor    predictions for new inputs
+reporter     scores, compared with a baseline
+extension    more samples, made with another run
 first_stage  another job that may train first
 shared/      what several jobs share
 
-classify/    one label, or several, for a text
-pretrain/    fill gaps in raw text
+classify/    one or more labels for a text
+pretrain/    predict masked words in raw text
 translate/   sequences to sequences: sentences, dates, words to phonemes
 
-JOBS finds a job by name and loads it when it is used. A package of one's own adds a job through the
+JOBS finds a job by name and loads it when it is used. Another package adds a job through the
 entry point group `glassformer.jobs`, whose value is the job's `About`: `morse = "my_morse:ABOUT"`.
 """
 
@@ -35,10 +35,10 @@ BUILT_IN = ("classify", "pretrain", "translate")
 
 
 class Jobs(Mapping[str, "Job"]):
-    """Every job by name, those of the package first; each is imported when it is first used.
+    """Every job by name, built-in ones first; each is imported when it is first used.
 
     Attributes:
-        loaded: Those in memory; a job may also be put there by hand.
+        loaded: Jobs already imported; a job may also be added here directly.
     """
 
     def __init__(self) -> None:
@@ -62,26 +62,26 @@ class Jobs(Mapping[str, "Job"]):
         return self.loaded[name]
 
     def about(self, name: str) -> About:
-        """What a job tells about itself, without loading the rest of it."""
+        """The `About` of a job, without loading the rest of it."""
         if name in self.loaded:
             return self.loaded[name].about
         if name in BUILT_IN:
             found: About = import_module(f"glassformer.tasks.{name}.about").ABOUT
             return found
-        entry = _from_others()[name]
+        entry = _entry_points()[name]
         with _loading(name, entry.value):
             found = entry.load()
             if found.name != name:
-                raise ValueError(f"it is called {found.name!r} there")
+                raise ValueError(f"its About is named {found.name!r}")
         return found
 
     def _names(self) -> dict[str, None]:
-        return dict.fromkeys((*BUILT_IN, *_from_others(), *self.loaded))
+        return dict.fromkeys((*BUILT_IN, *_entry_points(), *self.loaded))
 
 
 @contextmanager
 def _loading(name: str, where: str) -> Iterator[None]:
-    """Say in one line that a job of another package cannot be used."""
+    """Report in one line that a job of another package cannot be loaded."""
     try:
         yield
     except Exception as error:
@@ -94,7 +94,7 @@ def _loading(name: str, where: str) -> Iterator[None]:
 
 
 @cache
-def _from_others() -> dict[str, EntryPoint]:
+def _entry_points() -> dict[str, EntryPoint]:
     """The jobs of other packages, by name."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 

@@ -1,6 +1,6 @@
-"""What a job tells about itself before it is loaded: its name, a sentence, its options.
+"""What is known about a job before it is loaded: its name, a summary, its options.
 
-Nothing here imports torch, so that `--help` answers at once.
+Nothing here imports torch, so that `--help` is fast.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ class Option:
 
     Attributes:
         name: The keyword in Python.
-        flag: As typed, such as `--with`; by default the name.
-        kind: bool for a switch, else the type of its value.
+        flag: The flag on the command line, such as `--with`; by default the name.
+        kind: bool for a switch, otherwise the type of its value.
         several: Whether it may be repeated.
-        least: The smallest number allowed.
-        single: Whether it takes exactly one input.
+        least: The minimum, for numbers.
+        single: Whether it needs exactly one input.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Option:
 
     @property
     def typed(self) -> str:
-        """The option as it is typed."""
+        """The flag as it is typed."""
         return self.flag or f"--{self.name.replace('_', '-')}"
 
 
@@ -40,9 +40,9 @@ class About:
     """A job before it is loaded.
 
     Attributes:
-        summary: What it does, in a sentence.
-        job: Where its `Job` stands, written `package.module:NAME`.
-        options: Those of its predictor, shown in `predict --help` under its name.
+        summary: What it does, in one sentence.
+        job: Where its `Job` is, as `package.module:NAME`.
+        options: The options of its predictor, shown in `predict --help` under its name.
     """
 
     name: str

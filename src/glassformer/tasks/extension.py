@@ -1,7 +1,7 @@
-"""More to learn from, made by another run: what a job declares, and what it is handed.
+"""More training samples, made with another run: what a job declares, and what it gets.
 
-A job never opens a run. It names its companions, `runs` opens them, and the job makes samples with
-what they predict.
+A job never opens a run. It names its companions, `runs` opens them, and the job makes samples from
+their predictions.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ class Companion:
     """Another run, opened.
 
     Attributes:
-        path: As it was named.
+        path: The path, as given.
         job: The name of its job.
         predict: Its predictions, in the order of the inputs.
     """
@@ -36,13 +36,13 @@ class Companion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extended:
-    """Samples with more of them in the training split.
+    """Samples with additions to the training split.
 
     Attributes:
         rows: How many were added.
-        sentences: What was done, for a person.
-        seconds: What the rest would take, where only some was made for a plan.
-        notes: What a plan's numbers rest on.
+        sentences: What was done, as text.
+        seconds: For a plan that made only some of them, the estimated time for the rest.
+        notes: What a plan's numbers are based on.
     """
 
     samples: Samples
@@ -53,11 +53,11 @@ class Extended:
 
 
 class Extension(ABC):
-    """Makes more training samples, where the settings ask for it."""
+    """Makes more training samples, if the settings request it."""
 
     @abstractmethod
     def companions(self, config: Config) -> Mapping[str, str]:
-        """The runs it needs, name to path; none where nothing is to be added."""
+        """The runs it needs, name to path; empty if nothing is to be added."""
 
     @abstractmethod
     def extend(
@@ -69,9 +69,9 @@ class Extension(ABC):
         seen: Seen,
         limit: float | None = None,
     ) -> Extended:
-        """The samples with more of them.
+        """The samples with the additions.
 
         Args:
-            seen: Called now and then with the number of rows added.
-            limit: Seconds after which the rest is only estimated, for a plan; None makes all.
+            seen: Called from time to time with the number of rows added.
+            limit: For a plan, seconds after which the rest is only estimated; None makes all of it.
         """

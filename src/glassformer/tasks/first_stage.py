@@ -1,4 +1,4 @@
-"""A stage that may come before a job's own training: another job over the same samples."""
+"""An optional stage before a job's own training: another job on the same samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class FirstStage:
     """What a job declares about the stage before its own.
 
     Attributes:
-        job: The name of the job that trains first; its weights are handed on.
-        files: Of the run folder, what both stages need, such as the tokenizer.
+        job: The name of the job that trains first; training continues from its weights.
+        files: Files of the run folder that both stages need, such as the tokenizer.
         settings: The first job's own settings, from the configuration of the run.
         objection: Why it cannot help, given the configuration and the opened task (None before
-            there are samples); nothing where it might.
+            there are samples); empty if it might.
     """
 
     job: str

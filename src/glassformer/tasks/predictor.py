@@ -1,7 +1,7 @@
-"""The predictor of a job: what an input is, and what a trained model says about it.
+"""The predictor of a job: what an input is, and what a trained model predicts for it.
 
-An input is whatever the job says: a text, the path of a recording, a picture. It comes from Python
-(`accept`), from the command line (`parse`) or from a row of a table (`from_sample`).
+An input is whatever the job defines: a text, the path of a recording, a picture. It comes from
+Python (`accept`), from the command line (`parse`) or from a row of a table (`from_sample`).
 """
 
 from abc import ABC, abstractmethod
@@ -22,15 +22,15 @@ Input = TypeVar("Input")
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer.
+    """One prediction.
 
     Attributes:
-        text: In words.
-        confidence: How sure the model is, from 0 to 1.
-        details: What the job adds, ready for JSON, such as the probability of every label.
-        below: What a terminal shows under the answer: lines, or anything rich can draw.
-        note: What to know about the input, such as that it was cut.
-        explanation: What the answer rests on, where that was asked for.
+        text: The prediction as text.
+        confidence: The model's confidence, from 0 to 1.
+        details: Further values for JSON, such as the probability of every label.
+        below: What a terminal shows below it: lines, or anything rich can draw.
+        note: A remark about the input, such as that it was truncated.
+        explanation: What the prediction is based on, if requested.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Prediction:
     explanation: Any = None
 
     def as_values(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Plain values, for JSON."""
         return {"prediction": self.text, "confidence": self.confidence, **self.details}
 
 
@@ -49,7 +49,7 @@ class Predictor(ABC, Generic[SomeTask, Input]):
     """Predicts with an opened task.
 
     Attributes:
-        kinds: Types of one input, as given from Python; anything else is taken for several.
+        kinds: Types of a single input from Python; anything else is treated as several inputs.
         noun: What one input is called.
     """
 
@@ -61,10 +61,10 @@ class Predictor(ABC, Generic[SomeTask, Input]):
 
     @abstractmethod
     def predict(self, model: nn.Module, inputs: Iterable[Input]) -> Iterator[Prediction]:
-        """Predictions in the order of the inputs, as they come."""
+        """Predictions in the order of the inputs, as soon as they are ready."""
 
     def accept(self, value: Any) -> Input:
-        """An input given from Python, refused where it is none."""
+        """An input given from Python, refused if it has another type."""
         if not isinstance(value, self.kinds):
             raise GlassformerError(
                 f"predict takes a {self.noun} or a list of {self.noun}s, got {value!r}; "
@@ -78,21 +78,24 @@ class Predictor(ABC, Generic[SomeTask, Input]):
 
     @abstractmethod
     def from_sample(self, sample: Sample) -> Input:
-        """The input that a row of a table holds."""
+        """The input in a row of a table."""
 
     def configured(self, **options: Any) -> "Predictor[SomeTask, Input]":
         """The same predictor with the options that the job's `About` declares."""
         return self
 
     def example(self) -> str:
-        """What stands for an input in a command that is shown."""
+        """A placeholder for an input in an example command."""
         return "..."
 
 
 def refuse_foreign_options(about: About, options: Mapping[str, Any]) -> None:
-    """Raise where an option is given that the job does not declare."""
+    """Refuse an option that the job does not declare."""
     own = [option.name for option in about.options]
     for name in options:
         if name not in own:
-            has = f"; its options are {', '.join(own)}" if own else ", which has none of its own"
-            raise GlassformerError(f"{name} is no option of {about.name}{has}; leave it out")
+            if not own:
+                raise GlassformerError(f"{about.name} has no options; leave out {name}")
+            raise GlassformerError(
+                f"{about.name} has no option {name}, only {', '.join(own)}; leave it out"
+            )

@@ -62,7 +62,7 @@ def set_aside(place: Int[Tensor, " N"], layout: Layout, spare: int) -> Int[Tenso
 
 
 def placed_after(layout: Layout, lengths: Int[Tensor, " B"] | None, longest: int) -> Layout:
-    """The layout of new tokens after rows of these lengths; None where all have `longest`."""
+    """The layout of new tokens after rows of these lengths; None if all have `longest`."""
     if lengths is None:
         starts = torch.full((1,), longest, device=layout.device)
         return layout.shifted(starts, longest + layout.longest)

@@ -1,9 +1,9 @@
-"""classify: one label, or several, for a text.
+"""classify: one or more labels for a text.
 
-job          the job
-labels       the names, and how rows say them
-long_texts   ways to read what is longer than the model reads
-answers      what it predicts for many rows, with scores
-sections     what its report shows besides
-ngram_baseline   the honest baseline: n-grams and a linear model
+job              the job
+labels           the labels, and how rows spell them
+long_texts       ways to read texts that are longer than the model's input
+answers          predictions for many rows, and their scores
+sections         the tables of its report
+ngram_baseline   the baseline: n-grams and a linear model
 """

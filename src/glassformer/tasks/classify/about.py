@@ -1,9 +1,9 @@
-"""What `classify` tells about itself."""
+"""The name and summary of `classify`."""
 
 from glassformer.tasks.about import About
 
 ABOUT = About(
     name="classify",
-    summary="Predict one label, or several, for a text.",
+    summary="Predict one or more labels for a text.",
     job="glassformer.tasks.classify.job:JOB",
 )

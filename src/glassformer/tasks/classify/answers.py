@@ -1,4 +1,4 @@
-"""What a classifier says about many texts, gathered from batches of their pieces."""
+"""A classifier's answers to many texts, gathered from batches of their pieces."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -25,20 +25,20 @@ from glassformer.metrics.paired import (
 )
 from glassformer.metrics.score import Score
 
-LARGEST = 1e30  # of logits; beyond it a temperature would make infinity of them
+LARGEST = 1e30  # of logits; dividing a larger one by a temperature could overflow
 
 Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, row_ids
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ClassAnswers:
-    """Logits of the labels of each text, and its true labels: one (N,), or 0 and 1 (N, C).
+    """The logits of each text, and its true labels: one (N,), or 0 and 1 (N, C).
 
-    A text read in pieces has the logarithm of the mean of its pieces' probabilities.
+    For a text in pieces, the logits give the mean of the pieces' probabilities.
 
     Attributes:
-        raw: Logits as the model gives them; calibration starts from these.
-        temperature: What they are divided by.
+        raw: The model's logits, before calibration.
+        temperature: What logits are divided by.
     """
 
     raw: Float[np.ndarray, "N C"]
@@ -47,10 +47,10 @@ class ClassAnswers:
 
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
-        """All pieces' answers, put together by owner, in the order of the row_ids."""
+        """The answers of all pieces, combined by row, in the order of the row_ids."""
         logits, labels, row_ids = zip(*_some(pieces), strict=True)
         gathered, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(row_ids).cpu().numpy()
-        if not np.abs(gathered).max() <= LARGEST:  # so written, it refuses NaN, too
+        if not np.abs(gathered).max() <= LARGEST:  # written this way, it refuses NaN, too
             raise NonFiniteScoresError(
                 "the model's scores are not finite: its training diverged or its weights are "
                 "damaged; train with a lower learning rate, or copy the run again"
@@ -68,14 +68,14 @@ class ClassAnswers:
     def of_probabilities(
         cls, probabilities: Float[np.ndarray, "N C"], labels: Shaped[np.ndarray, "N ..."]
     ) -> "ClassAnswers":
-        """Answers of a system that tells probabilities."""
+        """Answers of a system that gives probabilities."""
         safe = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
         logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
         return cls(logits.astype(np.float32), labels.astype(np.int64))
 
     @property
     def logits(self) -> Float[np.ndarray, "N C"]:
-        """At the temperature."""
+        """The logits at the temperature."""
         return self.raw / np.float32(self.temperature)
 
     @property
@@ -84,11 +84,11 @@ class ClassAnswers:
         return self.labels.ndim == 2
 
     def at(self, temperature: float) -> "ClassAnswers":
-        """The same answers, more or less sure."""
+        """The same answers at another temperature."""
         return replace(self, temperature=temperature)
 
     def probabilities(self) -> Float[np.ndarray, "N C"]:
-        """One for each label of each text."""
+        """The probability of each label for each text."""
         return to_probabilities(self.logits, multi_label=self.multi)
 
     def right(self) -> Shaped[np.ndarray, " N"]:
@@ -98,11 +98,11 @@ class ClassAnswers:
         return self.logits.argmax(axis=1) == self.labels
 
     def accuracy(self) -> float:
-        """The share of texts that are right."""
+        """The share of texts with all labels right."""
         return float(self.right().mean())
 
     def macro_f1(self) -> float:
-        """The mean of the labels' F1."""
+        """The mean F1 of the labels."""
         if self.multi:
             parts = multi_label_f1_counts(self.labels, self.probabilities() >= THRESHOLD)
         else:
@@ -116,7 +116,7 @@ class ClassAnswers:
         return classification_scores(self.labels, self.probabilities())
 
     def compared_with(self, other: "ClassAnswers") -> dict[str, Comparison]:
-        """How far these are better than the other's, on the same texts."""
+        """How much better these are than the other's, on the same texts."""
         compare = multi_label_comparison if self.multi else classification_comparison
         return compare(self.labels, self.probabilities(), other.probabilities())
 
@@ -124,7 +124,7 @@ class ClassAnswers:
 def _some(pieces: Iterable[Piece]) -> list[Piece]:
     found = list(pieces)
     if not found:
-        raise ValueError("there is nothing to answer; give at least one batch")
+        raise ValueError("there are no batches; give at least one")
     return found
 
 
@@ -134,7 +134,7 @@ def _votes(
     counts: Shaped[np.ndarray, " N"],
     multi: bool,
 ) -> Float[np.ndarray, "N C"]:
-    """Logits whose probabilities are the means of those of each text's pieces."""
+    """Logits that give the mean probabilities of each text's pieces."""
     mean = np.zeros((len(counts), logits.shape[1]))
     np.add.at(mean, text, to_probabilities(logits, multi_label=multi))
     mean = np.clip(mean / counts[:, None], 1e-30, 1 - 1e-7 if multi else 1)

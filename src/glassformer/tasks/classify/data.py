@@ -14,7 +14,7 @@ from glassformer.tasks.shared.text_data import LABEL, TEXT, TextSchema
 
 
 class ClassifySchema(TextSchema):
-    """A text and its label, or several."""
+    """A text and its label or labels."""
 
     roles = (TEXT, LABEL)
 

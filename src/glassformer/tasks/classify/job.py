@@ -1,9 +1,9 @@
-"""The parts of `classify`, put together."""
+"""The parts of `classify`."""
 
 from glassformer.tasks.classify.about import ABOUT
 from glassformer.tasks.classify.data import ClassifySchema
 from glassformer.tasks.classify.predictor import ClassifyPredictor
-from glassformer.tasks.classify.pretraining import FILL_GAPS_FIRST
+from glassformer.tasks.classify.pretraining import PRETRAIN_FIRST
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
 from glassformer.tasks.classify.task import ClassifyTask
@@ -16,7 +16,7 @@ JOB = Job(
     schema=ClassifySchema(),
     task=ClassifyTask,
     reporter=ClassifyReporter,
-    first_stage=FILL_GAPS_FIRST,
+    first_stage=PRETRAIN_FIRST,
     predictor=ClassifyPredictor,
     model="classifier",
 )

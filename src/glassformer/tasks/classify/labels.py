@@ -1,4 +1,4 @@
-"""The labels of a classifier: their names, how often each occurs, and how sure it may sound."""
+"""The labels of a classifier: their names, how often each occurs, and the temperature."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ from glassformer.files import read_json, write_json
 from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.predictor import Prediction
 
-MANY = 1000  # labels; more are usually free text in the wrong column
+MANY = 1000  # labels; more usually means free text in the wrong column
 
 
 @runtime_checkable
@@ -34,14 +34,14 @@ class LabelSettings(Protocol):
 
 @dataclass(frozen=True)
 class Labels:
-    """Names in alphabetical order; their numbers are what the model answers in.
+    """Names in alphabetical order; their indices are the model's classes.
 
     Attributes:
-        counts: Rows of each in the training split.
+        counts: Rows of each label in the training split.
         rows: Rows in the training split.
         multi: Whether a text has any number of labels.
-        separator: What stands between several labels in one field.
-        temperature: What logits are divided by, so that confidence is deserved.
+        separator: What separates several labels in one field.
+        temperature: What logits are divided by, so that confidences are calibrated.
     """
 
     names: tuple[str, ...]
@@ -53,9 +53,9 @@ class Labels:
 
     def __post_init__(self) -> None:
         require(
-            len({*self.names}) == len(self.names) > 1, "names must be two or more, all different"
+            len({*self.names}) == len(self.names) > 1, "names must be two or more, all distinct"
         )
-        require(len(self.counts) == len(self.names), "counts must be as many as names")
+        require(len(self.counts) == len(self.names), "there must be one count per name")
         require(min(*self.counts, self.rows) >= 0, "counts and rows must be 0 or more")
         require(
             0 < self.temperature < math.inf,
@@ -64,7 +64,7 @@ class Labels:
 
     @classmethod
     def learn(cls, samples: Samples, settings: LabelSettings) -> "Labels":
-        """The labels that occur, refused where they cannot be learned."""
+        """The labels in the data, refused if they cannot be learned."""
         separator = settings.separator
         first: dict[str, str] = {}
         seen: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class Labels:
         return cls(ordered, counts, len(samples.rows("train")), multi, separator)
 
     def numbers(self, samples: Samples) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
-        """The number of each sample's label; for several labels, a 0 or 1 for each there is."""
+        """The index of each sample's label; for multi-label, a 0 or 1 for every label."""
         if not self.multi:
             return np.array([self._only(sample) for sample in samples], dtype=np.int64)
         table = np.zeros((len(samples), len(self.names)), dtype=np.uint8)
@@ -95,30 +95,30 @@ class Labels:
     def open_numbers(
         self, path: Path, samples: int
     ) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
-        """What `numbers` gave for so many samples, from a file."""
+        """What `numbers` returned for this many samples, from a file."""
         classes = len(self.names)
         if self.multi:
             return map_numbers(path, (samples, classes), below=2)
         return map_numbers(path, (samples,), below=classes)
 
     def _only(self, sample: Sample) -> int:
-        """The number of a sample's one label."""
+        """The index of a sample's only label."""
         known = self._known(sample)
         if len(known) != 1:
             raise GlassformerError(
-                f"{sample['where']}: {len(known)} labels where the model knows one a text; "
+                f"{sample['where']}: {len(known)} labels, but the model expects one per text; "
                 f"keep one, or train with --set task.multi_label=true"
             )
         return known[0]
 
     def _known(self, sample: Sample) -> list[int]:
-        """The numbers of a sample's labels, all of which must have been there in training."""
+        """The indices of a sample's labels, all of which must be known from training."""
         found = names_in(sample, self.separator)
         for name in found:
             if name not in self._numbers:
                 raise GlassformerError(
-                    f"{sample['where']}: label {name[:40]!r} was not there in training; the labels "
-                    f"are {listed(self.names)}; fix the row, or train with such rows"
+                    f"{sample['where']}: label {name[:40]!r} is unknown to the model, whose labels "
+                    f"are {listed(self.names)}; fix the row, or train on rows with this label"
                 )
         return [self._numbers[name] for name in found]
 
@@ -128,10 +128,10 @@ class Labels:
 
     @cached_property
     def weights(self) -> Float[np.ndarray, " C"]:
-        """How much a row of each label counts, so that all labels count alike.
+        """The weight of a row of each label, so that all labels have the same total weight.
 
-        With several labels a text: how much having a label counts, so that it counts as much as
-        lacking it.
+        For multi-label, the weight of having a label, so that having it and lacking it have the
+        same total weight.
         """
         counts = np.maximum(np.array(self.counts, dtype=np.float32), 1)
         if self.multi:
@@ -139,19 +139,20 @@ class Labels:
         return counts.sum() / (len(counts) * counts)
 
     def prediction(self, probabilities: Float[np.ndarray, " C"]) -> Prediction:
-        """What probabilities say, in words."""
-        chances = {
+        """The prediction for these probabilities."""
+        by_name = {
             name: float(p) for name, p in zip(self.names, probabilities.tolist(), strict=True)
         }
         if not self.multi:
-            best = max(chances, key=lambda name: chances[name])
-            return Prediction(best, chances[best], {"label": best, "probabilities": chances})
-        chosen = [name for name, chance in chances.items() if chance >= THRESHOLD]
-        sure = float(np.where(probabilities >= THRESHOLD, probabilities, 1 - probabilities).min())
-        return Prediction(", ".join(chosen), sure, {"labels": chosen, "probabilities": chances})
+            best = max(by_name, key=lambda name: by_name[name])
+            return Prediction(best, by_name[best], {"label": best, "probabilities": by_name})
+        chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
+        confidence = np.where(probabilities >= THRESHOLD, probabilities, 1 - probabilities).min()
+        details = {"labels": chosen, "probabilities": by_name}
+        return Prediction(", ".join(chosen), float(confidence), details)
 
     def save(self, path: Path) -> None:
-        """One JSON file, which appears when it is whole."""
+        """Write one JSON file, atomically."""
         write_json(asdict(self), path)
 
     @classmethod
@@ -174,7 +175,7 @@ def names_in(sample: Sample, separator: str | None) -> list[str]:
 
 
 def refuse_too_many(seen: Counter[str], sample: Sample) -> None:
-    """So many labels are texts."""
+    """Refuse so many labels that they are probably texts."""
     if len(seen) > MANY:
         raise GlassformerError(
             f"{sample['where']}: more than {MANY:,} different labels, such as "
@@ -183,11 +184,11 @@ def refuse_too_many(seen: Counter[str], sample: Sample) -> None:
 
 
 def refuse_too_few(seen: Counter[str], first: dict[str, str], rarest: int) -> None:
-    """One label leaves nothing to learn, and a label seen once cannot be checked."""
+    """Refuse a single label, and labels that are too rare to be trained on and scored."""
     if len(seen) < 2:
         only = f"only {next(iter(seen))!r}" if seen else "none"
         raise GlassformerError(
-            f"a classifier needs two labels or more, found {only}; "
+            f"a classifier needs two or more labels, found {only}; "
             f"name the column with --columns text=...,label=..."
         )
     name, count = min(seen.items(), key=lambda item: item[1])
@@ -196,7 +197,7 @@ def refuse_too_few(seen: Counter[str], first: dict[str, str], rarest: int) -> No
         others = sum(some < rarest for some in seen.values()) - 1
         too = f", and {others:,} more are as rare" if others else ""
         raise GlassformerError(
-            f"{first[name]}: label {name[:40]!r} occurs only {times}{too}; that cannot be both "
-            f"learned and checked: add rows, merge labels, or allow it with "
+            f"{first[name]}: label {name[:40]!r} occurs only {times}{too}; it cannot be both "
+            f"trained on and scored: add rows, merge labels, or allow it with "
             f"--set task.rarest={count}"
         )

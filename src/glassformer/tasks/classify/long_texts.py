@@ -1,11 +1,11 @@
-"""Texts longer than a model reads: which of their tokens it gets.
+"""Texts longer than the model's input: which of their tokens it reads.
 
     head      the first ones
     tail      the last ones
     both      half from each end
-    windows   all of them, piece by piece; each piece votes, and training sees one at random
+    windows   all of them, in pieces; predictions are averaged, and training picks one at random
 
-To add a way, write a function from tokens to pieces and list it.
+To add a way, write a function from tokens to pieces and list it in WAYS.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def both(ids: Ids, longest: int) -> list[Ids]:
 
 
 def windows(ids: Ids, longest: int) -> list[Ids]:
-    """Piece by piece; the last one ends with the text, so that all are long."""
+    """All tokens, in pieces of full length; the last piece ends with the text."""
     if len(ids) <= longest:
         return [ids]
     starts = [*range(0, len(ids) - longest, longest), len(ids) - longest]

@@ -12,24 +12,24 @@ from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.text import TextBatch, TextPredictor, growing, text_batch
 
-TOGETHER = 256  # texts predicted at a time
+TOGETHER = 256  # texts per chunk
 
 
 class ClassifyPredictor(TextPredictor[ClassifyTask]):
-    """The label of a text, or its labels, and the probability of each there is."""
+    """The label or labels of a text, and the probability of every label."""
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         task, device = self.task, next(model.parameters()).device
         for texts in growing(inputs, TOGETHER):
             pieces = [task.cut(ids) for ids in task.tokenizer.encode(texts)]
             batches = (batch.to(device) for batch in self._unlabelled(pieces))
-            with torch.no_grad():  # not around what the caller does between two answers
+            with torch.no_grad():  # not while the caller's code runs
                 found = task.answers(model, batches).probabilities()
             for probabilities in found:
                 yield task.labels.prediction(probabilities)
 
     def _unlabelled(self, texts: list[list[np.ndarray]]) -> Iterator[TextBatch]:
-        """Batches of texts in pieces, those of about one length together."""
+        """Batches of texts in pieces, grouped by length."""
         labels, budget = self.task.labels, self.task.config.data.batch_tokens
         pieces = [piece for text in texts for piece in text]
         row_ids = np.repeat(np.arange(len(texts)), [len(text) for text in texts])

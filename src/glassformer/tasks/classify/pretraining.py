@@ -1,7 +1,7 @@
-"""Self-pretraining: a classifier may first fill gaps in its own texts.
+"""Self-pretraining: a classifier may first predict masked words in its own texts.
 
-On small labelled data that is worth points (Devlin et al., 2018; Krishna et al., 2022), where texts
-are long enough to have a context.
+On small labelled data this improves accuracy (Devlin et al., 2018; Krishna et al., 2022), if texts
+are long enough to give context.
 """
 
 from typing import Any
@@ -13,15 +13,15 @@ SHORT = 16  # tokens: names and the like have no context to learn from
 
 
 def objection(config: Config, task: Any) -> str:
-    """Why filling gaps cannot help."""
+    """Why pretraining cannot help."""
     if config.model.frontend.kind != "tokens":
-        return f"a frontend of {config.model.frontend.kind} has no single tokens to fill in"
+        return f"a frontend of {config.model.frontend.kind} has no single tokens to mask"
     if task is not None and task.lengths("train").mean() < SHORT:
         return "the texts are too short for it"
     return ""
 
 
-FILL_GAPS_FIRST = FirstStage(
+PRETRAIN_FIRST = FirstStage(
     job="pretrain",
     files=("tokenizer.json",),
     settings=lambda config: {"max_length": config.task.max_length},

@@ -1,4 +1,4 @@
-"""How good a classifier is: scores by class, confusions, calibration; n-grams as the baseline."""
+"""The report of a classifier: scores by class, confusions, calibration, an n-gram baseline."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,19 +16,18 @@ from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.classify.sections import classification_sections, side_by_side
 from glassformer.tasks.classify.task import ClassifyTask
-from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import rows_learned_from
 from glassformer.tasks.shared.text import TextBatch
 
-BASELINE_TRY = 3.0  # seconds, about, that the baseline is tried for
+BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 
 
-class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
-    """For one label a text, or several."""
+class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
+    """For texts with one label or several."""
 
     score_names = ("accuracy", "macro_f1", "micro_f1", "calibration_error")
     calibrates = True
-    pools = True
 
     def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
         return self.task.answers(model, batches)
@@ -42,20 +41,20 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
     @property
     def vocabulary(self) -> tuple[str, ...]:
         labels = self.task.labels
-        return (*labels.names, "several a text" if labels.multi else "one a text")
+        return (*labels.names, "several per text" if labels.multi else "one per text")
 
     def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
         names, texts = self.task.labels.names, texts_of(samples)
         return classification_sections(answers.labels, answers.probabilities(), names, texts)
 
-    def beside(
+    def baseline_tables(
         self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]
     ) -> list[Table]:
         both = ours.probabilities(), theirs.probabilities()
         return [side_by_side(ours.labels, *both, self.task.labels.names, texts_of(samples))]
 
     def calibrate(self, answers: ClassAnswers) -> None:
-        """Find the temperature at which the model is as sure as it is right."""
+        """Fit the temperature at which confidence matches accuracy."""
         task = self.task
         temperature = fit_temperature(answers.raw, answers.labels)
         task.labels = replace(task.labels, temperature=temperature)
@@ -68,7 +67,7 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
         )
 
     def baseline(self, split: str) -> Baseline[ClassAnswers]:
-        """N-grams and a linear model, trained and chosen on the same splits as ours."""
+        """N-grams and a linear model, trained and tuned on the same splits as ours."""
         samples, label_ids = self._data()
         train, notes = rows_learned_from(samples, self.task.config.seed)
         numbers = samples.rows(split)
@@ -78,7 +77,7 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
         return Baseline("n-grams", fitted.described, answers, notes)
 
     def fit_ngrams(self, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
-        """N-grams learned from some rows of train, and chosen on some of valid."""
+        """The baseline, trained on some rows of train and tuned on some of valid."""
         samples, label_ids = self._data()
         train, valid = (
             ([samples[row]["text"] for row in rows[split]], label_ids[rows[split]])
@@ -87,7 +86,7 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
         return NgramBaseline.fit(*train, *valid, len(self.task.labels.names))
 
     def baseline_seconds(self) -> float:
-        """It reads every n-gram once a label, some times."""
+        """It reads every n-gram several times per label."""
         if self.task.samples is None:
             return 0.0
         megabytes = float(self.task.samples.records.rows.lengths.sum()) / 1e6
@@ -95,14 +94,14 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
         return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
     def timed_baseline_seconds(self) -> float:
-        """From a share of its rows: it grows with them."""
+        """Extrapolated from a share of the rows, since it grows with them."""
         if self.task.samples is None:
             return 0.0
         every = max(1, round(self.baseline_seconds() / BASELINE_TRY))
         rows = {split: self.task.samples.rows(split)[::every] for split in ("train", "valid")}
         try:
             return every * self.fit_ngrams(rows).seconds
-        except GlassformerError:  # scikit-learn is not installed: there will be none
+        except GlassformerError:  # without scikit-learn there is no baseline
             return 0.0
 
     def _data(self) -> tuple[Samples, np.ndarray]:
@@ -111,5 +110,5 @@ class ClassifyReporter(Reporter[ClassifyTask, ClassAnswers]):
 
 
 def texts_of(samples: Sequence[Sample]) -> list[str]:
-    """What is read of them."""
+    """The texts of samples."""
     return [sample["text"] for sample in samples]

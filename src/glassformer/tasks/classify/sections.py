@@ -1,4 +1,4 @@
-"""What a report on a classifier shows besides its scores."""
+"""The tables and charts of a report on a classifier."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ def classification_sections(
     """Scores by class, confusions, reliability, and the mistakes made with most confidence.
 
     Args:
-        labels: One class a row, or a 0 or 1 for every class (multi-label).
+        labels: One class per row, or a 0 or 1 for every class (multi-label).
     """
     if labels.ndim == 2:
         return multi_label_sections(labels, probabilities, classes, texts)
@@ -60,7 +60,7 @@ def multi_label_sections(
     classes: Sequence[str],
     texts: Sequence[str],
 ) -> Sections:
-    """The same where each label stands by itself: a mistake is a label given or missed."""
+    """The same for multi-label, where a mistake is one label predicted or missed."""
     given, true = probabilities >= THRESHOLD, labels.astype(bool)
     sure = np.where(given, probabilities, 1 - probabilities)
     wrong = given != true
@@ -84,7 +84,7 @@ def class_table(
     answers: Shaped[np.ndarray, "N ..."],
     classes: Sequence[str],
 ) -> Table:
-    """How well each class was found, its F1 with an interval."""
+    """Precision, recall and F1 of each class, F1 with an interval."""
     found = class_scores(labels, answers, len(classes))
     spread = [f1_interval(*members(labels, answers, n)) for n in range(len(classes))]
     return Table(
@@ -100,19 +100,19 @@ def class_table(
 def members(
     labels: Shaped[np.ndarray, "N ..."], answers: Shaped[np.ndarray, "N ..."], number: int
 ) -> tuple[Bool[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
-    """Which rows are of a class, and which were predicted to be."""
+    """Which rows belong to a class, and which were predicted to."""
     if labels.ndim == 1:
         return labels == number, answers == number
     return labels[:, number].astype(bool), answers[:, number].astype(bool)
 
 
 def f1_interval(true: Bool[np.ndarray, " N"], given: Bool[np.ndarray, " N"]) -> Score:
-    """One class's F1 with its interval."""
+    """The F1 of one class, with its interval."""
     return share_score(2 * (true & given), true.astype(np.int64) + given)
 
 
 def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int) -> Table:
-    """What it was most sure of and had wrong: bad labels are often found here."""
+    """The mistakes made with most confidence, where bad labels are often found."""
     return Table(
         title="The most confident mistakes",
         header=("text", "label", "predicted", "confidence"),
@@ -128,7 +128,7 @@ def side_by_side(
     classes: Sequence[str],
     texts: Sequence[str],
 ) -> Table:
-    """Some rows, drawn evenly, with what both systems say about them."""
+    """Evenly spaced rows, with the predictions of both systems."""
     return Table(
         title=SOME_ROWS,
         header=("text", "label", "this model", "confidence", "baseline", "confidence "),
@@ -145,7 +145,7 @@ def side_by_side(
 
 
 def class_names(truth: np.ndarray | np.integer, classes: Sequence[str]) -> str:
-    """The class of a number, or the classes of a row of 0 and 1."""
+    """The name of a class, or the names of the classes in a row of 0 and 1."""
     if truth.ndim == 0:
         return classes[int(truth)]
     return ", ".join(classes[n] for n in np.flatnonzero(truth).tolist()) or "none"
@@ -154,7 +154,7 @@ def class_names(truth: np.ndarray | np.integer, classes: Sequence[str]) -> str:
 def predicted(
     chances: Float[np.ndarray, " C"], multi: bool, classes: Sequence[str]
 ) -> tuple[str, float]:
-    """An answer and how sure it is."""
+    """The prediction and its confidence."""
     if not multi:
         return classes[int(chances.argmax())], float(chances.max())
     sure = np.where(chances >= THRESHOLD, chances, 1 - chances).min()

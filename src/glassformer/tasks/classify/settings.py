@@ -13,12 +13,12 @@ class ClassifyConfig:
     """Settings of the job.
 
     Args:
-        max_length: Tokens of a text that are read at once.
-        long: What is read of a longer text.
-        separator: What stands between several labels in one field; sets the job multi-label.
-        multi_label: Whether a text has any number of labels; lists in the data set it, too.
-        class_weights: Whether rare labels count for more, so that all labels count alike.
-        rarest: Labels with fewer rows are refused: they could be learned or checked, not both.
+        max_length: Maximum number of tokens that are read at once.
+        long: Which part of a longer text is read.
+        separator: What separates several labels in one field; implies multi_label.
+        multi_label: Whether a text has any number of labels; implied by lists in the data.
+        class_weights: Whether rows are weighted so that all labels have the same total weight.
+        rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
     """
 
     max_length: int = 256
@@ -38,7 +38,7 @@ class ClassifyConfig:
 
 
 def classify_defaults(accelerated: bool) -> Values:
-    """Defaults that suit the job, over those of the records."""
+    """Defaults of the job, on top of the general ones."""
     size, length = ("small", 512) if accelerated else ("tiny", 256)
     stack = stack_of_size(size, max_length=length, dropout=0.2)
     return {

@@ -1,5 +1,5 @@
-"""pretrain: fill gaps in raw text.
+"""pretrain: predict masked words in raw text.
 
 job       the job
-masking   which words are hidden, and behind what
+masking   which words are masked, and how
 """

@@ -1,4 +1,4 @@
-"""What `pretrain` tells about itself."""
+"""The name and summary of `pretrain`."""
 
 from glassformer.tasks.about import About
 

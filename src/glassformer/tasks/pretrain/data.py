@@ -8,9 +8,9 @@ from glassformer.tasks.shared.text_data import TextSchema
 
 
 class PretrainSchema(TextSchema):
-    """A text a row."""
+    """One text per row."""
 
     def checks(self, config: Config) -> list[Check]:
-        read = None  # all of it: long texts are cut into pieces
+        read = None  # all of it: long texts are split into pieces
         lengths = Lengths("text", read, config.data.tokenizer.kind)
         return [*default_checks(), GarbledText("text"), lengths]

@@ -1,4 +1,4 @@
-"""The parts of `pretrain`, put together."""
+"""The parts of `pretrain`."""
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.pretrain.about import ABOUT
@@ -17,5 +17,5 @@ JOB = Job(
     reporter=PretrainReporter,
     predictor=PretrainPredictor,
     model="masked language model",
-    unused=("data.token_dropout", "data.tokenizer.dropout"),  # it hides tokens of its own
+    unused=("data.token_dropout", "data.tokenizer.dropout"),  # it masks tokens itself
 )

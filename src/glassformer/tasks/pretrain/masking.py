@@ -1,8 +1,8 @@
-"""Gaps to fill: which tokens of a row are hidden, and what stands in their place.
+"""Masking: which tokens of a row are masked, and by what.
 
-Whole words are chosen, so that a gap cannot be filled from the rest of its word. Of the tokens
-chosen, most are hidden, some replaced by another and some left as they are, since a text in use has
-no gaps. Devlin et al., 2018.
+Whole words are chosen, so that a token cannot be predicted from the rest of its word. Of the chosen
+tokens, most are masked, some replaced by another and some kept, since texts have no masks when the
+encoder is used. Devlin et al., 2018.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ REPLACED, KEPT = 0.1, 0.1
 def choose_words(
     word: Int[np.ndarray, " tokens"], share: float, rng: np.random.Generator
 ) -> Bool[np.ndarray, " tokens"]:
-    """The tokens of a share of the words, at least one word; `word` numbers each token's."""
+    """The tokens of a share of the words, at least one word; `word` is each token's word index."""
     words = int(word[-1]) + 1 if len(word) else 0
     if not words:
         return np.zeros(0, dtype=bool)
@@ -33,7 +33,7 @@ def hide(
     others: range,
     rng: np.random.Generator,
 ) -> Ids:
-    """The row with the chosen tokens hidden by the mask, replaced by one of `others`, or kept."""
+    """The row with the chosen tokens masked, replaced by one of `others`, or kept."""
     fate = rng.random(len(ids))
     other = rng.integers(others.start, others.stop, len(ids))
     shown = np.where(fate < REPLACED, other, np.where(fate < REPLACED + KEPT, ids, mask))

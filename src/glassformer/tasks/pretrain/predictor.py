@@ -16,15 +16,15 @@ from glassformer.tasks.pretrain.task import PretrainTask
 from glassformer.tasks.shared.text import TextBatch, TextPredictor, text_batch
 
 GAP = "<mask>"
-TAKE_THE_BLANK = ("bpe", "unigram")  # kinds whose words hold the blank before them
+TAKE_BLANKS = ("bpe", "unigram")  # kinds whose words include the space before them
 ALTERNATIVES = 5
 
 
 class PretrainPredictor(TextPredictor[PretrainTask]):
-    """The text with its gaps filled, and what else might stand in each."""
+    """The text with its gaps filled, and the alternatives for each gap."""
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        """Fill the gaps of texts that have some, written <mask>."""
+        """Fill the gaps of texts, written <mask>."""
         device = next(model.parameters()).device
         for text in inputs:
             ids, gaps = self._with_gaps(text)
@@ -39,39 +39,39 @@ class PretrainPredictor(TextPredictor[PretrainTask]):
     def _with_gaps(
         self, text: str
     ) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " positions"]]:
-        """The tokens that are read of a text with gaps, and where its gaps are."""
+        """The tokens read of a text with gaps, and the positions of its gaps."""
         *before, last = text.split(GAP)
         if not before:
             raise GlassformerError(f"{text[:40]!r} has no gap to fill; write {GAP} for it")
-        if self.task.tokenizer.kind in TAKE_THE_BLANK:
+        if self.task.tokenizer.kind in TAKE_BLANKS:
             before = [part.removesuffix(" ") for part in before]
         mask = np.array([self.task.tokenizer.mask])
         first, *others = self.task.tokenizer.encode([*before, last])
         ids = np.concatenate([first, *(ids for other in others for ids in (mask, other))])
         gaps = np.flatnonzero(ids == self.task.tokenizer.mask)
-        room = self.task.settings.max_length - 1  # the start is one more
+        room = self.task.settings.max_length - 1  # besides the start token
         if gaps[-1] - gaps[0] >= room:
             raise GlassformerError(
-                f"{text[:40]!r} has gaps that lie {gaps[-1] - gaps[0]:,} tokens apart, the model "
-                f"reads {room:,} at once; fill them one by one"
+                f"{text[:40]!r} has gaps {gaps[-1] - gaps[0]:,} tokens apart, but the model "
+                f"reads {room:,} tokens at once; fill them one by one"
             )
         middle = int(gaps[0] + gaps[-1] + 1) // 2
         start = min(max(0, middle - room // 2), max(0, len(ids) - room))
         shown = ids[start : start + room]
         return np.concatenate([[self.task.tokenizer.start], shown]), gaps - start + 1
 
-    def _filled(self, text: str, chances: Float[Tensor, "positions V"]) -> Prediction:
-        """The text with its gaps filled, and what else might stand in them."""
-        best = chances.topk(min(ALTERNATIVES, len(self.task.words())))
+    def _filled(self, text: str, probabilities: Float[Tensor, "positions V"]) -> Prediction:
+        """The text with its gaps filled, and the alternatives for them."""
+        best = probabilities.topk(min(ALTERNATIVES, len(self.task.words())))
         whole, *rest = text.split(GAP)
         fills: list[dict[str, float]] = []
         for tokens, values, after in zip(*map(Tensor.tolist, best[::-1]), rest, strict=True):
             fill: dict[str, float] = {}
-            for token, chance in zip(tokens, values, strict=True):
+            for token, p in zip(tokens, values, strict=True):
                 word = self.task.tokenizer.decode([token])
-                fill[word] = fill.get(word, 0.0) + chance
+                fill[word] = fill.get(word, 0.0) + p
             fills.append(fill)
             word = next(iter(fill))
             whole += (word.removeprefix(" ") if whole[-1:] in ("", " ") else word) + after
-        sure = math.prod(next(iter(fill.values())) for fill in fills)
-        return Prediction(whole, sure, {"gaps": fills})
+        confidence = math.prod(next(iter(fill.values())) for fill in fills)
+        return Prediction(whole, confidence, {"gaps": fills})

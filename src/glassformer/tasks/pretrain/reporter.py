@@ -1,4 +1,4 @@
-"""How well gaps are filled. There is no baseline: what it learned is worth what it gives others."""
+"""The report of masked prediction. It has no baseline: what counts is the job trained from it."""
 
 import math
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from glassformer.tasks.shared.text import TextBatch
 
 
 class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
-    """For texts with gaps."""
+    """For masked texts."""
 
     score_names = ("loss", "perplexity", "accuracy")
 
@@ -31,11 +31,11 @@ class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
         return {"loss": loss, "perplexity": perplexity, "accuracy": right}
 
     def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:
-        """Losses on the same gaps; below zero, the first is better."""
+        """Losses on the same masked tokens; below zero, the first is better."""
         if not np.array_equal(first.gaps, second.gaps):
             raise GlassformerError(
-                "the two runs have different gaps to fill, as their tokens or task.max_length "
-                "differ; compare runs that share them"
+                "the two runs mask different tokens, since their tokenizers or task.max_length "
+                "differ; compare runs that share both"
             )
         return {
             "loss": randomisation_test(

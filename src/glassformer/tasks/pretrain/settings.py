@@ -8,7 +8,7 @@ from glassformer.config.values import Values, plain
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PretrainConfig:
-    """Settings of the job. `masked` is the share of the words that are hidden."""
+    """Settings of the job. `masked` is the share of the words that are masked."""
 
     max_length: int = 256
     masked: float = 0.25
@@ -16,11 +16,11 @@ class PretrainConfig:
     def __post_init__(self) -> None:
         require(self.max_length > 1, "task.max_length must be at least 2: a start and a token")
         share("task.masked", self.masked)
-        require(self.masked > 0, "task.masked must be above 0: without gaps nothing is learned")
+        require(self.masked > 0, "task.masked must be above 0: without masks nothing is learned")
 
 
 def pretrain_defaults(accelerated: bool) -> Values:
-    """Defaults that suit the job, over those of the records."""
+    """Defaults of the job, on top of the general ones."""
     size = "small" if accelerated else "tiny"
     stack = stack_of_size(size, max_length=512, dropout=0.1)
     return {

@@ -2,5 +2,5 @@
 
 text         texts as tokens, and batches of them
 ngrams       texts as counts of their n-grams
-generation   how answers that are written token by token are generated
+generation   options of answers that are generated token by token
 """

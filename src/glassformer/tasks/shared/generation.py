@@ -1,7 +1,7 @@
-"""Generation options: how the answers of one prediction are written.
+"""Generation options: how the answers of one prediction are generated.
 
-A run writes as its settings say, unless an option says otherwise: another search, more answers, or
-words that must or must not occur in them.
+A run uses its own decoding settings unless an option overrides them: another search, more answers,
+or words that must or must not occur.
 """
 
 import math
@@ -27,22 +27,22 @@ KINDS = {  # of the options
     "forbidden": tuple[str, ...],
 }
 MARKS = ("'", "’")  # between a word and its ending
-SINGLE = ("characters", "bytes")  # kinds of tokens of which words have many
-TAKE_BLANKS = ("bpe", "unigram")  # kinds of tokens that take along the blank before a word
+SINGLE = ("characters", "bytes")  # kinds of tokens shorter than words
+TAKE_BLANKS = ("bpe", "unigram")  # kinds of tokens that include the space before a word
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GenerationOptions:
-    """How answers are generated; what is left out stays as the run has it.
+    """How answers are generated; options that are left out keep the run's settings.
 
     An empty text has an empty answer, whatever the options.
 
     Args:
-        decode: Settings of decoding, nested: `{"beam": {"width": 8}}`.
-        alternatives: So many other answers beside the best.
-        prefix: What every answer begins with; it ends with a whole word.
-        required: RequiredWords that every answer has, or one word; they need beam search.
-        forbidden: RequiredWords that no answer has, as the tokenizer spells them, or one word.
+        decode: Decoding settings, nested: `{"beam": {"width": 8}}`.
+        alternatives: Number of answers besides the best.
+        prefix: What every answer starts with; it ends with a whole word.
+        required: A word, or several, that every answer contains; they need beam search.
+        forbidden: A word, or several, that no answer contains, as the tokenizer spells them.
     """
 
     decode: Mapping[str, Any] = field(default_factory=dict)
@@ -58,17 +58,17 @@ class GenerationOptions:
             object.__setattr__(self, name, fitting(kind, value, name))
         count = self.alternatives
         require(count is None or count >= 0, f"alternatives must be 0 or more, got {count}")
-        at_most("alternatives", count, MOST_ANSWERS - 1)  # beside the best
+        at_most("alternatives", count, MOST_ANSWERS - 1)  # besides the best
 
-    def decoding(self, usual: DecodeConfig) -> DecodeConfig:
-        """The usual settings with those given here; a beam is as wide as the answers need."""
-        settings = build(DecodeConfig, merge_values(plain(usual), self.decode), "decode.")
+    def decoding(self, default: DecodeConfig) -> DecodeConfig:
+        """The default settings with these overrides; the beam is wide enough for all answers."""
+        settings = build(DecodeConfig, merge_values(plain(default), self.decode), "decode.")
         refuse_unused(self.decode, settings.method)
         if self.alternatives is None:
             return settings
         require(
             settings.method != "greedy" or not self.alternatives,
-            "greedy writing finds one answer and no alternatives; use decode.method=beam or sample",
+            "greedy decoding gives no alternatives; use decode.method=beam or decode.method=sample",
         )
         beam, best = settings.beam, self.alternatives + 1
         enough = beam.groups * math.ceil(best / beam.groups)
@@ -79,7 +79,7 @@ def refuse_unused(given: Mapping[str, Any], method: str, where: str = "decode") 
     """Refuse settings that only another method uses.
 
     Args:
-        where: The name of the table that they are in.
+        where: The name of the section they are in.
     """
     for other in ("sample", "beam"):
         if other != method and given.get(other):
@@ -91,13 +91,13 @@ def refuse_unused(given: Mapping[str, Any], method: str, where: str = "decode") 
 
 @dataclass(frozen=True, slots=True)
 class Spelt:
-    """The words of the options in tokens.
+    """The words of the options as tokens.
 
     Attributes:
-        openings: Of each required word, how it is spelt where an answer begins with it, if that
-            is otherwise.
-        continuing: Tokens that would make another word of a required one before them.
-        separating: Tokens behind which a word begins without a blank.
+        openings: The spelling of each required word at the start of an answer; () if it is the
+            same.
+        continuing: Tokens that turn a required word before them into another word.
+        separating: Tokens after which a word starts without a space.
     """
 
     prefix: Tokens = ()
@@ -109,23 +109,23 @@ class Spelt:
 
     @property
     def words(self) -> RequiredWords:
-        """The required words, with what makes them words of their own."""
+        """The required words, with the tokens at word boundaries."""
         words, openings = (tuple(map(tuple, some)) for some in (self.required, self.openings))
         return RequiredWords(words, openings, tuple(self.continuing), tuple(self.separating))
 
     @property
     def needed(self) -> int:
-        """Tokens that every answer has, whatever it says besides."""
+        """The number of tokens that every answer must have."""
         return len(self.prefix) + sum(map(len, self.required))
 
 
 def spell(options: GenerationOptions, tokens: Tokenizer) -> Spelt:
-    """The words of the options as these tokens write them.
+    """The words of the options, as spelt by this tokenizer.
 
-    Inside a sentence a word has a blank before it, which most tokens take along. So a forbidden
-    word is out in both spellings, and a required word is the one with the blank, or else it would
-    be glued to the word before it; it has none where an answer begins with it, and behind signs
-    ("l'eau"). No more letters follow it, either.
+    Inside a sentence a word has a space before it, which most tokens include. So a forbidden word
+    is ruled out in both spellings, and a required word is spelt with the space, or it would be
+    joined to the word before it; it has none at the start of an answer and after punctuation
+    ("l'eau"). No letters may follow it, either.
     """
     required = [_whole_word(tokens, word) for word in options.required]
     forbidden = [spelt for word in options.forbidden for spelt in _spellings(tokens, word)]
@@ -141,13 +141,13 @@ def spell(options: GenerationOptions, tokens: Tokenizer) -> Spelt:
 
 
 def _beginning(tokens: Tokenizer, prefix: str) -> Tokens:
-    """A prefix without blanks around it; the next word brings its own, or else there were two."""
+    """A prefix without spaces around it, since the next word brings its own."""
     bare = prefix.strip() if tokens.kind in TAKE_BLANKS else prefix.lstrip()
     return _spelt(tokens, bare)
 
 
 def _whole_word(tokens: Tokenizer, word: str) -> tuple[Tokens, Tokens]:
-    """How a word is spelt inside an answer, and at its beginning, if that is otherwise."""
+    """The spelling of a word inside an answer, and at its start if that differs."""
     bare, *others = _spellings(tokens, word)
     first = kind_of(word.strip()[0])
     if others and first in (LETTER, DIGIT) and _writes_blanks(tokens):
@@ -156,9 +156,9 @@ def _whole_word(tokens: Tokenizer, word: str) -> tuple[Tokens, Tokens]:
 
 
 def _boundaries(tokens: Tokenizer) -> tuple[Tokens, Tokens]:
-    """Tokens that go on with the word before them, and tokens behind which a word begins.
+    """Tokens that continue the word before them, and tokens after which a word starts.
 
-    There are none where words are not written with blanks.
+    Both are empty if words are written without spaces.
     """
     if not _writes_blanks(tokens):
         return (), ()
@@ -172,13 +172,13 @@ def _boundaries(tokens: Tokenizer) -> tuple[Tokens, Tokens]:
 
 
 def _pieces(tokens: list[bytes]) -> Iterator[tuple[str, int, int]]:
-    """Every token as text, with the kinds of its first and its last character."""
+    """Every token as text, with the kinds of its first and last characters."""
     texts = (piece.decode(errors="replace") for piece in tokens)
     return zip(texts, *edges(tokens).tolist(), strict=True)
 
 
 def _writes_blanks(tokens: Tokenizer) -> bool:
-    """Whether blanks stand before words, as in most scripts."""
+    """Whether words are separated by spaces, as in most scripts."""
     if tokens.kind not in (*TAKE_BLANKS, *SINGLE):
         return False
     pieces = tokens.coder.tokens
@@ -191,7 +191,7 @@ def _writes_blanks(tokens: Tokenizer) -> bool:
 
 
 def _spellings(tokens: Tokenizer, word: str) -> list[Tokens]:
-    """A word at the beginning, and after a blank, where the model writes blanks."""
+    """A word at the start, and after a space if the model writes spaces."""
     bare = _spelt(tokens, word.strip())
     inside: Tokens = tokens.encode([f" {word.strip()}"])[0].tolist()
     return [bare] if tokens.unknown in inside else [bare, inside]
@@ -201,14 +201,14 @@ def _refuse_contradictions(options: GenerationOptions, spelt: Spelt, tokens: Tok
     """Refuse a forbidden word that is also required."""
     present = {f"the prefix {options.prefix!r}": spelt.prefix}
     present |= {
-        f"the required word {word!r}": its_tokens
-        for word, its_tokens in zip(options.required, spelt.required, strict=True)
+        f"the required word {word!r}": ids
+        for word, ids in zip(options.required, spelt.required, strict=True)
     }
     for word in options.forbidden:
-        for where, its_tokens in present.items():
-            if any(_contains(its_tokens, one) for one in _spellings(tokens, word)):
+        for where, ids in present.items():
+            if any(_contains(ids, one) for one in _spellings(tokens, word)):
                 raise GlassformerError(
-                    f"{where} has the forbidden word {word!r} in it; leave one of them out"
+                    f"{where} contains the forbidden word {word!r}; leave out one of them"
                 )
 
 
@@ -218,12 +218,12 @@ def _contains(tokens: Tokens, word: Tokens) -> bool:
 
 
 def _spelt(tokens: Tokenizer, text: str) -> Tokens:
-    """The tokens of a text, refused where the model has none."""
+    """The tokens of a text, refused if the model cannot write it."""
     ids: list[int] = tokens.encode([text])[0].tolist()
     if not ids or tokens.unknown in ids:
         raise GlassformerError(
             f"the model cannot write {text.strip()!r}: "
-            + ("it is empty" if not ids else "some of it is in no text that it learned from")
+            + ("it is empty" if not ids else "some of it is in no training text")
             + "; leave it out"
         )
     return ids

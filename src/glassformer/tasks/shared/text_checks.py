@@ -1,8 +1,7 @@
-"""Checks of texts, for every job that reads some: garbled characters, and texts that are cut.
+"""Checks for every job that reads texts: garbled characters, and texts that are truncated.
 
-Words are found in any script, fast, and near enough to the tokens that will be learned. Those are
-learned later, so they are counted as words here, or as characters where texts are so short that
-characters will be the tokens.
+The tokenizer is trained later, so tokens are estimated here: as words, in any script, or as
+characters if texts are so short that characters will be the tokens.
 """
 
 import re
@@ -15,17 +14,17 @@ from glassformer.data.doctor.check import Check, Figures, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.tasks.shared.text import SHORT
 
-MANY = 0.2  # of the texts cut short: what is lost may matter
+MANY = 0.2  # of the texts truncated: what is lost may matter
 
 PERCENTILES = {"shortest": 0, "5 %": 5, "median": 50, "95 %": 95, "longest": 100}
 
-LOST = "\ufffd"  # what stands where a character could not be decoded
+LOST = "\ufffd"  # replaces a character that could not be decoded
 
 # UTF-8 that was read as cp1252: a lead byte's character, then those of the bytes that follow it.
 FOLLOWING = bytes(range(0x80, 0xC0)).decode("cp1252", "ignore")
 GARBLED = re.compile(f"[ÂÃÐÑ][{FOLLOWING}]|[âãäå][{FOLLOWING}]{{2}}")
 
-# Scripts without blanks give a word a character, as the tokens "words" do.
+# In scripts without spaces every character is a word, as with tokens of kind "words".
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:['’][^\W{UNSPACED}]+)*"
 
@@ -35,10 +34,10 @@ _tokens = re.compile(rf"{WORD}|[^\w\s]").findall
 
 
 class GarbledText(Check):
-    """Characters that were lost, or garbled, when somebody read the text in a wrong encoding.
+    """Characters that were lost or garbled because the text was decoded wrongly.
 
     Args:
-        roles: Those that are texts.
+        roles: The roles that are texts.
     """
 
     def __init__(self, *roles: str) -> None:
@@ -57,8 +56,8 @@ class GarbledText(Check):
 
     def findings(self, where: Where) -> Iterator[Finding]:
         faults = {
-            "lost characters": (self.lost, f"with a character that was lost ({LOST})"),
-            "garbled text": (self.garbled, "with UTF-8 that was read as cp1252 (Ã© for é)"),
+            "lost characters": (self.lost, f"with lost characters ({LOST})"),
+            "garbled text": (self.garbled, "with UTF-8 decoded as cp1252 (Ã© for é)"),
         }
         for kind, (numbers, words) in faults.items():
             if numbers:
@@ -66,14 +65,14 @@ class GarbledText(Check):
                     kind=kind,
                     severity="warning",
                     what=f"{counted(len(numbers), 'row')} {words}",
-                    advice="the damage was done before: export the data again, as UTF-8",
+                    advice="the file was already damaged: export the data again, as UTF-8",
                     count=len(numbers),
                     rows=named(numbers, where),
                 )
 
 
 def is_garbled(text: str) -> bool:
-    """Whether some of the text is UTF-8 that was read as cp1252.
+    """Whether some of the text is UTF-8 that was decoded as cp1252.
 
     >>> is_garbled("cafÃ©"), is_garbled("itâ€™s"), is_garbled("CAFÉ Â l'âge")
     (True, True, False)
@@ -90,13 +89,13 @@ def _is_utf8(piece: str) -> bool:
 
 
 class Lengths(Check):
-    """Texts longer than what is read of them.
+    """Texts that are too long to be read in full.
 
     Args:
-        role: The text.
-        longest: Tokens that are read of it; None for a job that reads all.
+        role: The role of the text.
+        longest: The maximum number of tokens; None for a job that reads all.
         tokens: Their kind, as in `data.tokenizer.kind`.
-        advice: What else to do about texts that are cut.
+        advice: What else to do about texts that are truncated.
     """
 
     def __init__(self, role: str, longest: int | None, tokens: str, advice: str = "") -> None:
@@ -147,7 +146,7 @@ class Lengths(Check):
 
 
 def words_of(text: str) -> list[str]:
-    """Its words, without case and signs.
+    """The words of a text, without case and punctuation.
 
     >>> words_of("A film, isn't it? 好片")
     ['a', 'film', "isn't", 'it', '好', '片']
@@ -156,7 +155,7 @@ def words_of(text: str) -> list[str]:
 
 
 def is_spaced(word: str) -> bool:
-    """Whether a word is of a script that sets blanks between words.
+    """Whether a word belongs to a script that puts spaces between words.
 
     >>> is_spaced("film"), is_spaced("片")
     (True, False)
@@ -165,7 +164,7 @@ def is_spaced(word: str) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """Words and single signs.
+    """The number of words and punctuation marks.
 
     >>> count_tokens("A film, isn't it? 好片")
     8

@@ -1,4 +1,4 @@
-"""Schemas of jobs whose samples are texts, and the roles that several jobs share."""
+"""The schema of jobs whose samples are texts, and the roles that several jobs share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,26 +21,26 @@ def longest_texts(columns: Sequence[str], head: Sequence[Row]) -> str | None:
 
 
 def repeated_values(columns: Sequence[str], head: Sequence[Row]) -> str | None:
-    """A column with lists; else the one with the fewest different values.
+    """A column with lists; otherwise the one with the fewest different values.
 
-    These are two at least if any column has two; sorted data may begin with one.
+    A column with a single value is the last choice; sorted data may start with one.
     """
     for column in columns:
         if list in {type(row.values.get(column)) for row in head}:
             return column
     values = {column: {row[column] for row in head} for column in _texts(columns, head)}
-    fine = [
+    candidates = [
         column
         for column, some in values.items()
         if len(some) <= max(2, min(FEW, len(head) // 2)) and max(map(len, some)) <= FEW
     ]
     return min(
-        fine, key=lambda column: (len(values[column]) < 2, len(values[column])), default=None
+        candidates, key=lambda column: (len(values[column]) < 2, len(values[column])), default=None
     )
 
 
 def _texts(columns: Sequence[str], head: Sequence[Row]) -> list[str]:
-    """The columns that hold nothing but texts."""
+    """The columns that contain only texts."""
     return [
         column
         for column in columns
@@ -59,25 +59,25 @@ LABEL = Role(
 
 
 class TextSchema(Schema):
-    """Samples that are read as texts: all roles but the answers are. By default one text a row."""
+    """Samples that are texts, except for the answers. By default one text per row."""
 
     roles: tuple[Role, ...] = (TEXT,)
 
     def value(self, role: Role, row: Row, columns: Columns) -> Any:
         value = super().value(role, row, columns)
         if isinstance(value, list) and not role.several:
-            return " ".join(value)  # a text that comes as a list of its words
+            return " ".join(value)  # a text given as a list of words
         return value
 
     def content(self, sample: Sample, config: DataConfig) -> str:
-        """What is read, whatever its letter case, white space, Unicode form and Chinese script."""
+        """The text, normalised in letter case, white space, Unicode form and Chinese script."""
         read = (role.name for role in self.roles if not role.answer and role.name in sample)
         text = " ".join(str(sample[role]) for role in read)
         return text_key(text, in_simplified=config.tokenizer.simplified)
 
 
 def text_key(text: str, *, in_simplified: bool) -> str:
-    """What makes two texts the same to a tokenizer that may read traditional Chinese as simplified.
+    """A key that is equal for texts that are the same up to normalisation.
 
     >>> text_key(" A fine  Film", in_simplified=False)
     'a fine film'

@@ -1,12 +1,12 @@
-"""translate: sequences to sequences: sentences, dates, words to sounds.
+"""translate: sequences to sequences: sentences, dates, words to phonemes.
 
-job        the job
-settings   its settings, and those it starts from
-tokens     how both sides fall into tokens; tags of target languages
-batch      pairs as a model reads them
-writing    from scores to texts
-answers    what it wrote to many rows, with scores
-remarks    what a person should know of the pairs
-sections   what its report shows besides scores
-translation_memory   the honest baseline
+job                  the job
+settings             its settings and defaults
+tokens               the tokenizers of both sides; tags of target languages
+batch                pairs as a model reads them
+writing              generation of translations
+answers              translations of many rows, and their scores
+remarks              remarks about the pairs, such as truncated texts
+sections             the tables of its report
+translation_memory   the baseline
 """

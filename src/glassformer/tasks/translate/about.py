@@ -1,4 +1,4 @@
-"""What `translate` tells about itself."""
+"""The name, summary and options of `translate`."""
 
 from pathlib import Path
 
@@ -14,38 +14,38 @@ ABOUT = About(
             kind=int,
             metavar="N",
             least=0,
-            help="Show N other answers with their scores.",
+            help="Show N alternative answers with their scores.",
         ),
         Option(name="scores", kind=bool, help="Show the log-probability of every token."),
-        Option(name="align", kind=bool, help="Show what each word of the answer looked at."),
+        Option(name="align", kind=bool, help="Show which source words each word attended to."),
         Option(
             name="picture",
             kind=Path,
             metavar="F.png",
             single=True,
-            help="Draw that for one text; .svg and .pdf work, too.",
+            help="Save the alignment of one text as .png, .svg or .pdf.",
         ),
-        Option(name="prefix", metavar="TEXT", help="Begin every answer with this text."),
+        Option(name="prefix", metavar="TEXT", help="Start every answer with this text."),
         Option(
             name="required",
             flag="--with",
             metavar="WORD",
             several=True,
-            help="Use this word in every answer; may be repeated.",
+            help="Require this word in every answer; may be repeated.",
         ),
         Option(
             name="forbidden",
             flag="--without",
             metavar="WORD",
             several=True,
-            help="Avoid this word; may be repeated.",
+            help="Forbid this word in every answer; may be repeated.",
         ),
         Option(
             name="settings",
             flag="--set",
             metavar="decode.key=value",
             several=True,
-            help="Change a setting of decoding; may be repeated.",
+            help="Change a decoding setting; may be repeated.",
         ),
     ),
 )

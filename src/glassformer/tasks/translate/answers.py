@@ -1,4 +1,4 @@
-"""Translations and how good they are: what a translator says about rows, beside what is right."""
+"""Translations of many rows, their references, and their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ from glassformer.tasks.translate.tokens import are_symbols
 LETTER_MEASURES = {name: SYMBOL_MEASURES[name] for name in ("exact", "wer")} | {
     "cer": TEXT_MEASURES["cer"]
 }
-SLOW = ("ter",)  # looks for moved phrases, and for long in what an untrained model says
+SLOW = ("ter",)  # searches for moved phrases, slowly in the output of an untrained model
 MEASURES: dict[str, Mapping[str, Measure]] = {
     "text": TEXT_MEASURES,
     "symbols": SYMBOL_MEASURES,
     "letters": LETTER_MEASURES,
 }
 GOALS = {"text": "bleu", "symbols": "exact", "letters": "exact"}
-PERFECT = {"bleu": 100.0, "exact": 1.0}  # the scores of what could not be better
-SPACED = "13a"  # how sacreBLEU cuts texts that have blanks between words
-LONGEST_WORD = 24  # characters of a target that is no sentence
+PERFECT = {"bleu": 100.0, "exact": 1.0}  # the best possible scores
+SPACED = "13a"  # how sacreBLEU tokenizes texts with spaces between words
+LONGEST_WORD = 24  # characters of a target that is a single word
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Translations:
     """Translations of rows, their references, and the likelihood of the references.
 
     Attributes:
-        measure: `text` for sentences, `symbols` for words spelt in symbols with blanks between,
+        measure: `text` for sentences, `symbols` for words spelt in symbols separated by spaces,
             `letters` for words spelt in letters.
-        nll, tokens: Of each row, minus the log-probability of its first reference, and its
+        nll, tokens: For each row, the negative log-probability of its first reference, and its
             number of tokens.
     """
 
@@ -60,21 +60,21 @@ class Translations:
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """What is measured; words are not, where nothing stands between them."""
+        """The measures; no word error rate for scripts without spaces between words."""
         found = MEASURES[self.measure]
         if self.measure != "text" or tokenization_for(self.references) == SPACED:
             return found
         return {name: one for name, one in found.items() if name != "wer"}
 
     def scores(self) -> dict[str, Score]:
-        """Scores with intervals; the loss is in nats a token."""
+        """Scores with intervals; the loss is in nats per token."""
         scores = translation_scores(self.measured)
         if self.nll is None or self.tokens is None:
             return scores
         return {**scores, "loss": bootstrap(ratio, self.nll, self.tokens)}
 
     def values(self) -> dict[str, float]:
-        """The same without intervals and what else takes long."""
+        """The same without intervals and slow scores."""
         quick = {name: one for name, one in self.measures.items() if name not in SLOW}
         measured = measure_translations(self.hypotheses, self.references, quick)
         found = {
@@ -86,19 +86,19 @@ class Translations:
         return {**found, "loss": float(self.nll.sum() / self.tokens.sum())}
 
     def compared_with(self, other: "Translations") -> dict[str, Comparison]:
-        """How far these are better, on the same rows, by the scores of these."""
+        """How much better these are, on the same rows, by the measure of these."""
         if other.measure != self.measure:
             other = replace(other, measure=self.measure)
         return translation_comparison(self.measured, other.measured)
 
     @property
     def signatures(self) -> dict[str, str]:
-        """What others need to repeat the measurement, by the name of the score."""
+        """What is needed to reproduce each score, by its name."""
         return {name: one.signature for name, one in self.measured.items() if one.signature}
 
 
 def refuse_unscorable(measure: str) -> None:
-    """Say which library is missing before anything is learned, not after."""
+    """Refuse a missing library before training rather than after."""
     measure_translations(["yes"], [["yes"]], MEASURES[measure])
 
 

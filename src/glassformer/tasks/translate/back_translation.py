@@ -1,7 +1,7 @@
-"""Back-translation: texts of the target language, with sources that another run writes for them.
+"""Back-translation: target-language texts, with sources that another run generates for them.
 
-What is to be written is real, what is read is made up, and a translator learns to write from it all
-the same (Sennrich et al., 2015). It is added to the training split alone, and stays in the run.
+The targets are real and the sources synthetic, and a translator still learns from them (Sennrich et
+al., 2015). The pairs are added to the training split only, and are stored in the run.
 """
 
 import shutil
@@ -23,15 +23,15 @@ from glassformer.tasks.translate.monolingual import lines_to_write, refuse_same_
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.tokens import targets_named
 
-AT_A_TIME = 128  # lines that a rehearsal translates before it looks at the clock
+AT_A_TIME = 128  # lines that a rehearsal translates before it checks the time
 
 
 @dataclass(slots=True)
 class BackTranslated:
-    """What was added: rows written by a run, and lines left out, by reason.
+    """What was added: generated rows, and lines that were skipped, by reason.
 
     Attributes:
-        planned: Whether it only tells what would be added.
+        planned: Whether this is only an estimate.
     """
 
     files: tuple[str, ...]
@@ -41,11 +41,11 @@ class BackTranslated:
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
     def skip(self, reason: str, where: str) -> None:
-        """Leave a line out."""
+        """Count a skipped line."""
         self.skipped.setdefault(reason, Skipped(0, where)).count += 1
 
     def sentences(self) -> list[str]:
-        """What was done, for a person."""
+        """What was done, as text."""
         texts = f"back-translations of {', '.join(self.files)}"
         were = "would be" if self.planned else "were"
         return [f"{self.rows:,} training rows {were} added, {texts} by {self.by}"] + [
@@ -55,7 +55,7 @@ class BackTranslated:
 
 
 class BackTranslation(Extension):
-    """Adds texts of the target language with sources that a backward run writes."""
+    """Adds target-language texts with sources that a backward run generates."""
 
     def companions(self, config: Config) -> Mapping[str, str]:
         backward = config.task.backward
@@ -72,14 +72,14 @@ class BackTranslation(Extension):
     ) -> Extended:
         if languages := targets_named(samples):
             raise GlassformerError(
-                f"task.monolingual is for one target language, but the data name "
-                f"{', '.join(sorted(languages))}; leave it out, or train without the column of `to`"
+                f"task.monolingual needs a single target language, but the data names "
+                f"{', '.join(sorted(languages))}; leave it out, or train without the column `to`"
             )
         backward = companions["backward"]
         if not isinstance(backward.task, TranslateTask):
             raise GlassformerError(
-                f"{backward.path}: does {backward.job}; name in task.backward a run that "
-                f"translates from the target language to the source's"
+                f"{backward.path}: is a run of {backward.job}; set task.backward to a run that "
+                f"translates from the target language to the source language"
             )
         refuse_same_direction(backward, samples)
         made = BackTranslated(config.task.monolingual, backward.path, planned=limit is not None)
@@ -101,7 +101,7 @@ class BackTranslation(Extension):
 def written_back(
     backward: Companion, lines: Iterable[tuple[str, str]], made: BackTranslated, seen: Seen
 ) -> Iterator[Sample]:
-    """Pairs of what the backward run writes for each line, and the line."""
+    """Pairs of the backward run's translation of each line, and the line."""
     waiting: deque[tuple[str, str]] = deque()
 
     def texts() -> Iterator[str]:
@@ -120,13 +120,13 @@ def written_back(
 
 
 class Rehearsal:
-    """Back-translates for a few seconds; the other lines are given sources that those have.
+    """Back-translates for a few seconds, and reuses those sources for the remaining lines.
 
-    So a plan counts as many rows as there will be, of about their length.
+    So a plan has the right number of rows, of about the right length.
 
     Attributes:
         tried, lines: How many lines were translated, and how many there are.
-        seconds: How long the others would take.
+        seconds: How long the remaining lines would take.
     """
 
     def __init__(self, limit: float) -> None:
@@ -140,7 +140,7 @@ class Rehearsal:
         made: BackTranslated,
         seen: Seen,
     ) -> Iterator[Sample]:
-        """In the place of the function of that name."""
+        """Replaces the function of that name."""
         rest, sources, spent = iter(lines), [], 0.0
         while spent < self.limit and (some := list(islice(rest, AT_A_TIME))):
             started = time.perf_counter()
@@ -158,14 +158,14 @@ class Rehearsal:
         self.seconds = spent * (self.lines - self.tried) / max(1, self.tried)
 
     def notes(self) -> list[str]:
-        """What the numbers rest on, where not all lines were translated."""
+        """What the estimate is based on, if not all lines were translated."""
         if self.tried == self.lines:
             return []
         return [f"Back-translations are estimated from {self.tried:,} of {self.lines:,} lines."]
 
 
 def extended(samples: Samples, more: Iterable[Sample]) -> Samples:
-    """The samples with more of them in the training split, in the place of the old ones."""
+    """The samples with additions to the training split, in place of the old ones."""
     place, new = samples.folder, samples.folder.with_name(f"{samples.folder.name}.new")
     new.mkdir()
     grown = Samples.write(new, (("train", sample) for sample in chain(samples, more)))

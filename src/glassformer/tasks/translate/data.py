@@ -1,4 +1,4 @@
-"""The data of `translate`: pairs of texts, in one table or in two files side by side."""
+"""The data of `translate`: pairs of texts, in one table or in two parallel files."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ OF_OTHERS = {"text", "label"}  # columns that a table of pairs does not have
 
 
 class TranslateSchema(TextSchema):
-    """A source and its target; further right answers, and the language to write, where given."""
+    """A source and its target; optionally more references, and the target language."""
 
     roles = (
         Role(name="source", names=COLUMN_NAMES["source"]),
@@ -66,10 +66,10 @@ class TranslateSchema(TextSchema):
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
         """Pairs are
 
-        a TMX;
-        two text files whose names differ in their endings alone, as train.en and train.de do,
-        or that have as many lines, or nearly;
-        columns with names of a source and of a target, and none that is called text or label.
+        a TMX file;
+        two text files whose names differ only in their endings, such as train.en and train.de,
+        or that have about the same number of lines;
+        columns named like a source and a target, and none named text or label.
         """
         if suffix_of(Path(name)) == ".tmx":
             return True
@@ -82,14 +82,14 @@ class TranslateSchema(TextSchema):
         return len(find_by_name(columns, sides)) == len(sides)
 
     def guess(self, found: Columns, free: Sequence[str], head: Sequence[Row]) -> Columns:
-        """Columns that are left are the sides in order; references share a column with the target.
+        """The remaining columns are the missing sides, in order.
 
-        The first of the references is the target then.
+        Target and references may share a column; the first reference is then the target.
         """
         found = dict(found)
-        lacking = [role.name for role in self.roles if role.required and role.name not in found]
-        if len(lacking) == len(free):
-            found |= zip(lacking, free, strict=True)
+        missing = [role.name for role in self.roles if role.required and role.name not in found]
+        if len(missing) == len(free):
+            found |= zip(missing, free, strict=True)
         if "references" in found:
             found.setdefault("target", found["references"])
         elif normal_name(found.get("target", "")) in COLUMN_NAMES["references"]:

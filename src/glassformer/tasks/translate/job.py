@@ -1,4 +1,4 @@
-"""The parts of `translate`, put together."""
+"""The parts of `translate`."""
 
 from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT

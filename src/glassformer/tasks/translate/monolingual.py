@@ -1,4 +1,4 @@
-"""Texts of the target language alone, to be translated back; and whether a run can do that."""
+"""Target-language texts for back-translation, and whether a run can translate them."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -23,45 +23,45 @@ from glassformer.tasks.translate.batch import pair_batch, right_answers
 from glassformer.tasks.translate.checks.languages import LEARNED, like_the_sources
 
 TEXTS = TextSchema()
-LOOKED_AT, TOGETHER = 100, 16  # pairs that tell the direction of a run, and at a time
-COMPARED = 200  # lines of a file whose language is looked at
-CLEARLY = 0.9  # times the loss of one direction is less than that of the other
+LOOKED_AT, TOGETHER = 100, 16  # pairs that show the direction of a run, and pairs per batch
+COMPARED = 200  # lines of a file whose language is checked
+CLEARLY = 0.9  # a loss below this share of the other direction's is clearly lower
 
 
 def refuse_same_direction(backward: Companion, samples: Samples) -> None:
     """Refuse a run that predicts the targets from the sources clearly better than the reverse."""
     some = list(islice(samples.of("train"), LOOKED_AT))
-    if not some or backward.task.pair.tags:  # one of several languages needs a tag
+    if not some or backward.task.pair.tags:  # several languages need a tag
         return
     sources, targets = ([str(sample[side]) for sample in some] for side in ("source", "target"))
     if nll(backward, sources, targets) < CLEARLY * nll(backward, targets, sources):
         raise GlassformerError(
-            f"{backward.path}: translates from the source's language; name in task.backward a "
-            f"run that translates from the target language to the source's"
+            f"{backward.path}: translates from the source language; set task.backward to a "
+            f"run that translates from the target language to the source language"
         )
 
 
 @torch.no_grad()
 def nll(companion: Companion, sources: Sequence[str], targets: Sequence[str]) -> float:
-    """The loss of a translator, in nats a token of the targets.
+    """The loss of a translator, in nats per target token.
 
-    A token that it does not know, as most of another language, costs as much as a guess.
+    An unknown token, as most are in another language, costs as much as a uniform guess.
     """
-    job, found = companion.task, list[Tensor]()
+    task, found = companion.task, list[Tensor]()
     device = next(companion.model.parameters()).device
     for start in range(0, len(sources), TOGETHER):
         reads, writes = (
             Jagged.of(
-                [ids[: job.settings.max_length] for ids in tokens.encode(texts[start:][:TOGETHER])]
+                [ids[: task.settings.max_length] for ids in tokens.encode(texts[start:][:TOGETHER])]
             )
-            for tokens, texts in ((job.pair.source, sources), (job.pair.target, targets))
+            for tokens, texts in ((task.pair.source, sources), (task.pair.target, targets))
         )
         rows = np.arange(len(reads.lengths))
-        batch = pair_batch(job.pair.read(reads, None), writes, rows, packed=True)
+        batch = pair_batch(task.pair.read(reads, None), writes, rows, packed=True)
         batch = batch.to(device)
-        logits = job.forward(companion.model, batch).float()
+        logits = task.forward(companion.model, batch).float()
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
-        unknown = batch.labels == job.pair.target.unknown
+        unknown = batch.labels == task.pair.target.unknown
         found.append(losses.masked_fill(unknown, math.log(logits.shape[-1])))
     return float(torch.cat(found).mean())
 
@@ -69,7 +69,7 @@ def nll(companion: Companion, sources: Sequence[str], targets: Sequence[str]) ->
 def lines_to_write(
     config: Config, samples: Samples, skip: Callable[[str, str], None]
 ) -> Iterator[tuple[str, str]]:
-    """Where each line stands, and the line; what is held out to be scored on is left out."""
+    """The location of each line, and the line; targets of valid and test are left out."""
     held_out = {
         content_key(target)
         for split in ("valid", "test")
@@ -83,7 +83,7 @@ def lines_to_write(
         if not text:
             skip("no text", row.where)
         elif content_key(text) in held_out:
-            skip("a target that is held out", row.where)
+            skip("a target of valid or test", row.where)
         else:
             yield row.where, text
 
@@ -91,14 +91,14 @@ def lines_to_write(
 def open_texts(
     name: str, config: Config, pairs: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[Row, str]]:
-    """The rows of a file and their texts; refused where they are like the sources of some pairs."""
+    """The rows of a file and their texts, refused if they resemble the sources of the pairs."""
     settings = DataConfig(encoding=config.data.encoding)
     rows, columns = open_rows(name, settings, TEXTS, "train")
     texts = ((row, str(row[columns["text"]]).strip()) for row in rows)
     head = list(islice(texts, COMPARED))
     if like_the_sources([text for _, text in head], pairs):
         raise GlassformerError(
-            f"{name}: its lines are more like the sources than the targets; name texts of the "
-            f"target language in task.monolingual"
+            f"{name}: its lines resemble the sources more than the targets; set task.monolingual "
+            f"to texts in the target language"
         )
     return chain(head, texts)

@@ -1,4 +1,4 @@
-"""Two text files that are given side by side, train.de train.en: which of them make a pair."""
+"""Parallel text files, such as train.de train.en: which of them form a pair."""
 
 import re
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from glassformer.data.sources.formats import is_table
 from glassformer.data.sources.parallel import AND, paired, side_lines
 from glassformer.errors import GlassformerError
 
-NEARLY = 0.05  # of the lines of a file may lack in the other, if the two are references as a pair,
-SOME_LINES, OF_THEM = 20, 0.1  # or so many, if they are no larger share
+NEARLY = 0.05  # of the lines of one file may be missing in the other, if the two are a pair,
+SOME_LINES, OF_THEM = 20, 0.1  # or 20 lines, if they are at most a tenth
 
 NUMBERS = re.compile(r"\d+")
 
 
 def pair_files(names: Sequence[str]) -> list[str]:
-    """The names, with every two plain text files in a row made one name.
+    """The names, with every two consecutive plain text files joined into one name.
 
-    Tables hold both sides, and folders and sets have their own ways: they stay as they are.
+    Tables contain both sides, and folders and datasets are handled elsewhere: they are unchanged.
     """
     found: list[str] = []
     waiting: str | None = None
@@ -29,31 +29,31 @@ def pair_files(names: Sequence[str]) -> list[str]:
         elif waiting is None:
             waiting = name
         else:
-            _refuse_twins(Path(waiting), Path(name))
+            _refuse_same_language(Path(waiting), Path(name))
             found.append(f"{waiting}{AND}{name}")
             waiting = None
     if waiting is not None:
         raise GlassformerError(
-            f"{waiting}: a text file by itself has one side only; give it with its partner, as in "
-            f"train.de train.en, or let its name end in .tsv if each line has both, a tab between"
+            f"{waiting}: a single text file has only one side; give both files, as in "
+            f"train.de train.en, or rename it to .tsv if each line has both, separated by a tab"
         )
     return found
 
 
 def has_nearly_as_many_lines(source: Path, target: Path, encoding: str | None) -> bool:
-    """Whether two files are references as a pair by how many lines they have, though some may lack.
+    """Whether two files look like a pair by their numbers of lines, which may differ slightly.
 
-    Numbered parts of one text, whose names differ in numbers alone, are none if any line lacks.
+    Names that differ only in numbers look like parts of one text, and must match exactly.
     """
     fewer, more = sorted(sum(1 for _ in side_lines(path, encoding)) for path in (source, target))
-    lacking = more - fewer
-    if lacking and NUMBERS.sub("", source.name) == NUMBERS.sub("", target.name):
+    missing = more - fewer
+    if missing and NUMBERS.sub("", source.name) == NUMBERS.sub("", target.name):
         return False
-    return lacking <= max(NEARLY * more, min(SOME_LINES, OF_THEM * more))
+    return missing <= max(NEARLY * more, min(SOME_LINES, OF_THEM * more))
 
 
 def end_apart(one: Path, other: Path) -> bool:
-    """Whether two names differ in their endings alone, which are words rather than numbers.
+    """Whether two names differ only in their endings, which are words rather than numbers.
 
     >>> end_apart(Path("train.en.gz"), Path("train.de.gz")), end_apart(Path("x.1"), Path("x.2"))
     (True, False)
@@ -64,11 +64,11 @@ def end_apart(one: Path, other: Path) -> bool:
     return len(begins) == 1 and all(end[1:2].isalpha() for end in ends)
 
 
-def _refuse_twins(source: Path, target: Path) -> None:
-    """Two files of one language are no pair."""
+def _refuse_same_language(source: Path, target: Path) -> None:
+    """Refuse two files of one language."""
     language = suffix_of(source)
     if language == suffix_of(target) and language not in ("", ".txt"):
         raise GlassformerError(
-            f"{source} and {target.name}: both end in {language}, so they are no pair; name each "
+            f"{source} and {target.name}: both end in {language}, so they are not a pair; put each "
             f"source right before its target, as in train.de train.en"
         )

@@ -30,11 +30,11 @@ from glassformer.tasks.shared.text import TextPredictor, growing
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.writing import as_prediction
 
-TOGETHER = 256  # texts translated at a time
+TOGETHER = 256  # texts per chunk
 
 
 class TranslatePredictor(TextPredictor[TranslateTask]):
-    """Translations, with alternatives, scores of tokens and alignments where they are asked for."""
+    """Translations; on request with alternatives, scores of tokens and alignments."""
 
     def __init__(self, task: TranslateTask) -> None:
         super().__init__(task)
@@ -71,15 +71,17 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         return f"<{tags[0]}> ..." if tags else "..."
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        """Translations in order; inside, texts of about one length are written together."""
+        """Translations in order; internally, texts of similar length share a batch."""
         for texts in growing(inputs, TOGETHER):
             real = [text for text in texts if text.strip()]
-            with torch.no_grad():  # not around what the caller does between two answers
+            with torch.no_grad():  # not while the caller's code runs
                 found = iter(self._translated(model, real) if real else ())
             for text in texts:
                 shown = self._shown(model, text, next(found) if text.strip() else nothing())
                 yield shown
-                if self.picture is not None:  # last: a missing font does not cost the answer
+                if (
+                    self.picture is not None
+                ):  # last, so that a missing font does not lose the answer
                     draw_alignment(shown.explanation, self.picture)
 
     def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
@@ -95,7 +97,7 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         ]
 
     def _shown(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
-        """The prediction with what is shown below it."""
+        """The prediction with the requested lines below it."""
         others = found.details["alternatives"]
         below: list[Any] = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]
         if self.scores:
@@ -111,7 +113,7 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
     def alignment(self, model: nn.Module, text: str, found: Prediction) -> Alignment:
         """Which words of a text each word of its translation attended to."""
         assert isinstance(model, Transformer)
-        if not found.details["tokens"]:  # of an empty text
+        if not found.details["tokens"]:  # for an empty text
             return Alignment((), (), torch.zeros(0, 0))
         pair = self.task.pair
         bare, tag = pair.tagged(text)
@@ -127,44 +129,44 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
 
 
 def decode_settings(settings: Iterable[str]) -> Values:
-    """Settings of decoding written `decode.key=value`; a trained run takes no others."""
+    """Decoding settings written as `decode.key=value`; a trained run takes no others."""
     values: Values = {}
     for setting in settings:
         parsed = parse_setting(setting)
         if not isinstance(parsed.get("decode"), dict):
             raise GlassformerError(
-                f"--set {setting}: a trained run takes settings of decoding only; "
-                f"write for example --set decode.beam.width=8"
+                f"--set {setting}: a trained run takes decoding settings only, such as "
+                f"--set decode.beam.width=8; leave it out"
             )
         values = merge_values(values, parsed["decode"])
     return values
 
 
 def nothing() -> Prediction:
-    """The translation of an empty text, which is certain, since no model is asked."""
+    """The translation of an empty text, which needs no model."""
     return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
 
 
 def cut_short(prediction: Prediction, unread: int) -> Prediction:
-    """The prediction, noting how many tokens of its text were not read, where there are some."""
+    """The prediction, with a note on how many tokens of its text were not read, if any."""
     if unread <= 0:
         return prediction
     return replace(
         prediction,
         details={**prediction.details, "unread": unread},
-        note=f"is too long: its last {unread:,} tokens were not read",
+        note=f"is too long: its last {unread:,} tokens were ignored",
     )
 
 
 def token_lines(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tokens and their scores in a line; with what else was likely, a line a token."""
+    """Tokens and their scores on one line; with alternatives, one line per token."""
     if any(token.get("instead") for token in tokens):
         return [f"  {' or '.join(map(_scored, (token, *_others(token))))}" for token in tokens]
     return [f"  {' | '.join(map(_scored, tokens))}"] if tokens else []
 
 
 def _others(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What was likeliest in the place of a token, without itself."""
+    """The alternatives to a token, without the token itself."""
     return [other for other in token["instead"] if other["id"] != token["id"]]
 
 

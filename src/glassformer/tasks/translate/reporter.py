@@ -1,4 +1,4 @@
-"""How good a translator is: its rows, the worst ones, by length; a translation memory beside it."""
+"""The report of a translator: scores, some rows, by length; a translation memory as baseline."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.reports import Sections
-from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 from glassformer.tasks.translate.answers import MEASURES, Translations
 from glassformer.tasks.translate.batch import PairBatch
@@ -21,15 +21,14 @@ from glassformer.tasks.translate.sections import Rows, translation_sections
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.translation_memory import TranslationMemory
 
-LOOKED_AT = 500  # rows that tell how long the others are
-TER_SECONDS = 1.3e-6  # of a row, for the cube of its words; measured with answers that are good
+LOOKED_AT = 500  # rows from which lengths are estimated
+TER_SECONDS = 1.3e-6  # per row, times the cube of its words; measured with good answers
 
 
-class TranslateReporter(Reporter[TranslateTask, Translations]):
+class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
     """For sequences to sequences."""
 
     score_names = (*dict.fromkeys(chain(*MEASURES.values())), "loss")
-    pools = True
 
     def answers(self, model: nn.Module, batches: Iterable[PairBatch]) -> Translations:
         return self.task.answers(model, batches)
@@ -76,13 +75,13 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
         )
 
     def baseline(self, split: str) -> Baseline[Translations]:
-        """A translation memory of the training rows, one a target language."""
+        """A translation memory of the training rows, one per target language."""
         samples = self._samples()
         numbers = samples.rows(split).tolist()
         train, notes = rows_learned_from(samples, self.task.config.seed)
         known, found, analyser = self.by_language(train.tolist()), dict.fromkeys(numbers, ""), ""
         for language, rows in self.by_language(numbers).items():
-            if language not in known:  # none of its rows is among those learned from
+            if language not in known:  # it has no training rows
                 continue
             targets = [self.task.right_answers(row)[0] for row in known[language]]
             memory = TranslationMemory.of(self.sources(known[language]), targets)
@@ -93,7 +92,7 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
         return Baseline("translation memory", analyser, answers, notes)
 
     def baseline_seconds(self) -> float:
-        """Every text is compared with every training text; both are scored."""
+        """Every text is compared with every training text; both systems are scored."""
         if self.task.samples is None:
             return 0.0
         test, valid = (self.task.samples.rows(split) for split in ("test", "valid"))
@@ -103,7 +102,7 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
         return memory + 2 * self.scoring_seconds(held_out)
 
     def scoring_seconds(self, rows: Int[np.ndarray, " rows"]) -> float:
-        """About how long the scores take: TER grows with the cube of their words."""
+        """Estimated time of scoring: TER grows with the cube of the number of words."""
         if self.task.settings.measure != "text" or not len(rows):
             return 0.0
         some = rows[:: max(1, len(rows) // LOOKED_AT)].tolist()
@@ -111,14 +110,14 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
         return TER_SECONDS * len(rows) * float((words**3.0).mean())
 
     def by_language(self, rows: Iterable[int]) -> dict[str, list[int]]:
-        """The rows of each target language; all of them in one where rows name none."""
+        """The rows of each target language; under "" if rows name none."""
         samples, found = self._samples(), defaultdict[str, list[int]](list)
         for row in rows:
             found[samples[row].get("to", "") if self.task.pair.tags else ""].append(row)
         return found
 
     def sources(self, rows: Iterable[int]) -> list[str]:
-        """The texts of some samples as the translator reads them."""
+        """The source texts of some samples, as the translator reads them."""
         samples, clean = self._samples(), self.task.pair.source.clean
         return [clean(samples[row]["source"]) for row in rows]
 
@@ -128,6 +127,6 @@ class TranslateReporter(Reporter[TranslateTask, Translations]):
 
 
 def joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """One after the other, where all are known."""
+    """The parts concatenated, if none is missing."""
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if len(known) == len(parts) else None

@@ -1,4 +1,4 @@
-"""What a report on a translator shows besides its scores."""
+"""The tables of a report on a translator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from glassformer.reports.record import SOME_ROWS, Sections, Table
 from glassformer.reports.tables import evenly, excerpt
 
 WORST = 10
-BANDS = 4  # of sources by their length
-ROW_SCORES = ("chrf", "ser", "cer")  # those that tell of single rows; the first that is measured
+BANDS = 4  # of source lengths
+ROW_SCORES = ("chrf", "ser", "cer")  # meaningful for single rows; the first measured is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Rows:
     """Pairs and their translations.
 
     Attributes:
-        references: The right answers of each row, the one that is shown first.
+        references: The right answers of each row; the first is shown.
         measured: Every score's sums, row by row.
-        goal: The score that counts.
-        languages: The target language of each row, where there are several.
+        goal: The main score.
+        languages: The target language of each row, if there are several.
     """
 
     sources: Sequence[str]
@@ -45,7 +45,7 @@ class Rows:
 
 
 def translation_sections(rows: Rows) -> Sections:
-    """Some rows, the worst ones, and how answers do by the length of what is read."""
+    """Some rows, the worst rows, and scores by source length and target language."""
     tables = [some_rows(rows), worst_rows(rows), by_length(rows)]
     if rows.languages:
         tables.append(by_language(rows))
@@ -53,7 +53,7 @@ def translation_sections(rows: Rows) -> Sections:
 
 
 def some_rows(rows: Rows) -> Table:
-    """Some rows, drawn evenly."""
+    """Evenly spaced rows."""
     return Table(
         title=SOME_ROWS,
         header=("source", "reference", "answer"),
@@ -62,7 +62,7 @@ def some_rows(rows: Rows) -> Table:
 
 
 def worst_rows(rows: Rows) -> Table:
-    """The answers that are farthest from what is right: bad references are often found here."""
+    """The answers farthest from their references, where bad references are often found."""
     name = next(name for name in ROW_SCORES if name in rows.measured)
     one = rows.measured[name]
     found: Float[np.ndarray, " N"] = one.row_statistic(one.rows)
@@ -80,7 +80,7 @@ def worst_rows(rows: Rows) -> Table:
 
 
 def by_length(rows: Rows) -> Table:
-    """Sources in bands of about equal size, from the shortest: how long answers are, how good."""
+    """Length and score of answers, in bands of sources from short to long."""
     order = np.argsort([len(text) for text in rows.sources], kind="stable")
     bands = [band for band in np.array_split(order, BANDS) if len(band)]
     return Table(
@@ -97,7 +97,7 @@ def by_length(rows: Rows) -> Table:
 def length_row(
     rows: Rows, band: Int[np.ndarray, " band"]
 ) -> tuple[str, int, float, float, float, float]:
-    """One band: from the shortest source to the longest."""
+    """The row of one band."""
     read = [len(rows.sources[n]) for n in band.tolist()]
     references = float(np.mean([len(rows.references[n][0]) for n in band.tolist()]))
     written = float(np.mean([len(rows.hypotheses[n]) for n in band.tolist()]))
@@ -106,7 +106,7 @@ def length_row(
 
 
 def by_language(rows: Rows) -> Table:
-    """Each target language by itself."""
+    """The score of each target language."""
     languages = np.array(rows.languages)
     parts = {name: np.flatnonzero(languages == name) for name in sorted(set(rows.languages))}
     return Table(

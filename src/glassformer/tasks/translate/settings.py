@@ -1,4 +1,4 @@
-"""Settings of `translate`, and those it starts from."""
+"""Settings of `translate`, and its defaults."""
 
 from dataclasses import dataclass, field, replace
 
@@ -16,8 +16,8 @@ from glassformer.tasks.shared.text import reaching
 from glassformer.tasks.translate.answers import MEASURES
 
 MEASURE_NAMES = ("auto", *MEASURES)
-NO_LIMIT = 100_000  # tokens written: `task.max_length` is the limit, or a lower one of decoding
-# Until a model is well trained, a search that stops exactly finds long tails; docs/log.md has more.
+NO_LIMIT = 100_000  # tokens: the limit is `task.max_length`, unless decode.max_length is lower
+# Until a model is well trained, exact stopping prefers overlong answers; docs/log.md has more.
 BY_BEAM: Values = {"method": "beam", "max_length": NO_LIMIT, "beam": {"stopping": "soon"}}
 
 
@@ -26,14 +26,13 @@ class TranslateConfig:
     """Settings of the job.
 
     Args:
-        max_length: Tokens of a side that are read or written, its end not counted; longer texts
-            are cut.
-        joint: Whether both sides share a vocabulary; None decides by how they are written.
-        target: How the target falls into tokens; by default like the source, but symbols such as
-            phonemes stay whole.
+        max_length: Maximum number of tokens per side, without the end; longer texts are truncated.
+        joint: Whether both sides share a vocabulary; None decides by their characters.
+        target: Tokenizer settings of the target; by default those of the source, except that
+            symbols such as phonemes are kept whole.
         measure: Whether targets are sentences (text), or words spelt in symbols or in letters.
-        decode: How it writes when it is asked, and when the trained model is scored.
-        monolingual: Texts of the target language, a line each, to learn from as well.
+        decode: Decoding settings, for predictions and for the scores of the trained model.
+        monolingual: Files of target-language texts, one per line, to train on as well.
         backward: The run that translates those back into sources. Sennrich et al., 2015.
     """
 
@@ -52,8 +51,8 @@ class TranslateConfig:
         choose("task.measure", self.measure, MEASURE_NAMES)
         require(
             not self.monolingual or self.backward is not None,
-            "task.monolingual has no sources; name the run that writes them with "
-            "--set task.backward=RUN, trained from the target language to the source's",
+            "task.monolingual has no sources; name the run that generates them with "
+            "--set task.backward=RUN, trained from the target language to the source language",
         )
         require(
             self.backward is None or bool(self.monolingual),
@@ -63,7 +62,7 @@ class TranslateConfig:
 
 
 def translate_defaults(accelerated: bool) -> Values:
-    """What suits the job, over the records' defaults."""
+    """Defaults of the job, on top of the general ones."""
     stack = plain(stack_of_size("base" if accelerated else "tiny", max_length=512, dropout=0.1))
     return {
         "model": {"encoder": stack, "decoder": stack, "share": True},
@@ -76,13 +75,13 @@ def translate_defaults(accelerated: bool) -> Values:
         "task": {"decode": BY_BEAM},
         "train": {
             "optimiser": {"schedule": "inverse-root"},
-            "average": 5 if accelerated else 1,  # of a short training, the last is the best
+            "average": 5 if accelerated else 1,  # in a short training, the last is the best
         },
     }
 
 
 def reaching_both(model: ModelConfig, longest: int) -> ModelConfig:
-    """The model with positions for so many tokens on both sides."""
+    """The model with positions for this many tokens on both sides."""
     model, writes = reaching(model, longest), model.decoder
     if writes is None or writes.max_length >= longest:
         return model

@@ -1,8 +1,8 @@
 """Tokens of pairs: one vocabulary for both sides, or one each, and tags for target languages.
 
-Sides that are written alike (English and German) share a vocabulary, so that names and numbers
-look alike on both; sides that are not (Chinese and English, letters and phonemes) have their own.
-A tag before the source tells in which language to write (Johnson et al., 2017).
+Sides in the same script (English and German) share a vocabulary, so that names and numbers have the
+same tokens on both; other sides (Chinese and English, letters and phonemes) have their own. A tag
+before the source selects the target language (Johnson et al., 2017).
 """
 
 import json
@@ -25,19 +25,19 @@ from glassformer.files import write_json
 from glassformer.tasks.shared.text import SHORT, refuse_other_tokens, trained
 
 TAGS = "tags.json"
-LOOKED_AT = 2000  # rows by which kinds are chosen
-CLOSED, OFTEN = 128, 8  # different words or fewer, each so often on average: symbols
-SHARED = ("kind", "vocabulary", "lowercase", "simplified")  # settings of one vocabulary
-WRITTEN_ALIKE = 0.5  # of the target's characters that the source has, too
+LOOKED_AT = 2000  # rows from which kinds are chosen
+CLOSED, OFTEN = 128, 8  # symbols: at most 128 different words, each 8 times on average
+SHARED = ("kind", "vocabulary", "lowercase", "simplified")  # must agree in a joint vocabulary
+WRITTEN_ALIKE = 0.5  # of the target's characters are in the source, too
 NOT_IN_TAGS = {*"<>"}  # a tag is typed as <de> before a text
 
 
 @dataclass(frozen=True, slots=True)
 class PairTokens:
-    """Both sides' tokenizers; the same object where they share one.
+    """The tokenizers of both sides; the same object if they share one.
 
     Attributes:
-        tags: Target languages, each a token after those of the source.
+        tags: Target languages, each one token after those of the source.
     """
 
     source: Tokenizer
@@ -51,51 +51,51 @@ class PairTokens:
 
     @property
     def source_size(self) -> int:
-        """Tokens that are read, tags among them."""
+        """Size of the source vocabulary, tags included."""
         return self.source.size + len(self.tags)
 
     @property
     def target_size(self) -> int:
-        """Tokens that are written; with one vocabulary the tags are counted, too."""
+        """Size of the target vocabulary; tags count if both sides share it."""
         return self.source_size if self.joint else self.target.size
 
     def tag(self, language: str, where: str) -> int:
         """The token of a target language."""
         if not language:
             raise GlassformerError(
-                f"{where}: does not say in which language to write; fill in the column of `to`, "
+                f"{where}: has no target language; fill in the column `to`, "
                 f"or name it with --columns to=..."
             )
         if language not in self.tags:
             raise GlassformerError(
-                f"{where}: no target language {language!r}; this model writes "
+                f"{where}: unknown target language {language!r}; this model translates into "
                 f"{', '.join(self.tags)}"
             )
         return self.source.size + self.tags.index(language)
 
     def tag_of(self, sample: Sample) -> int | None:
-        """The token that tells in which language to write, where there are several."""
+        """The tag of a sample's target language, if there are several."""
         return self.tag(sample.get("to", ""), sample["where"]) if self.tags else None
 
     def tagged(self, text: str) -> tuple[str, int | None]:
-        """A text as it is typed, `<de> What a film`, and the token of its tag, if it has one."""
+        """A text as typed, `<de> What a film`, split into the text and the token of its tag."""
         if not self.tags:
             return text, None
         head, _, rest = text.strip().partition(">")
         if not head.startswith("<") or not rest.strip():
             raise GlassformerError(
-                f"{text[:40]!r} does not say in which language to write; begin it with one of "
+                f"{text[:40]!r} has no target language; start it with one of "
                 f"{', '.join(f'<{tag}>' for tag in self.tags)}"
             )
         return rest.strip(), self.tag(head[1:], repr(text[:40]))
 
     def read(self, rows: Jagged, tags: int | Int[np.ndarray, " rows"] | None) -> Jagged:
-        """The tokens of sources as the model reads them, with their tags and ends."""
+        """The tokens of sources as the model reads them, with tags and end tokens."""
         ended = rows.after(self.source.end)
         return ended if tags is None else ended.before(tags)
 
     def save(self, folder: Path) -> None:
-        """Write both into a run folder."""
+        """Write both tokenizers into a run folder."""
         self.source.save(folder / "tokenizer.json")
         if not self.joint:
             self.target.save(folder / "target.json")
@@ -111,7 +111,7 @@ class PairTokens:
 
 
 def _read_tags(path: Path) -> tuple[str, ...]:
-    """The target languages that a run has."""
+    """The target languages of a run."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         found: tuple[str, ...] = fitting(dict[str, tuple[str, ...]], values, "all of it")["tags"]
@@ -124,7 +124,7 @@ def _read_tags(path: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """How the tokens of both sides are made."""
+    """The tokenizer settings of both sides."""
 
     source: TokenizerConfig
     target: TokenizerConfig
@@ -134,16 +134,16 @@ class Sides:
 def settle_sides(
     source: TokenizerConfig, target: TokenizerConfig | None, joint: bool | None, samples: Samples
 ) -> Sides:
-    """Kinds of tokens, and whether both sides share them, by what the first rows look like.
+    """The kinds of tokens, and whether both sides share them, chosen from the first rows.
 
     Args:
-        target: None for settings like the source's.
+        target: None for the same settings as the source.
     """
-    looked_at = list(islice(samples.of("train"), LOOKED_AT))
-    texts = {side: [row[side] for row in looked_at] for side in ("source", "target")}
+    head = list(islice(samples.of("train"), LOOKED_AT))
+    texts = {side: [row[side] for row in head] for side in ("source", "target")}
     reads = settled(source, texts["source"])
     if target is None:
-        free = are_symbols(texts["target"]) and not joint  # whatever the source is made of
+        free = are_symbols(texts["target"]) and not joint  # whatever the source's kind
         writes = settled(
             replace(source, kind="auto", dropout=0.0) if free else source, texts["target"]
         )
@@ -151,20 +151,20 @@ def settle_sides(
         writes = settled(target, texts["target"])
     unlike = [name for name in SHARED if getattr(reads, name) != getattr(writes, name)]
     if joint is None:
-        joint = not unlike and written_alike(looked_at)
+        joint = not unlike and written_alike(head)
     elif joint and target is None:
         writes = reads
     elif joint and unlike:
         name = unlike[0]
         raise GlassformerError(
             f"task.joint=true needs one kind of tokens, but {name} is {getattr(reads, name)} for "
-            f"the source and {getattr(writes, name)} for the target; leave task.target out"
+            f"the source and {getattr(writes, name)} for the target; drop task.target"
         )
     return Sides(reads, writes, joint)
 
 
 def learn_pair_tokens(sides: Sides, samples: Samples) -> PairTokens:
-    """Tokenizers learned from the training split alone."""
+    """Tokenizers trained on the training split only."""
     tags = tuple(sorted(targets_named(samples)))
     if sides.joint:
         reads = trained(sides.source, both(samples))
@@ -181,7 +181,7 @@ def take_pair_tokens(
     joint: bool | None,
     samples: Samples,
 ) -> PairTokens:
-    """The tokens of another run; where it only reads, those of the target are learned."""
+    """The tokenizers of another run; if that has none for the target, it is trained."""
     tags = tuple(sorted(targets_named(samples)))
     if not (origin / TAGS).exists():
         reads = Tokenizer.load(origin / "tokenizer.json")
@@ -197,38 +197,38 @@ def take_pair_tokens(
         refuse_other_tokens(origin, "task.target", target, known.target)
     if tags and not known.tags:
         raise GlassformerError(
-            f"{origin}: writes one language, but the data name {', '.join(tags)} as targets; "
-            f"take a run that was trained with them, or train without --from"
+            f"{origin}: has one target language, but the data names {', '.join(tags)}; "
+            f"use a run that was trained with these, or train without --from"
         )
     return known
 
 
-def refuse_other_joint(origin: Path, wanted: bool | None, *, known_joint: bool) -> None:
-    """With the tokens of another run, nobody chooses whether both sides share them."""
-    if wanted not in (None, known_joint):
-        have = "share a vocabulary" if known_joint else "have a vocabulary each"
+def refuse_other_joint(origin: Path, requested: bool | None, *, known_joint: bool) -> None:
+    """Refuse to change whether both sides share the tokens of another run."""
+    if requested not in (None, known_joint):
+        have = "share a vocabulary" if known_joint else "have separate vocabularies"
         raise GlassformerError(
-            f"task.joint={str(wanted).lower()}, but with the tokens of {origin} both sides {have}; "
+            f"task.joint={str(requested).lower()}, but in {origin} both sides {have}; "
             f"leave it out, or train without --from"
         )
 
 
 def targets_named(samples: Samples) -> set[str]:
-    """The target languages that rows name, as they can be typed before a text."""
+    """The target languages in the data, refused if they cannot be typed before a text."""
     found: dict[str, str] = {}
     for row in samples.of("train"):
         found.setdefault(row.get("to", ""), row["where"])
     for tag, where in found.items():
         if not can_be_typed(tag):
             raise GlassformerError(
-                f"{where}: the target language {tag!r} could not be typed as <{tag}> before a "
-                f"text; write it without <, > and blanks around it"
+                f"{where}: the target language {tag!r} cannot be typed as <{tag}> before a "
+                f"text; remove <, > and surrounding spaces"
             )
     return {*found} - {""}
 
 
 def can_be_typed(tag: str) -> bool:
-    """Whether a target language can stand as <de> before a text.
+    """Whether a target language can be typed before a text, as in <de>.
 
     >>> can_be_typed("pt-br"), can_be_typed("<x>")
     (True, False)
@@ -239,7 +239,7 @@ def can_be_typed(tag: str) -> bool:
 def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:
     """The settings with a kind: characters for words and names, BPE for sentences.
 
-    Symbols stay whole.
+    Symbols, such as phonemes, are kept whole.
     """
     if config.lowercase is None:
         config = replace(config, lowercase=False)
@@ -253,9 +253,9 @@ def settled(config: TokenizerConfig, texts: Sequence[str]) -> TokenizerConfig:
 
 
 def are_symbols(texts: Sequence[str]) -> bool:
-    """Whether texts are spelt in few different words that come again and again: phonemes, say.
+    """Whether texts consist of few different words that repeat often, such as phonemes.
 
-    Words with a full stop or comma to them are no symbols: they would not come back as they were.
+    Words with punctuation attached are not symbols: they would not be restored exactly.
 
     >>> are_symbols(["R EH D", "D EH R"] * 5), are_symbols(["What a film", "A red door"])
     (True, False)

@@ -1,4 +1,4 @@
-"""Writing: from what a translator reads to texts, with their scores and what else it might say."""
+"""Writing: generates translations, with the scores of their tokens and alternatives."""
 
 import math
 import zlib
@@ -23,13 +23,13 @@ from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens
 from glassformer.tasks.shared.text import text_batch
 from glassformer.tasks.translate.tokens import PairTokens
 
-ROOMY = 16  # ways followed a row, beyond which fewer rows are written together
-TIMES, MORE = 3, 30  # a translation has at most so many times the tokens of its source, and more
+ROOMY = 16  # branches per row; with more, a batch has fewer rows
+TIMES, MORE = 3, 30  # a translation has at most 3 n + 30 tokens for n source tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of an answer, the model's log-probability of it, and what it would say instead."""
+    """A token of an answer, its log-probability, and the alternatives to it."""
 
     id: int
     piece: str
@@ -37,14 +37,14 @@ class Token:
     instead: tuple["Token", ...] = ()
 
     def as_values(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Plain values, for JSON."""
         values = {"id": self.id, "piece": self.piece, "log_probability": self.log_probability}
         return values | ({"instead": [t.as_values() for t in self.instead]} if self.instead else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One answer: its text, the tokens it is made of, the end among them, and its score."""
+    """One answer: its text, its tokens including the end, and its score."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -59,11 +59,11 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes answers by the search that is asked for.
+    """Generates answers with the configured search.
 
     Attributes:
-        longest: Tokens of an answer at most; its end comes behind them.
-        words: What every answer must and must not say.
+        longest: The maximum number of tokens of an answer, without its end.
+        words: What every answer must and must not contain.
     """
 
     pair: PairTokens
@@ -72,25 +72,25 @@ class Writer:
     words: Spelt = field(default_factory=Spelt)
 
     def with_options(self, options: GenerationOptions) -> "Writer":
-        """The same writer with other options than the usual ones."""
+        """The same writer with these options."""
         words = spell(options, self.pair.target)
         if words.needed > self.longest:
             raise GlassformerError(
-                f"the prefix and required words have {words.needed} tokens, but answers have at "
-                f"most {self.longest}; ask for fewer, or train with a larger task.max_length"
+                f"the prefix and required words need {words.needed} tokens, but answers have at "
+                f"most {self.longest}; require fewer words, or train with a larger task.max_length"
             )
         return replace(self, decode=options.decoding(self.decode), words=words)
 
     def write_all(self, model: nn.Module, sources: list[Row], budget: int) -> list[list[Written]]:
-        """The answers of each row; rows of about one length are written together.
+        """The answers of each row; rows of similar length share a batch.
 
         Args:
-            budget: Tokens of a batch, padding counted.
+            budget: Tokens per batch, padding included.
         """
         device = next(model.parameters()).device
         found: dict[int, list[Written]] = {}
-        ways = self.decode.beam.width if self.decode.method == "beam" else self.decode.best
-        budget = budget * ROOMY // max(ROOMY, ways)
+        branches = self.decode.beam.width if self.decode.method == "beam" else self.decode.best
+        budget = budget * ROOMY // max(ROOMY, branches)
         for rows in ordered_batches(np.array(list(map(len, sources))), budget, padded=True):
             chosen = Jagged.of([sources[row] for row in rows.tolist()])
             ids, reads = text_batch(chosen, packed=False)
@@ -106,15 +106,16 @@ class Writer:
         """The answers of each row, best first.
 
         Args:
-            limits: Tokens of each answer at most, the end counted; by default, by its source.
+            limits: The maximum number of tokens of each answer, its end included; by default,
+                derived from the length of its source.
         """
         scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
         found = decode(scorer, self._request(source, reads, limits), self.decode)
         return [[self._written(one) for one in row] for row in found]
 
     def _request(self, source: Tensor, reads: Layout, limits: list[int] | None) -> Request:
-        """What is asked of each row."""
-        # Specials and tags are never written.
+        """The constraints on each row."""
+        # Special tokens and tags are never generated.
         forbidden = [[n] for n in (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)]
         forbidden += [[n] for n in range(self.pair.target.size, self.pair.target_size)]
         words, rows = self.words, reads.rows
@@ -133,7 +134,7 @@ class Writer:
         )
 
     def _seeds(self, source: Tensor, reads: Layout) -> list[int]:
-        """A seed a row that follows from what it reads, so that neighbours do not change it."""
+        """One seed per row, derived from its source, so that other rows do not change it."""
         line = source if reads.is_packed else source[reads.real]  # (N,)
         rows = line.cpu().split(reads.lengths.tolist())
         return [self.decode.sample.seed + zlib.crc32(row.numpy().tobytes()) for row in rows]
@@ -149,7 +150,7 @@ class Writer:
         return Written(self._text(found.tokens), tokens, found.score)
 
     def _text(self, tokens: Tokens) -> str:
-        """What they say before a text to stop at, which counts behind all required words."""
+        """The text before the first stop text after all required words."""
         text = self.pair.target.decode(list(tokens))
         if not self.decode.stop:
             return text.strip()
@@ -158,14 +159,14 @@ class Writer:
         return cut_at_stop(text, self.decode.stop, len(required)).strip()
 
     def _token(self, number: int, score: float) -> Token:
-        """A token as it is shown; in a joint vocabulary it may be a tag."""
+        """A token for display; in a joint vocabulary it may be a tag."""
         tokens, tags = self.pair.target, self.pair.tags
         shown = tokens.pieces([number])[0] if number < tokens.size else tags[number - tokens.size]
         return Token(number, shown, score)
 
 
 def as_prediction(written: Sequence[Written]) -> Prediction:
-    """The best answer, with others that say something else, and the scores of its tokens."""
+    """The best answer, with alternatives that differ from it, and the scores of its tokens."""
     best, *rest = written
     others: dict[str, Written] = {}
     for other in rest:

@@ -1,10 +1,10 @@
 """Other columns that give the label away.
 
-Training reads none of them, so they do no harm by themselves. Worth a note they are: one may be the
-better label, or part of what will be read one day. A column is tried in three ways: by its values
-("5 stars"), by what stands before the first digit of a value ("pos" of "pos_17"), and, where all
-values are numbers, by its order (ids that were given label by label). Each row is guessed from the
-others, so a column of a different value in every row tells nothing.
+Training reads none of them, so they do no harm by themselves. They are worth a note: one may be the
+better label, or may become part of the text one day. A column is tried in three ways: by its values
+("5 stars"), by what comes before the first digit of a value ("pos" of "pos_17"), and, if all values
+are numbers, by its order (ids assigned label by label). Each row is predicted from the others, so a
+column with a different value in every row predicts nothing.
 """
 
 import math
@@ -16,14 +16,14 @@ from itertools import pairwise
 from glassformer.data.doctor.finding import Finding, Where, named
 from glassformer.tasks.classify.checks.words import Sampled
 
-SURE = 0.98  # of the rows are guessed right
-USUAL = 0.9  # of the rows have one label: then guessing is easy
+SURE = 0.98  # of the rows are predicted correctly
+USUAL = 0.9  # of the rows have one label, which makes guessing easy
 ENOUGH = 20  # rows
 DISTINCT = 0.9  # of the numbers differ: they put the rows in order
 
 
 def leaking_columns(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
-    """One finding a column."""
+    """One finding per column."""
     labels = ["\n".join(sorted(row.labels)) for row in rows]
     if len(rows) < ENOUGH or max(Counter(labels).values()) > USUAL * len(rows):
         return
@@ -34,7 +34,7 @@ def leaking_columns(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
                 yield Finding(
                     kind="leaking column",
                     severity="note",
-                    what=f"{way} column {column[:40]!r} tells the label of {share:.1%} of the rows",
+                    what=f"{way} column {column[:40]!r} predicts the label of {share:.1%} of rows",
                     advice="training does not read it; keep it out of the text, or choose it as "
                     "the label with --columns label=...",
                     count=round(share * len(rows)),
@@ -44,7 +44,7 @@ def leaking_columns(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
 
 
 def ways_to_guess(values: Sequence[str], labels: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """How often each way is right."""
+    """How often each way predicts the label."""
     yield "the", guessed_by_value(values, labels)
     starts = [re.split(r"\d", value, maxsplit=1)[0].strip() for value in values]
     if any(starts):
@@ -55,7 +55,7 @@ def ways_to_guess(values: Sequence[str], labels: Sequence[str]) -> Iterator[tupl
 
 
 def guessed_by_value(values: Sequence[str], labels: Sequence[str]) -> float:
-    """The share of rows whose label is that of most other rows with the same value.
+    """The share of rows with the label of most other rows that have the same value.
 
     >>> guessed_by_value(["a", "a", "a", "b"], ["x", "x", "y", "z"])
     0.0
@@ -73,7 +73,7 @@ def guessed_by_value(values: Sequence[str], labels: Sequence[str]) -> float:
 
 
 def guessed_by_order(numbers: Sequence[float], labels: Sequence[str]) -> float:
-    """The share of rows whose label is that of the row with the next number.
+    """The share of rows with the same label as the row with the next number.
 
     >>> guessed_by_order([3.0, 1.0, 5.0, 2.0, 4.0], ["b", "a", "b", "a", "b"])
     0.75

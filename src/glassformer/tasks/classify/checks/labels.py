@@ -1,4 +1,4 @@
-"""Labels: how many rows each has, how they are written, and in which order they come."""
+"""Labels: how many rows each has, how they are spelt, and in which order they come."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -9,18 +9,18 @@ from glassformer.data.rows import listed
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
 
-NEARLY_ALL = 0.95  # of the rows: a model that always says this label looks good
-ENOUGH = 20  # rows; fewer may be in order by chance
+NEARLY_ALL = 0.95  # of the rows: a model that always predicts this label looks good
+ENOUGH = 20  # rows; fewer may be sorted by chance
 
 Names = Callable[[Sample], list[str]]  # the labels of a sample
 
 
 class LabelCounts(Check):
-    """Labels that are too few, too many, too rare, unbalanced, or one label written in two ways.
+    """Labels that are too few, too many, too rare, unbalanced, or spelt in two ways.
 
     Args:
         rarest: Labels with fewer rows are refused in training.
-        most: Labels there may be.
+        most: The maximum number of labels.
     """
 
     needs_all = True
@@ -31,7 +31,7 @@ class LabelCounts(Check):
         self.learned: set[str] = set()
         self.first: dict[str, int] = {}
         self.rows = self.several = 0
-        self.excess: list[int] = []  # rows with labels beyond the most there may be
+        self.excess: list[int] = []  # rows with labels beyond the maximum
 
     def see(self, row: Specimen) -> None:
         found = dict.fromkeys(self.names(row.sample))
@@ -54,7 +54,7 @@ class LabelCounts(Check):
                 kind="too many labels",
                 severity="error",
                 what=f"more than {self.most:,} different labels",
-                advice="these are texts; name the column of the labels with --columns label=...",
+                advice="they look like texts; name the label column with --columns label=...",
                 count=len(self.excess),
                 rows=named(self.excess, where),
             )
@@ -82,7 +82,7 @@ class LabelCounts(Check):
                 severity="error",
                 what=f"{counted(len(rare), 'label')} with fewer than {self.rarest} rows "
                 f"({listed(rare)})",
-                advice="they cannot be both learned and checked: add rows, or merge labels",
+                advice="they cannot be both trained on and scored: add rows, or merge labels",
                 count=sum(self.counts[name] for name in rare),
                 rows=named((self.first[name] for name in rare), where),
             )
@@ -93,7 +93,7 @@ class LabelCounts(Check):
             yield Finding(
                 kind="labels not in train",
                 severity="warning",
-                what=f"{counted(len(missing), 'label')} held out and not in train "
+                what=f"{counted(len(missing), 'label')} only in validation or test rows "
                 f"({listed(missing)})",
                 advice="the model cannot learn them; add such rows to train",
                 count=sum(self.counts[name] for name in missing),
@@ -111,7 +111,7 @@ class LabelCounts(Check):
                 kind="label spellings",
                 severity="warning",
                 what=f"labels that differ only in case or white space ({listed(pairs)})",
-                advice="they count as different labels; write each in one way",
+                advice="they count as different labels; use one spelling",
                 count=sum(self.counts[name] for name in others),
                 rows=named((self.first[name] for name in others), where),
             )
@@ -133,7 +133,7 @@ class LabelCounts(Check):
 
 
 class LabelOrder(Check):
-    """Rows that come label by label."""
+    """Rows sorted by label."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -157,7 +157,7 @@ class LabelOrder(Check):
             yield Finding(
                 kind="sorted by label",
                 severity="note",
-                what=f"{self.rows:,} rows come sorted by their {len(self.labels):,} labels",
+                what=f"{self.rows:,} rows are sorted by their {len(self.labels):,} labels",
                 advice="training shuffles them; do not cut the file in two to split it",
                 count=len(self.starts),
                 rows=named(self.starts, where),

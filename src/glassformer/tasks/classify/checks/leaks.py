@@ -1,7 +1,7 @@
-"""Leaks: what gives the label away, so that a model learns a trick and not the task.
+"""Leaks: what gives the label away, so that a model learns a shortcut instead of the task.
 
-They are looked for in a sample of the rows: those whose contents have the smallest hashes, which is
-as good as a draw, the same in whatever order rows come, and no larger however many pass.
+They are searched for in a sample of the rows: those with the smallest hashes of their content,
+which is as good as random, independent of the order of rows, and of fixed size.
 """
 
 import heapq
@@ -14,13 +14,13 @@ from glassformer.tasks.classify.checks.labels import Names
 from glassformer.tasks.classify.checks.words import Sampled, leaking_words, named_labels
 
 MOST = 5_000  # rows
-HEAD, TAIL = 1000, 500  # characters that are kept of a longer text
-LONGEST_VALUE = 80  # characters that are kept of another column
-COLUMNS = 50  # other columns that are kept
+HEAD, TAIL = 1000, 500  # characters kept of a longer text
+LONGEST_VALUE = 80  # characters kept of another column
+COLUMNS = 50  # other columns kept
 
 
 class Leaks(Check):
-    """Words and columns that tell the label."""
+    """Words and columns that give the label away."""
 
     def __init__(self, names: Names) -> None:
         self.names = names

@@ -1,10 +1,10 @@
 """Words that give the label away.
 
-A word leaks when it is in nearly every row of a label and in nearly no other. Two kinds of text are
-like that and yet clean. In a set of languages, or of any topics with a vocabulary of their own, a
-label has many such words, so a word leaks only when it stands out; one that always comes first or
-last leaks however many there are. And where one label among many has its word, as "weather" has,
-that is worth a note; it is a warning when words answer nearly every row.
+A word leaks if it is in nearly every row of a label and in almost no other row. Two kinds of clean
+data look like that. If labels are languages, or topics with a vocabulary of their own, a label has
+many such words, so a word leaks only if it stands out; one that always comes first or last leaks in
+any case. And if one label among many has such a word, as "weather" might, that is worth a note; it
+is a warning if words predict nearly every row.
 """
 
 from collections import Counter, defaultdict
@@ -15,24 +15,24 @@ from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.tasks.shared.text_checks import words_of
 
 COVERAGE = 0.9  # of a label's rows have the word
-STRAY = 0.02  # of all other rows may have it, too
+STRAY = 0.02  # of the other rows may have it, too
 PURITY = 0.9  # of the rows with the word have the label
-OWN_VOCABULARY = 5  # more words that are half as good are a vocabulary, not a leak
-ENOUGH = 10  # rows with the label, and without it
-EDGE = 5  # words at either end of a text where a label may be named
-NEAR = 200  # characters that hold them
+OWN_VOCABULARY = 5  # more words that are half as good mean a vocabulary, not a leak
+ENOUGH = 10  # rows with the label, and rows without it
+EDGE = 5  # words at either end of a text that may name the label
+NEAR = 200  # characters searched for them
 NAMED = 0.5  # of the rows name their label there
-ANSWERED = 0.1  # of the mistakes of always saying the same are left when words answer
+ANSWERED = 0.1  # of the errors of always guessing the most frequent label remain
 
 Feature = tuple[str, str]  # where in the text ("in", "first in", "last in"), and the word
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What is kept of a row to look for leaks.
+    """What is kept of a row to search it for leaks.
 
     Attributes:
-        others: Columns that play no role.
+        others: Columns without a role.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A word and the label it tells."""
+    """A word and the label it gives away."""
 
     place: str
     word: str
@@ -59,19 +59,19 @@ class Leak:
 
 
 def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
-    """At most one finding: the words that tell a label, the best of each."""
+    """At most one finding: the words that give a label away, the best of each."""
     features = [features_of(row.text) for row in rows]
     found = find_leaks(rows, features)
     if not found:
         return
-    tells = {(leak.place, leak.word): leak.label for leak in found}
-    with_it = [place for place, some in enumerate(features) if some & tells.keys()]
-    more = f"; so it is for {counted(len(found) - 1, 'more label')}" if len(found) > 1 else ""
+    label_of = {(leak.place, leak.word): leak.label for leak in found}
+    with_it = [place for place, some in enumerate(features) if some & label_of.keys()]
+    more = f"; the same holds for {counted(len(found) - 1, 'more label')}" if found[1:] else ""
     yield Finding(
         kind="leaking word",
-        severity="warning" if answers_most(rows, features, tells) else "note",
+        severity="warning" if answers_most(rows, features, label_of) else "note",
         what=f"{found[0]}{more}",
-        advice="if that is not how texts come, take the word out, or choose the text with "
+        advice="if new texts will not have the word, remove it, or choose the text with "
         "--columns text=...",
         count=len(with_it),
         rows=named((rows[place].number for place in with_it), where),
@@ -79,7 +79,7 @@ def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
 
 
 def features_of(text: str) -> set[Feature]:
-    """Each word, and those the text begins and ends with."""
+    """Each word, and the first and last words of the text."""
     words = words_of(text)
     found = {("in", word) for word in words}
     if len(words) > 1:
@@ -107,7 +107,7 @@ def find_leaks(rows: Sequence[Sampled], features: Sequence[set[Feature]]) -> lis
 def _best(
     label: str, of_label: Counter[Feature], overall: Counter[Feature], count: int, without: int
 ) -> list[Leak]:
-    """The word that tells this label best, if one leaks."""
+    """The word that gives this label away best, if one leaks."""
     pure = []
     for (place, word), times in of_label.items():
         stray = overall[place, word] - times
@@ -125,10 +125,10 @@ def _best(
 
 
 def answers_most(
-    rows: Sequence[Sampled], features: Sequence[set[Feature]], tells: dict[Feature, str]
+    rows: Sequence[Sampled], features: Sequence[set[Feature]], label_of: dict[Feature, str]
 ) -> bool:
-    """Whether nearly every row could be answered by these words alone."""
-    answers = [next((tells[f] for f in some & tells.keys()), None) for some in features]
+    """Whether these words alone predict nearly every row."""
+    answers = [next((label_of[f] for f in some & label_of.keys()), None) for some in features]
     usual = _usual(row for row in rows)
     rest = _usual(row for row, answer in zip(rows, answers, strict=True) if answer is None)
     wrong = sum(
@@ -138,7 +138,7 @@ def answers_most(
 
 
 def _usual(rows: Iterator[Sampled]) -> str:
-    """The most frequent label, or nothing."""
+    """The most frequent label; empty without rows."""
     counts = Counter(label for row in rows for label in row.labels)
     return counts.most_common(1)[0][0] if counts else ""
 
@@ -165,7 +165,7 @@ def named_labels(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
             severity="warning",
             what=f"{counted(len(right), 'text')} of {len(rows):,} begin or end with the name of "
             f"their label",
-            advice="the input gives the answer away; take it out of the text",
+            advice="the input gives the answer away; remove it from the text",
             count=len(right),
             rows=named((row.number for row in right), where),
         )

@@ -1,8 +1,8 @@
-"""What can be wrong with pairs of texts.
+"""Checks of pairs of texts.
 
-pairs              copied sources, several targets; a check for each target language; the list
-lengths            pairs of odd length, and stretches that are misaligned
-languages          lines in another language than their side
-language_outliers  those in a third language
+pairs              copied sources, several targets, tags; a check for each target language
+lengths            pairs of unusual length ratio, and stretches that are misaligned
+languages          lines in another language than the rest of their side
+language_outliers  lines in a third language
 scripts            two Chinese scripts on one side
 """

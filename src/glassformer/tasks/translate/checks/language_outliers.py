@@ -1,10 +1,10 @@
-"""Lines in a third language: unlike their own side, though the other side is no more like them.
+"""Lines in a third language: unlike their own side, and no more like the other side.
 
-No language is known beforehand. A line is an outlier when few of its words are *common* on its
-side, and its letters follow each other in ways that are rare there; the more common words it has,
-the rarer these must be. In most languages hardly a sentence does without common words: a side where
-that is not so, or that is written without blanks, is left alone. A line never vouches for itself,
-since its own words are taken off the counts.
+No language is known in advance. A line is an outlier if few of its words are *common* on its side,
+and its letter trigrams are rare there; the more common words it has, the rarer these must be. In
+most languages nearly every sentence has common words: a side where that does not hold, or that is
+written without spaces, is skipped. A line does not count towards its own statistics: its own
+trigrams and words are subtracted.
 """
 
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from jaxtyping import Int
 
 from glassformer.tasks.shared.text_checks import is_spaced, words_of
 
-CELLS = 1 << 16  # for counts, of words and of three letters in a row
-SMOOTH = 0.05  # added to every count of three letters in a row
-WORDS = 5  # different ones that a line must have to be judged
-COMMON, OFTEN = 0.01, 5  # a word is common that is in such a share of the lines, and in so many
-SOME = 0.4  # of the words of an outlier are common at most
-FEW, NEARLY_ALL = 0.25, 0.95  # so many lines have more common words: otherwise they do not tell
-RARE = 1.2  # how much less likely, as a mean logarithm, an outlier's letters are than usual,
-MORE = 2.0  # and so much more than that for its share of common words
-ENOUGH = 100  # lines to know a side by
-FIRST = 1_000  # lines that are all judged at the end; of later ones, those that may be outliers
+CELLS = 1 << 16  # hash buckets for counts of words and of trigrams
+SMOOTH = 0.05  # added to every trigram count
+WORDS = 5  # distinct words that a line needs to be judged
+COMMON, OFTEN = 0.01, 5  # a common word is in this share of the lines, and in this many lines
+SOME = 0.4  # of an outlier's words are common, at most
+FEW, NEARLY_ALL = 0.25, 0.95  # this share of the lines must have more common words than FEW
+RARE = 1.2  # how much less likely, in mean log-probability, an outlier's trigrams are than usual,
+MORE = 2.0  # plus this much times its share of common words
+ENOUGH = 100  # lines needed to judge a side
+FIRST = 1_000  # lines that are all judged at the end; of later ones, only candidates
 
-Pieces = Int[np.ndarray, " _"]  # of each line so many
+Pieces = Int[np.ndarray, " _"]  # hashed trigrams of a line
 
 
 @dataclass(slots=True)
@@ -36,9 +36,9 @@ class LanguageOutliers:
 
     Attributes:
         lines: How many were long enough to be judged.
-        few: Those of them, after the first, that have few common words.
-        kept: Lines to judge at the end: the number, the words and the pieces of each.
-        usual: How likely pieces are on the whole, which is found out now and then.
+        few: How many of them, after the first, have few common words.
+        kept: Lines to judge at the end: the number, the words and the trigrams of each.
+        usual: The mean log-probability of trigrams, updated from time to time.
     """
 
     lines: int = 0
@@ -53,7 +53,7 @@ class LanguageOutliers:
     due: int = 0
 
     def see(self, number: int, text: str, pieces: Pieces) -> None:
-        """Take note of a line, given with three letters in a row as numbers below CELLS."""
+        """Count a line, given with its trigrams as numbers below CELLS."""
         words = {word for word in words_of(text) if word[0].isalpha() and is_spaced(word)}
         if len(words) < WORDS:
             return
@@ -74,7 +74,7 @@ class LanguageOutliers:
             self.kept.append((number, cells, pieces))
 
     def found(self) -> Iterator[int]:
-        """The numbers of the outliers."""
+        """The row numbers of the outliers."""
         shares = [self._common(cells) for _, cells, _ in self.kept]
         few = self.few + sum(share <= FEW for share in shares[:FIRST])
         if self.lines < ENOUGH or few > (1 - NEARLY_ALL) * self.lines:
@@ -85,12 +85,12 @@ class LanguageOutliers:
                 yield number
 
     def _common(self, cells: list[int]) -> float:
-        """The share of the words of a line, which are counted by now, that are common."""
+        """The share of common words in a line that has been counted."""
         least = max(OFTEN, COMMON * self.lines)
         return sum(self.words[cell] > least for cell in cells) / len(cells)
 
     def _rarity(self, pieces: Pieces) -> float:
-        """How much less likely the pieces of a line, which are counted by now, are than usual."""
+        """How much less likely than usual the trigrams are in a line that has been counted."""
         return self.usual - float(np.log((self.pieces[pieces] - 1 + SMOOTH) / self.total).mean())
 
     def _find_usual(self) -> None:

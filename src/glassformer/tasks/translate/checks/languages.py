@@ -1,10 +1,10 @@
-"""Languages of pairs: lines whose writing is not that of their side.
+"""Languages of pairs: lines that do not look like the rest of their side.
 
-Three signs are looked for, without knowing any language. A *script*: nearly all lines of a side
-have some Cyrillic, and this one has none but other letters. Where both sides share a script, the
-*letters that follow each other*: this line looks like the other side far more than like its own.
-What each side looks like is learned from its first lines. And a line may be in a third language,
-unlike both sides: see `language_outliers`.
+Three signs are checked, without knowing any language. The *script*: nearly all lines of a side have
+some Cyrillic, and this one has letters but no Cyrillic. If both sides share a script, the *letter
+trigrams*: this line resembles the other side far more than its own. The statistics of each side
+come from its first lines. And a line may be in a third language, unlike both sides: see
+`language_outliers`.
 """
 
 import re
@@ -23,53 +23,53 @@ from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.tasks.translate.checks.language_outliers import CELLS, SMOOTH, LanguageOutliers
 
 SIDES = ("source", "target")
-READ = 200  # characters of a line that are looked at
-NEARLY_ALL = 0.95  # of the lines of a side have the script that it is written in
-ENOUGH = 50  # lines to know a side by
-LETTERS = 4  # fewer different ones do not tell a script: OK, Tom
+READ = 200  # characters of a line that are examined
+NEARLY_ALL = 0.95  # of the lines of a side have its script
+ENOUGH = 50  # lines needed to judge a side
+LETTERS = 4  # distinct letters needed to judge a script; fewer: OK, Tom
 
-LEARNED = 2_000  # lines of each side
-PIECES = 12  # three letters in a row, met before, that a line must have to be judged
-SURE = 1.0  # how much likelier, as a mean logarithm over pieces, the other side must make it
-FEWEST = 20  # lines that tell the language of a file
-MOST = 0.5  # of the pieces of a line were met before, where it is to tell that
-MANY = 0.001  # of the lines: more are no accident
-BY_CHANCE = 2  # lines that may seem of a third language and are only odd
+LEARNED = 2_000  # lines of each side for its statistics
+PIECES = 12  # known trigrams that a line needs to be judged
+SURE = 1.0  # by how much, in mean log-probability, the other side must make it likelier
+FEWEST = 20  # lines needed to judge the language of a file
+MOST = 0.5  # of the trigrams of such a line must be known
+MANY = 0.001  # of the lines: more are not an accident
+BY_CHANCE = 2  # lines that may only seem to be in a third language
 
 SAME = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "IDEOGRAPHIC": "CJK", "BOPOMOFO": "CJK"}
 NOT_LETTERS = re.compile(r"[\W\d_]+")
 
-Pieces = Int[np.ndarray, " _"]  # of each line so many
+Pieces = Int[np.ndarray, " _"]  # hashed trigrams of a line
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How often each piece came in the lines that a side is known by, and how many came in all."""
+    """How often each trigram occurs in the first lines of a side, and their total."""
 
     counts: Int[np.ndarray, " cells"]
     total: int
 
     @classmethod
     def of(cls, lines: Sequence[Pieces]) -> "Side":
-        """What some lines show."""
+        """The statistics of some lines."""
         counts = np.bincount(np.concatenate(lines), minlength=CELLS)
         return cls(counts, int(counts.sum()))
 
-    def log_chances(self, counts: Pieces) -> Float[np.ndarray, " _"]:
-        """How likely it makes pieces that it has met so often."""
+    def log_probabilities(self, counts: Pieces) -> Float[np.ndarray, " _"]:
+        """The log-probabilities of trigrams with these counts."""
         return np.log((counts + SMOOTH) / (self.total + SMOOTH * CELLS))
 
 
 class PairLanguages(Check):
-    """Lines in another language than their side."""
+    """Lines in another language than the rest of their side."""
 
     def __init__(self) -> None:
         self.numbers = array("Q")
         self.scripts: dict[str, int] = {}  # a bit for each script
         self.written: dict[str, array[int]] = {side: array("Q") for side in SIDES}
-        self.first: list[tuple[int, tuple[Pieces, Pieces]]] = []  # lines to learn from
+        self.first: list[tuple[int, tuple[Pieces, Pieces]]] = []  # lines for the statistics
         self.sides: tuple[Side, Side] | None = None
-        self.turned: dict[str, list[int]] = {side: [] for side in SIDES}
+        self.swapped: dict[str, list[int]] = {side: [] for side in SIDES}
         self.outliers = {side: LanguageOutliers() for side in SIDES}
 
     def see(self, row: Specimen) -> None:
@@ -91,7 +91,7 @@ class PairLanguages(Check):
         if self.sides is None and len(self.first) >= ENOUGH:
             self._learn()
         for side in SIDES:
-            sure = {*self._in_other_scripts(side), *self.turned[side]}
+            sure = {*self._in_other_scripts(side), *self.swapped[side]}
             outliers = {*self.outliers[side].found()} - sure
             rows = sorted(sure | outliers)
             if rows:
@@ -110,7 +110,7 @@ class PairLanguages(Check):
                 )
 
     def _scripts_in(self, text: str) -> int:
-        """The scripts of a text, as bits; none for a text of too few letters."""
+        """The scripts of a text, as bits; 0 for a text with too few letters."""
         letters = [character for character in set(text) if character.isalpha()]
         found = {script_of(letter) for letter in letters}
         if len(letters) < LETTERS and "CJK" not in found:
@@ -119,7 +119,7 @@ class PairLanguages(Check):
         return sum(1 << bit for bit in bits)
 
     def _in_other_scripts(self, side: str) -> Iterator[int]:
-        """Lines without a letter of the script that nearly all lines of the side have."""
+        """Lines without any letter of the script that nearly all lines of the side have."""
         written = np.array(self.written[side], dtype=np.uint64)
         known = written > 0
         if known.sum() < ENOUGH:
@@ -131,7 +131,7 @@ class PairLanguages(Check):
                 return
 
     def _learn(self) -> None:
-        """Take both sides as the first lines show them, and judge these lines."""
+        """Compute the statistics of both sides from the first lines, and judge these lines."""
         source, target = zip(*(pieces for _, pieces in self.first), strict=True)
         self.sides = Side.of(source), Side.of(target)
         for number, pieces in self.first:
@@ -139,37 +139,37 @@ class PairLanguages(Check):
         self.first = []
 
     def _judge(self, number: int, pieces: tuple[Pieces, Pieces], *, known: int = 0) -> None:
-        """Note a line that the other side makes far likelier than its own.
+        """Record a line that the other side makes far likelier than its own.
 
         Args:
-            known: How often the line was counted when its own side was learned.
+            known: How often the line itself counts in the statistics of its side.
         """
-        assert self.sides is not None  # learned before
+        assert self.sides is not None  # computed before
         for side, some, own, other in zip(
             SIDES, pieces, self.sides, reversed(self.sides), strict=True
         ):
             if likelier(some, own, other, known=known) > SURE:
-                self.turned[side].append(number)
+                self.swapped[side].append(number)
 
 
 def likelier(some: Pieces, own: Side, other: Side, *, known: int = 0, least: float = 0.0) -> float:
-    """How much likelier the other side makes a line, as a mean logarithm; 0 where few pieces tell.
+    """How much likelier the other side makes a line, in mean log-probability; 0 if too short.
 
     Args:
-        known: How often the line was counted when its own side was learned.
-        least: The share of its pieces that must have been met before.
+        known: How often the line itself counts in the statistics of its side.
+        least: The share of its trigrams that must be known.
     """
     here, there = own.counts[some] - known, other.counts[some]
-    met = (here + there) > 0
-    if np.count_nonzero(met) < max(PIECES, least * len(some)):
+    seen = (here + there) > 0
+    if np.count_nonzero(seen) < max(PIECES, least * len(some)):
         return 0.0
-    return float((other.log_chances(there[met]) - own.log_chances(here[met])).mean())
+    return float((other.log_probabilities(there[seen]) - own.log_probabilities(here[seen])).mean())
 
 
 def like_the_sources(lines: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether most lines are clearly more like the sources of some pairs than like the targets.
+    """Whether most lines clearly resemble the sources of the pairs more than the targets.
 
-    Never so where lines are few, or where the sides are not clearly unlike each other.
+    False if there are few lines, or if the sides do not clearly differ.
     """
     lines = [line for line in lines if line]
     if len(lines) < FEWEST or len(pairs) < ENOUGH:
@@ -186,27 +186,27 @@ def like_the_sources(lines: Sequence[str], pairs: Sequence[tuple[str, str]]) -> 
 
 
 def in_their_script(lines: Sequence[str], sources: Sequence[str], targets: Sequence[str]) -> bool:
-    """Whether lines have the script of the sources, and both lack that of the targets."""
+    """Whether lines have the script of the sources, and neither has that of the targets."""
 
     def scripts(texts: Sequence[str], share: float) -> set[str]:
-        """Those that are in such a share of the texts."""
+        """The scripts in at least this share of the texts."""
         letters = ({letter for letter in text[:READ] if letter.isalpha()} for text in texts)
         counts = Counter(script for found in letters for script in {*map(script_of, found)})
         return {script for script, count in counts.items() if count >= share * len(texts)}
 
     few = 1 - NEARLY_ALL
-    lacked = scripts(targets, NEARLY_ALL) - scripts(sources, few) - scripts(lines, few)
-    return bool(lacked and scripts(sources, NEARLY_ALL) & scripts(lines, NEARLY_ALL))
+    missing = scripts(targets, NEARLY_ALL) - scripts(sources, few) - scripts(lines, few)
+    return bool(missing and scripts(sources, NEARLY_ALL) & scripts(lines, NEARLY_ALL))
 
 
 def own_kind(lines: Sequence[Pieces], own: Side, other: Side) -> bool:
-    """Whether the lines of a side that tell are enough, and clearly unlike the other side."""
+    """Whether enough lines of a side can be judged, and clearly differ from the other side."""
     found = [value for some in lines if (value := likelier(some, own, other, known=1))]
     return len(found) >= ENOUGH and float(np.median(found)) < -SURE
 
 
 def pieces_of(text: str) -> Pieces:
-    """Three letters in a row, with the ends of words, as numbers below CELLS."""
+    """Letter trigrams, including word boundaries, as numbers below CELLS."""
     letters = NOT_LETTERS.sub(" ", f" {text.casefold()} ")
     codes = np.frombuffer(letters.encode("utf-32-le", "replace"), dtype=np.uint32).astype(np.int64)
     return (codes[:-2] * 1_000_003 + codes[1:-1] * 10_007 + codes[2:]) % CELLS

@@ -1,8 +1,8 @@
-"""Lengths of pairs: a translation is about as much longer or shorter as translations usually are.
+"""Lengths of pairs: the ratio of target to source length varies little between translations.
 
-What is compared is the logarithm of target length over source length, a few characters added to
-both so that short texts may differ. What is usual, and how far pairs stray from it, are medians, so
-that the pairs that are wrong do not decide what is right.
+The logarithm of target length over source length is compared, with a few characters added to both
+so that short texts may differ. The usual ratio and the deviation from it are medians, so that wrong
+pairs do not affect them.
 """
 
 import itertools
@@ -17,22 +17,22 @@ from jaxtyping import Float, Int
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
 
-ADDED = 10  # characters
-ENOUGH = 20  # pairs to know what is usual
-FAR, LEAST = 6.0, math.log(2)  # odd: so many usual deviations away, and twice as long at least
+ADDED = 10  # characters added to every length
+ENOUGH = 20  # pairs needed to know the usual ratio
+FAR, LEAST = 6.0, math.log(2)  # odd: this many deviations away, and at least twice as long
 SMALLEST_DEVIATION = 0.1
-MANY = 0.001  # of the pairs: more odd ones are no accident
+MANY = 0.001  # of the pairs: more odd ones are not an accident
 
-BLOCK = 25  # pairs that are moved against each other together
+BLOCK = 25  # pairs that are shifted together
 MOVES = (-3, -2, -1, 1, 2, 3)
-NEAR = 4 * BLOCK  # stretches that are one, seen through noise
-BETTER = 0.6  # a move explains a block when it leaves no more than this of its strangeness
-SURE = 4.5  # standard errors that the gain of a stretch is above none
+NEAR = 4 * BLOCK  # stretches this close are merged
+BETTER = 0.6  # a shift explains a block if it leaves at most this share of its deviation
+SURE = 4.5  # standard errors by which the gain of a stretch is above zero
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Pairs from `begin` up to `end` whose targets stand so many rows from where they belong."""
+    """Pairs from `begin` up to `end` whose targets are `move` rows away from their sources."""
 
     begin: int
     end: int
@@ -40,10 +40,10 @@ class Stretch:
 
 
 class PairLengths(Check):
-    """Pairs of odd length, and stretches where each target stands beside its neighbour's source.
+    """Pairs of unusual length ratio, and stretches where each target belongs to another source.
 
-    Such a stretch is found by trying: where targets, moved by a few rows, fit the sources much
-    better by length than they do where they are, they were moved.
+    Such a stretch is found by trial: if targets fit the sources much better by length when shifted
+    by a few rows, they are misaligned.
     """
 
     needs_all = True
@@ -75,21 +75,21 @@ class PairLengths(Check):
                 rows=named((self.numbers[row] for row in odd), where),
             )
 
-    def _strangeness(self, move: int = 0) -> Float[np.ndarray, " rows"]:
-        """How far each pair is from what is usual, if the targets were moved up by some rows."""
+    def _deviations(self, move: int = 0) -> Float[np.ndarray, " rows"]:
+        """How far each pair is from the usual ratio, with the targets shifted up by some rows."""
         source = np.log(np.array(self.sources) + ADDED)
         target = np.log(np.array(self.targets) + ADDED)
         usual = np.median(target - source)
         return np.abs(np.roll(target, -move) - source - usual)
 
     def _limit(self) -> float:
-        """How strange a pair may be before it is odd."""
-        deviation = max(1.4826 * float(np.median(self._strangeness())), SMALLEST_DEVIATION)
+        """The deviation above which a pair is odd."""
+        deviation = max(1.4826 * float(np.median(self._deviations())), SMALLEST_DEVIATION)
         return max(FAR * deviation, LEAST)
 
     def _odd(self, moved: list[Stretch]) -> Int[np.ndarray, " odd"]:
-        """Pairs whose lengths are odd, but for those that are misaligned."""
-        odd = self._strangeness() > self._limit()
+        """Pairs with odd lengths, except those that are misaligned."""
+        odd = self._deviations() > self._limit()
         for stretch in moved:
             odd[stretch.begin : stretch.end] = False
         return np.flatnonzero(odd)
@@ -102,7 +102,7 @@ class PairLengths(Check):
             kind="misaligned pairs",
             severity="error",
             what=f"{counted(pairs, 'pair')} in {_stretches(len(moved))} that fit much "
-            f"better by length when each target is taken from {rows} "
+            f"better by length if each target is taken from {rows} "
             f"{'below' if first.move > 0 else 'above'}",
             advice="a line was lost or added where it begins; align the two sides again",
             count=pairs,
@@ -110,11 +110,13 @@ class PairLengths(Check):
         )
 
     def _moved(self) -> list[Stretch]:
-        """The stretches of pairs that a move explains."""
+        """The stretches of pairs that a shift explains."""
         blocks, limit = len(self.numbers) // BLOCK, self._limit()
-        strange = np.minimum(self._strangeness(), limit)  # one odd pair does not speak for a block
-        gains = {move: strange - np.minimum(self._strangeness(move), limit) for move in MOVES}
-        now = _block_means(strange, blocks)
+        deviations = np.minimum(
+            self._deviations(), limit
+        )  # one odd pair does not decide for a block
+        gains = {move: deviations - np.minimum(self._deviations(move), limit) for move in MOVES}
+        now = _block_means(deviations, blocks)
         best = np.stack([_block_means(gains[move], blocks) for move in MOVES])
         move = np.where(best.max(axis=0) > (1 - BETTER) * now, best.argmax(axis=0), -1)
         edges = np.flatnonzero(np.diff(move, prepend=-2, append=-2)).tolist()
@@ -143,16 +145,16 @@ def _block_means(values: Float[np.ndarray, " rows"], blocks: int) -> Float[np.nd
 
 
 def _is_sure(gain: Float[np.ndarray, " pairs"]) -> bool:
-    """Whether a stretch gains by more than chance, or a few odd pairs at its edges, would give.
+    """Whether a stretch gains more than chance, or a few odd pairs at its edges, would explain.
 
-    The sum over the root of the summed squares is 1 where one pair has all the gain, and grows with
-    the root of the pairs that share it.
+    The sum over the root of the summed squares is 1 if one pair has all the gain, and grows with
+    the square root of the number of pairs that share it.
     """
     return len(gain) >= BLOCK and bool(gain.sum() > SURE * np.sqrt(np.square(gain).sum()))
 
 
 def _lowest(gain: Float[np.ndarray, " rows"], near: int) -> int:
-    """The place, at most a block away, before which gains sum to least: they begin there."""
+    """The row, at most a block away, before which gains have the lowest sum: they start there."""
     start = max(0, near - BLOCK)
     sums = np.concatenate([[0.0], np.cumsum(gain[start : near + BLOCK])])
     return start + int(sums.argmin())

@@ -1,4 +1,4 @@
-"""Checks of pairs: what can be wrong between two texts, and a check for each target language."""
+"""Checks of single pairs, of target languages, and a check for each target language."""
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -12,14 +12,14 @@ from glassformer.data.splits import hashed
 from glassformer.tasks.shared.text_checks import words_of
 from glassformer.tasks.translate.tokens import can_be_typed
 
-WORDS = 3  # names and numbers stay as they are; so many words seldom do
+WORDS = 3  # names and numbers are often the same in both; this many words rarely are
 MANY = 0.001  # of the pairs: copies teach a model to copy
 
-Keys = Mapping[str, Callable[[str], str]]  # for each side, what makes two of its texts the same
+Keys = Mapping[str, Callable[[str], str]]  # for each side, equal for texts that are the same
 
 
 class CopiedSources(Check):
-    """Pairs whose target only repeats the source."""
+    """Pairs whose target equals the source."""
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
@@ -39,18 +39,18 @@ class CopiedSources(Check):
             yield Finding(
                 kind="copied source",
                 severity="warning" if share >= MANY else "note",
-                what=f"{counted(len(self.rows), 'pair')} ({share:.2%}) with the source again as "
+                what=f"{counted(len(self.rows), 'pair')} ({share:.2%}) with the source copied as "
                 f"target",
-                advice="a model learns to copy from them; translate or drop them",
+                advice="a model learns to copy them; translate or drop them",
                 count=len(self.rows),
                 rows=named(self.rows, where),
             )
 
 
 class ManyTargets(Check):
-    """Sources with several targets: fine to learn from, but one answer cannot be all of them.
+    """Sources with several targets: fine for training, but one answer cannot match all of them.
 
-    A source that is to be said in several languages is another one in each, as its content says.
+    The same source with different target languages counts as different sources.
     """
 
     def __init__(self, keys: Keys) -> None:
@@ -75,14 +75,14 @@ class ManyTargets(Check):
                 severity="note",
                 what=f"{counted(int((counts > 1).sum()), 'source')} in "
                 f"{counted(len(several), 'row')} with different targets",
-                advice="they stay in one split; scores that accept one answer will seem low",
+                advice="they stay in one split; scores with a single reference will seem low",
                 count=len(several),
                 rows=named((self.numbers[row] for row in several.tolist()), where),
             )
 
 
 class EachLanguage(Check):
-    """A check by itself for every target language, which the role `to` names.
+    """A separate check for every target language, as named by the role `to`.
 
     Args:
         make: Makes the check.
@@ -110,7 +110,7 @@ class EachLanguage(Check):
 
 
 class Tags(Check):
-    """Target languages that could not be asked for, and rows that do not name theirs."""
+    """Target languages that cannot be typed, and rows without one."""
 
     def __init__(self) -> None:
         self.named = False
@@ -127,11 +127,11 @@ class Tags(Check):
 
     def findings(self, where: Where) -> Iterator[Finding]:
         faults = (
-            (self.unnamed, "that do not name", "that does not name", "fill in the column of `to`"),
+            (self.unnamed, "that do not name", "that does not name", "fill in the column `to`"),
             (
                 self.unfit,
-                "with < > or blanks in",
-                "with < > or blanks in",
+                "with < > or spaces in",
+                "with < > or spaces in",
                 "write it like de or pt-br",
             ),
         )

@@ -1,7 +1,7 @@
-"""Chinese in two scripts on one side of pairs: what is one word becomes two, each with less data.
+"""Chinese in two scripts on one side of pairs: one word becomes two, each with less data.
 
-A text is traditional if making it simplified changes it, and simplified if only the other way does.
-Many short texts are both. A text with kana is Japanese, whose characters are of both kinds.
+A text is traditional if converting it to simplified changes it, and simplified if only the reverse
+does. Many short texts are both. A text with kana is Japanese, whose characters are of both kinds.
 """
 
 import heapq
@@ -13,17 +13,17 @@ from glassformer.data.doctor.finding import Finding, Where, counted, named
 from glassformer.data.splits import hashed
 from glassformer.data.text.chinese import can_convert, simplified, traditional
 
-LOOKED_AT = 300  # rows: those whose texts have the smallest hashes, as good as a draw
-READ = 200  # characters of a text that are looked at
+LOOKED_AT = 300  # rows: those whose texts have the smallest hashes, as good as random
+READ = 200  # characters of a text that are examined
 GOOD_SHARE = 0.05  # of the rows, in each script
 KANA = re.compile("[\u3040-\u30ff]")
 
 
 class MixedScripts(Check):
-    """Sides with traditional and with simplified Chinese; needs opencc, and is silent without it.
+    """Sides with traditional and with simplified Chinese; needs opencc, and is skipped without it.
 
     Args:
-        settings: The sides to look at, each with the setting that would make it one script.
+        settings: The sides to check, each with the setting that would convert it to one script.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ class MixedScripts(Check):
         if not can_convert():
             return
         rows = sorted((-number, texts) for _, number, texts in self._heap)
-        some = f", of {len(rows):,} looked at" if len(rows) < self.seen else ""
+        some = f", of {len(rows):,} sampled" if len(rows) < self.seen else ""
         for side, setting in self.settings.items():
             scripts = [(number, script_of(texts[side])) for number, texts in rows]
             found = {
@@ -59,14 +59,14 @@ class MixedScripts(Check):
                     what=f"{counted(len(first), 'row')} of the {side} side "
                     f"{'is' if len(first) == 1 else 'are'} in traditional and {len(second):,} in "
                     f"simplified Chinese{some}",
-                    advice=f"--set {setting}=true reads both alike",
+                    advice=f"convert them to one script with --set {setting}=true",
                     count=len(first),
                     rows=named(first, where),
                 )
 
 
 def script_of(text: str) -> str:
-    """The script of a Chinese text; nothing where that cannot be told.
+    """The script of a Chinese text; empty if it is ambiguous.
 
     >>> script_of("這是一本書"), script_of("这是一本书"), script_of("我想吃"), script_of("本を買う")
     ('traditional', 'simplified', '', '')

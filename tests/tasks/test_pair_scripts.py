@@ -43,7 +43,7 @@ def test_two_scripts_on_one_side_are_noted_with_the_setting_that_helps(tmp_path)
 def test_rows_are_drawn_from_all_of_many(tmp_path):
     sources = numbered(SIMPLIFIED, 1500) + numbered(TRADITIONAL, 1500)
     note = found(tmp_path, sources)[0]["mixed scripts"]
-    assert note.what.endswith("in simplified Chinese, of 300 looked at")
+    assert note.what.endswith("in simplified Chinese, of 300 sampled")
     assert 100 < note.count < 200
 
 

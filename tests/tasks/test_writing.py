@@ -58,7 +58,7 @@ def test_an_answer_has_room_for_what_it_must_say_and_for_its_end():
     assert roomy.with_options(ask)._request(ids, reads, None).limits == [36 + 37]
     full = writer(longest=37).with_options(ask)
     assert full._request(ids, reads, None).limits == [38]
-    with pytest.raises(GlassformerError, match=r"have 37 tokens, but answers have at most 36; ask"):
+    with pytest.raises(GlassformerError, match=r"need 37 tokens, but answers have at most 36; req"):
         writer(longest=36).with_options(ask)
 
 

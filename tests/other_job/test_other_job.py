@@ -62,9 +62,9 @@ def installed(monkeypatch):
     """The package, installed for this process."""
     monkeypatch.syspath_prepend(INSTALLED)
     monkeypatch.setattr(tasks.JOBS, "loaded", {})
-    tasks._from_others.cache_clear()
+    tasks._entry_points.cache_clear()
     yield
-    tasks._from_others.cache_clear()
+    tasks._entry_points.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == "tones"]:
         del sys.modules[name]
 

@@ -10,7 +10,22 @@ from glassformer.config import RegulariserConfig
 from glassformer.tasks.task import ShapedBatch
 from glassformer.training.objective import objective, reseeding
 
-WORDS = "a bee saw the old sea under one red boat and went home again".split()
+WORDS = [
+    "a",
+    "bee",
+    "saw",
+    "the",
+    "old",
+    "sea",
+    "under",
+    "one",
+    "red",
+    "boat",
+    "and",
+    "went",
+    "home",
+    "again",
+]
 TEXTS = [" ".join(WORDS[n % 5 : n % 5 + 2 + n % 7]) for n in range(12)]
 PACKED = {"data": {"form": "packed", "tokenizer": {"kind": "words"}}}
 

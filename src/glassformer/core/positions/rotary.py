@@ -127,6 +127,8 @@ class Rotary(Position):
         scaling: How to extend to longer texts.
     """
 
+    speed: Float[Tensor, " half"]
+
     def __init__(
         self,
         dim: int,
@@ -144,9 +146,15 @@ class Rotary(Position):
                 f"choose an even width"
             )
         self.base, self.scaling = base, scaling or Linear(1.0)
+        self.register_buffer("speed", self._frequencies(torch.device("cpu")), persistent=False)
+
+    def _frequencies(self, device: torch.device) -> Float[Tensor, " half"]:
+        return self.scaling.frequencies(self.width, self.base, device)
 
     def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
-        speed = self.scaling.frequencies(q.shape[-1], self.base, q.device)
+        speed = self.speed
+        if speed.dtype != torch.float32 or speed.device != q.device:  # converted, or not moved
+            speed = self._frequencies(q.device)
         angle = layout.positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
         cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # same for all heads
         sin = (angle.sin() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)

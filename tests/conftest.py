@@ -4,13 +4,18 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jaxtyping
 import pytest
+import shape_checks
 import torch
 from hypothesis import HealthCheck, settings
 
-from glassformer.training.bf16_trial import Verdict, find_verdict, keep_verdict
+if TYPE_CHECKING:
+    from glassformer.training.bf16_trial import Verdict
+
+shape_checks.install()  # before anything of glassformer is imported
 
 collect_ignore = [
     "other_job/installed"
@@ -25,17 +30,31 @@ settings.load_profile("ours")
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache of the tests' own, which says that bf16 does not pay, whatever the processor."""
+    from glassformer.training.bf16_trial import Verdict, keep_verdict
+
     with cache_in(tmp_path_factory.mktemp("cache")):
         keep_verdict(Verdict(works=True, faster=False, finding="said by the tests"))
         yield
 
 
 @pytest.fixture(scope="session")
-def verdict_on_bf16(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+def verdict_on_bf16(tmp_path_factory: pytest.TempPathFactory) -> "Verdict":
     """What a trial on this machine says; the processes of pytest-xdist share one."""
+    from glassformer.training.bf16_trial import find_verdict
+
     own = tmp_path_factory.getbasetemp()
     with cache_in((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "tried"):
         return find_verdict()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _seeds_for_present_devices() -> Iterator[None]:
+    """For a GPU that may yet come, torch writes down the whole call stack at every seed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("cuda", "xpu", "mtia"):
+            if not getattr(torch, name).is_available():
+                patch.setattr(f"torch.{name}.manual_seed_all", lambda seed: None)
+        yield
 
 
 @contextmanager

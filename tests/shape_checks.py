@@ -1,0 +1,81 @@
+"""The shape checks of the tests, at a fraction of what jaxtyping's own decorator costs.
+
+jaxtyping wraps every function it sees, binds its arguments and checks them twice, so that an error
+can say more. Here beartype checks a call once, and only a function whose annotations hold shapes
+opens a scope for the names of their axes. What is checked is the same.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, get_args, get_type_hints
+
+import jaxtyping
+from jaxtyping._storage import pop_shape_memo, push_shape_memo
+
+Checker = Callable[[Callable], Callable]
+_BY_JAXTYPING = jaxtyping.jaxtyped
+
+
+def install() -> None:
+    """From now on, what the import hook decorates is checked by this module."""
+    jaxtyping.jaxtyped = jaxtyped
+
+
+def jaxtyped(*, typechecker: Checker) -> Callable:
+    """What the import hook puts above every function and class."""
+    return functools.partial(checked, typechecker=typechecker)
+
+
+def checked(thing: Any, *, typechecker: Checker) -> Any:
+    if inspect.isclass(thing):
+        if is_dataclass(thing) and not hasattr(thing.__init__, "__shapes_are_checked__"):
+            thing.__init__ = checked(thing.__init__, typechecker=typechecker)
+        return thing
+    if inspect.isfunction(thing):
+        return checked_function(thing, typechecker)
+    return _BY_JAXTYPING(thing, typechecker=typechecker)
+
+
+def checked_function(function: Callable, typechecker: Checker) -> Callable:
+    written = function.__annotations__
+    known = function.__annotations__ = {
+        name: resolved(hint, function.__globals__) for name, hint in written.items()
+    }
+    by_types = typechecker(function)
+    function.__annotations__ = by_types.__annotations__ = written
+    if not any(holds_shapes(hint) for hint in known.values()):
+        by_types.__shapes_are_checked__ = True
+        return by_types
+
+    @functools.wraps(function)
+    def by_shapes(*args: Any, **kwargs: Any) -> Any:
+        if jaxtyping.config.jaxtyping_disable:
+            return function(*args, **kwargs)
+        push_shape_memo({})
+        try:
+            return by_types(*args, **kwargs)
+        finally:
+            pop_shape_memo()
+
+    by_shapes.__shapes_are_checked__ = True
+    return by_shapes
+
+
+def resolved(hint: Any, names: dict[str, Any]) -> Any:
+    """The hint itself; anything goes where it names what is not defined yet."""
+
+    def holder() -> None: ...
+
+    holder.__annotations__ = {"value": hint}
+    try:
+        return get_type_hints(holder, names, include_extras=True)["value"]
+    except (NameError, AttributeError):
+        return Any
+
+
+def holds_shapes(hint: Any) -> bool:
+    if inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray):
+        return True
+    return any(holds_shapes(part) for part in (hint if isinstance(hint, list) else get_args(hint)))

@@ -15,7 +15,6 @@ import jaxtyping
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 Checker = Callable[[Callable], Callable]
-_BY_JAXTYPING = jaxtyping.jaxtyped
 
 
 def install() -> None:
@@ -31,11 +30,9 @@ def jaxtyped(*, typechecker: Checker) -> Callable:
 def checked(thing: Any, *, typechecker: Checker) -> Any:
     if inspect.isclass(thing):
         if is_dataclass(thing) and not hasattr(thing.__init__, "__shapes_are_checked__"):
-            thing.__init__ = checked(thing.__init__, typechecker=typechecker)
+            thing.__init__ = checked_function(thing.__init__, typechecker)
         return thing
-    if inspect.isfunction(thing):
-        return checked_function(thing, typechecker)
-    return _BY_JAXTYPING(thing, typechecker=typechecker)
+    return checked_function(thing, typechecker)
 
 
 def checked_function(function: Callable, typechecker: Checker) -> Callable:
@@ -44,23 +41,24 @@ def checked_function(function: Callable, typechecker: Checker) -> Callable:
         name: resolved(hint, function.__globals__) for name, hint in written.items()
     }
     by_types = typechecker(function)
-    function.__annotations__ = by_types.__annotations__ = written
-    if not any(holds_shapes(hint) for hint in known.values()):
-        by_types.__shapes_are_checked__ = True
-        return by_types
+    function.__annotations__ = written
+    scoped = any(holds_shapes(hint) for hint in known.values())
 
     @functools.wraps(function)
-    def by_shapes(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         if jaxtyping.config.jaxtyping_disable:
             return function(*args, **kwargs)
+        if not scoped:
+            return by_types(*args, **kwargs)
         push_shape_memo({})
         try:
             return by_types(*args, **kwargs)
         finally:
             pop_shape_memo()
 
-    by_shapes.__shapes_are_checked__ = True
-    return by_shapes
+    call.__shapes_are_checked__ = True
+    return call
 
 
 def resolved(hint: Any, names: dict[str, Any]) -> Any:

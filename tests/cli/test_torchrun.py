@@ -6,9 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
+from launched import STOP
+from quick import quickly
 
 from glassformer.cli.app import main
 from glassformer.training.weights import read_tensors
@@ -29,20 +32,66 @@ def data(tmp_path_factory):
     return path
 
 
-def asked(data, run, *settings):
-    words = ["train", "classify", str(data), "--run", str(run), "--no-pretrain", "--json"]
-    words += ["--steps", str(STEPS)]
+def asked(data, *settings):
+    words = ["train", "classify", str(data), "--no-pretrain", "--json", "--steps", str(STEPS)]
     return words + [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
 
 
 def torchrun(*words):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     return subprocess.Popen(
-        [sys.executable, *launcher, "-m", "glassformer", "--", *words],
+        [sys.executable, *launcher, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@pytest.fixture(scope="module")
+def alone(data, tmp_path_factory):
+    """What one process learns."""
+    run = tmp_path_factory.mktemp("alone") / "one"
+    with quickly():
+        assert main([*asked(data), "--run", str(run)]) == 0
+    return run
+
+
+@pytest.fixture(scope="module")
+def launched(data, tmp_path_factory):
+    """Two processes, given a mistake, a training that is asked to stop, and resume."""
+    folder = tmp_path_factory.mktemp("launched")
+    process = torchrun(Path(__file__).with_name("launched.py"), folder, *asked(data))
+    out, err = process.communicate(timeout=150)
+    assert process.returncode == 0, err
+    codes = [json.loads((folder / f"codes-{n}.json").read_text(encoding="utf-8")) for n in (0, 1)]
+    return folder / "two", codes, out, err
+
+
+def alike(alone, together):
+    """The same weights and losses, but for sums in another order."""
+    found = read_tensors(together / "model.safetensors")
+    for name, tensor in read_tensors(alone / "model.safetensors").items():
+        if not name.endswith("to_k.bias"):  # softmax does not see it: its gradient is rounding
+            torch.testing.assert_close(found[name], tensor, rtol=1e-2, atol=1e-3)
+    lines = [map(json.loads, (run / "metrics.jsonl").open()) for run in (alone, together)]
+    losses = [[line["loss"] for line in log if "loss" in line] for log in lines]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+
+
+def test_a_mistake_is_told_once(launched):
+    _, codes, _, err = launched
+    assert [own[0] for own in codes] == [1, 1]
+    assert err.count("nowhere.csv: not found") == 1
+    assert "see its error" not in err  # as the others end
+
+
+def test_two_processes_that_stop_and_resume_come_to_what_one_learns(alone, launched):
+    run, codes, out, err = launched
+    assert [own[1:] for own in codes] == [[143, 0], [143, 0]]
+    assert err.count("glassformer: interrupted") == 1
+    assert err.count("resuming from step ") == err.count(f"resuming from step {STOP}") == 1
+    assert json.loads(out)["run"] == str(run)  # said once, by the first process
+    alike(alone, run)
 
 
 def workers(launcher):
@@ -60,56 +109,29 @@ def wait_for_a_checkpoint(launcher, run):
         time.sleep(0.01)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="finds workers through /proc")
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param((), id="ddp"),
-        pytest.param(("train.shard=true",), id="shard", marks=pytest.mark.full),
-    ],
-)
+@pytest.mark.parametrize("settings", [(), ("train.shard=true",)], ids=["ddp", "shard"])
 def test_a_killed_worker_ends_the_job_and_resume_comes_to_what_one_process_learns(
-    data, tmp_path, settings
+    data, alone, tmp_path, settings
 ):
     run = tmp_path / "two"
-    launcher = torchrun(*asked(data, run, *settings))
+    launcher = torchrun("-m", "glassformer", "--", *asked(data, *settings), "--run", run)
     wait_for_a_checkpoint(launcher, run)
     os.kill(max(workers(launcher)), signal.SIGKILL)
     _, err = launcher.communicate(timeout=100)
     assert launcher.returncode != 0
     assert not (run / "model.safetensors").exists()
 
-    again = torchrun("resume", str(run), "--json")
+    again = torchrun("-m", "glassformer", "--", "resume", run, "--json")
     out, err = again.communicate(timeout=150)
     assert again.returncode == 0, err
     assert json.loads(out)["run"] == str(run)  # said once, by the first process
     assert "resuming from step " in err
-
-    assert main(asked(data, tmp_path / "one")) == 0
-    alone, together = (read_tensors(path / "model.safetensors") for path in (tmp_path / "one", run))
-    for name, tensor in alone.items():
-        if not name.endswith("to_k.bias"):  # softmax does not see it: its gradient is rounding
-            torch.testing.assert_close(together[name], tensor, rtol=1e-2, atol=1e-3)
-    losses = [
-        [
-            line["loss"]
-            for line in map(json.loads, (path / "metrics.jsonl").open())
-            if "loss" in line
-        ]
-        for path in (tmp_path / "one", run)
-    ]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+    alike(alone, run)
 
 
 def test_a_model_is_dealt_out_only_to_processes_that_were_started(data, tmp_path, capsys):
-    assert main(asked(data, tmp_path / "run", "train.shard=true")) == 1
+    words = [*asked(data, "train.shard=true"), "--run", str(tmp_path / "run")]
+    assert main(words) == 1
     assert "train.shard spreads a model over several processes" in capsys.readouterr().err
-
-
-def test_a_mistake_is_told_once(tmp_path):
-    launcher = torchrun("train", "classify", str(tmp_path / "nowhere.csv"))
-    out, err = launcher.communicate(timeout=100)
-    assert launcher.returncode != 0
-    assert out == ""
-    assert err.count("glassformer: ") == 1
-    assert "nowhere.csv: not found" in err

@@ -10,7 +10,7 @@ from glassformer.core.attention import Heads, MultiHeadAttention
 from glassformer.core.caches import FixedCache
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal, everything
-from glassformer.core.positions import POSITIONS, make_position
+from glassformer.core.positions import make_position
 from glassformer.models.stacks import Decoder, Encoder
 
 D, H, G, K, B = 24, 6, 2, 4, 3
@@ -102,11 +102,10 @@ def cached_steps(name, decoder, backend, **more):
     check(f"{name}, cached step", decoder, [step(n) for n in range(8)], backend, most=1)
 
 
-def main(backend):
-    """Every position scheme, whole and step by step; then ragged rows and another mask."""
+def main(backend, names):
+    """These position schemes, whole and step by step; then ragged rows, another mask, stacks."""
     torch.manual_seed(0)
     layer = MultiHeadAttention(D, Heads(H, G)).eval()
-    names = POSITIONS if backend != "inductor" else ["rotary"]
     with torch.no_grad():
         for name in names:
             position = make_position(name, D, H, 32)
@@ -118,4 +117,4 @@ def main(backend):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

@@ -173,7 +173,7 @@ def test_a_verdict_holds_for_one_machine(what, plant, monkeypatch):
         lambda text: "",
     ],
 )
-def test_a_damaged_verdict_is_no_verdict(damage, plant):
+def test_a_damaged_verdict_is_no_verdict(damage, plant, without_shape_hook):
     starts = plant(answer())
     find_verdict()
     file = verdict_file()

@@ -48,6 +48,14 @@ def verdict_on_bf16(tmp_path_factory: pytest.TempPathFactory) -> "Verdict":
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """No test cuts the power: what the system has taken need not be on the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _seeds_for_present_devices() -> Iterator[None]:
     """For a GPU that may yet come, torch writes down the whole call stack at every seed."""
     with pytest.MonkeyPatch.context() as patch:

@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 # -qq: show errors, but no warning for every configured index that pip does not use.
 INSTALL := $(BIN)/pip install -qq
-# Tensors in the tests are small: more threads would only slow them down.
-TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# Tensors in the tests are small: more threads would only slow them down. Neighbouring tests share
+# what was trained for them: each process takes a stretch of them, and what the other has left over.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 ON_GPU := OMP_NUM_THREADS=1 PYTHONPATH=src GLASSFORMER_TEST_DEVICE=cuda \
 	$(PYTHON) -m pytest -o addopts= -p no:cacheprovider -q
 GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))

@@ -134,7 +134,7 @@ HARM = {
     "an empty model": ("model.safetensors", lambda p: p.write_bytes(b""), "not a whole file"),
     "a model of another size": (
         "config.toml",
-        replaced("heads = 2", "heads = 2\ngroups = 1"),
+        replaced("heads = 2", "heads = 2\nkv_heads = 1"),
         "it belongs to another model",
     ),
     "a model of another width": (

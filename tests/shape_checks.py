@@ -2,7 +2,8 @@
 
 jaxtyping wraps every function it sees, binds its arguments and checks them twice, so that an error
 can say more. Here beartype checks a call once, and only a function whose annotations hold shapes
-opens a scope for the names of their axes. What is checked is the same.
+opens a scope for the names of their axes. What is checked is the same. Generators are left to
+jaxtyping: beartype would check them as they begin, after the scope is closed.
 """
 
 import functools
@@ -15,6 +16,7 @@ import jaxtyping
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 Checker = Callable[[Callable], Callable]
+by_jaxtyping = jaxtyping.jaxtyped
 
 
 def install() -> None:
@@ -32,6 +34,8 @@ def checked(thing: Any, *, typechecker: Checker) -> Any:
         if is_dataclass(thing) and not hasattr(thing.__init__, "__shapes_are_checked__"):
             thing.__init__ = checked_function(thing.__init__, typechecker)
         return thing
+    if inspect.isgeneratorfunction(thing):
+        return by_jaxtyping(thing, typechecker=typechecker)
     return checked_function(thing, typechecker)
 
 

@@ -1,10 +1,11 @@
 """The checks of shapes and types that every other test runs under."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, TypeCheckError
 from shape_checks import jaxtyped
 from torch import Tensor
 
@@ -49,6 +50,20 @@ def test_a_call_within_a_call_has_axes_of_its_own():
         return product(x.T, x)[: x.shape[0], : x.shape[0]]
 
     assert outer(torch.zeros(2, 3)).shape == (2, 2)
+
+
+def test_a_generator_is_checked_as_it_is_called_and_in_a_scope_of_its_own():
+    @check
+    def rows(x: Float[Tensor, "A B"], y: Float[Tensor, "A B"]) -> Iterator[Tensor]:
+        yield from x + y
+
+    @check
+    def outer(x: Float[Tensor, "A B"]) -> list[Tensor]:
+        return list(rows(x.T, x.T))
+
+    assert len(outer(torch.zeros(2, 3))) == 3
+    with pytest.raises(TypeCheckError):
+        rows(torch.zeros(2, 3), torch.zeros(3, 3))
 
 
 def test_types_are_checked_where_no_shape_is_told():

@@ -169,7 +169,7 @@ def test_a_lost_line_is_told_by_where_the_pairs_part(tmp_path, pairs, lost, plac
     )
     assert finding.severity == "error"
     assert "in one stretch" in finding.what
-    assert finding.what.endswith(f"when each target is taken from {place}")
+    assert finding.what.endswith(f"if each target is taken from {place}")
     (row,) = (int(row.rsplit(" ", 1)[1]) for row in finding.rows)
     assert abs(row - 171) <= 3
     assert abs(finding.count - 130) <= 5
@@ -183,7 +183,7 @@ def test_a_stretch_that_is_moved_ends_where_lines_match_again(tmp_path, pairs):
         for f in examined(tmp_path, zip(*sides, strict=True)).findings
         if f.kind == "misaligned pairs"
     )
-    assert finding.what.endswith("when each target is taken from 2 rows below")
+    assert finding.what.endswith("if each target is taken from 2 rows below")
     assert abs(int(finding.rows[0].rsplit(" ", 1)[1]) - 102) <= 3
     assert abs(finding.count - 98) <= 5
 

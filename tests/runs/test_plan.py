@@ -69,7 +69,7 @@ def test_a_plan_tells_of_the_model_the_work_the_memory_and_the_time(data, tmp_pa
     assert work.flops_in_all == 50 * work.flops > 50 * 6 * tokens * 12 * 16 * 16 / 10
     assert found.seconds.keys() == {"reading", "learning", "validating", "saving", "reporting"}
     assert found.time == sum(found.seconds.values()) > 7
-    assert work.speed == pytest.approx(work.flops / (found.seconds["learning"] / 50))
+    assert work.speed == pytest.approx(work.flops / (found.seconds["learning"] / 50), rel=1e-2)
     assert found.memory.weights == 4 * found.parameters
     assert found.disk.total > 4 * found.memory.weights
     assert found.fits
@@ -90,7 +90,7 @@ def test_batches_that_accumulate_are_one_step(data):
 
 
 def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
-    monkeypatch.setattr(timing, "step_seconds", lambda job, setup, longest: 1.0)
+    monkeypatch.setattr(timing, "step_pace", lambda job, setup, longest: Pace(1.0, 0.0, 0.0))
     monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self: 10.0)
     assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
 
@@ -98,7 +98,7 @@ def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
 def test_a_learning_curve_takes_its_share(data, monkeypatch):
     monkeypatch.setattr(planning, "tried_steps", lambda *_: iter([9.0, 1.0, 1.0]))
     one, curve = (planned(data, curve=wanted).seconds["learning"] for wanted in (False, True))
-    assert (one, curve) == (50.0, 50.0 * 1.875)
+    assert (one, curve) == pytest.approx((50.0, 50.0 * 1.875), rel=1e-2)
 
 
 def test_frozen_parts_are_told_apart(data):

@@ -15,8 +15,9 @@ from glassformer.runs import timing
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.timing import (
     Clock,
+    Pace,
     report_seconds,
-    step_seconds,
+    step_pace,
     steps_in,
     validation_seconds,
 )
@@ -40,7 +41,7 @@ def settled(tmp_path_factory):
 @pytest.fixture
 def paced(monkeypatch):
     """A step takes a tenth of a second and a validation one second; no time passes otherwise."""
-    monkeypatch.setattr(timing, "step_seconds", lambda job, setup, longest: 0.1)
+    monkeypatch.setattr(timing, "step_pace", lambda job, setup, longest: Pace(0.1, 0.0, 0.0))
     monkeypatch.setattr(timing, "validation_seconds", lambda job, plan: 1.0)
     monkeypatch.setattr(timing, "report_seconds", lambda job, plan: 1.0)
     monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
@@ -88,7 +89,7 @@ def test_steps_and_validations_are_measured(settled):
     assert isinstance(config, Config)
     assert isinstance(job, JobTask)
     setup = TrainSetup(config.train, config.data, machine, config.seed)
-    assert 0 < step_seconds(job, setup) < 1
+    assert 0 < step_pace(job, setup).step < 1
     assert 0 < validation_seconds(job, setup) < 1
 
 
@@ -162,5 +163,5 @@ def test_measuring_stops_when_it_takes_long(settled, monkeypatch):
     monkeypatch.setattr(timing, "learn", lambda *_: done.append(1))
     monkeypatch.setattr(timing.time, "perf_counter", lambda: 3.0 * len(done))
     setup = TrainSetup(config.train, config.data, machine, config.seed)
-    assert step_seconds(job, setup) == 3.0
+    assert step_pace(job, setup).step == 3.0
     assert len(done) == 2

@@ -54,6 +54,12 @@ def trained(job, compile_steps, *, steps=12, **settings):
     return weights_of(state.model), losses, notes
 
 
+def assert_alike(found, weights):
+    for key, weight in weights.items():
+        if not key.endswith("to_k.bias"):  # softmax does not see it: its gradient is rounding
+            torch.testing.assert_close(found[key], weight, **ROUNDING)
+
+
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_recorded_steps_learn_what_others_do(name, settings, tmp_path):
@@ -64,8 +70,7 @@ def test_recorded_steps_learn_what_others_do(name, settings, tmp_path):
     recorded, recorded_losses, notes = trained(job, compile_steps=None, **settings)
     assert notes == ["steps run as CUDA graphs"]
     assert recorded_losses == pytest.approx(losses, rel=1e-3)
-    for key, weight in weights.items():
-        torch.testing.assert_close(recorded[key], weight, **ROUNDING)
+    assert_alike(recorded, weights)
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -76,8 +81,7 @@ def test_compiled_steps_learn_what_others_do(name, tmp_path):
     compiled, compiled_losses, [note] = trained(job, compile_steps=True)
     assert note.startswith("steps are compiled and run as CUDA graphs")
     assert compiled_losses == pytest.approx(losses, rel=1e-3)
-    for key, weight in weights.items():
-        torch.testing.assert_close(compiled[key], weight, **ROUNDING)
+    assert_alike(compiled, weights)
 
 
 def test_dropout_differs_from_step_to_step_and_follows_the_seed(tmp_path):

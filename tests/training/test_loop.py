@@ -98,8 +98,7 @@ def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypa
     batches = as_batches(task, [0, 1, 2], [3, 4, 5, 6, 7])
     found, meters = gradient_of(task, setup, batches, monkeypatch)
     model = fresh(task, setup).model.train()
-    found = [piece.batch for piece in batches]
-    losses = [task.loss(task.forward(model, batch), batch) for batch in found]
+    losses = [task.loss(task.forward(model, piece.batch), piece.batch) for piece in batches]
     mean = (losses[0].total + losses[1].total) / 8
     mean.backward()
     for name, parameter in model.named_parameters():
@@ -108,7 +107,7 @@ def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypa
     assert told.loss == pytest.approx(mean.item(), rel=1e-5)
     length = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
     assert told.norm == pytest.approx(length.item(), rel=1e-4)
-    assert meters.tokens == sum(batch.tokens for _, batch in batches)
+    assert meters.tokens == sum(piece.tokens for piece in batches)
 
 
 def test_gradients_longer_than_the_clip_are_cut_to_it_and_others_left(task, monkeypatch):

@@ -20,6 +20,7 @@ prepared            a run that is ready to train
 prepare             from raw data to a prepared run
 timing              time of a few measured steps; a time budget as a number of steps
 forecast            predicted against actual time and memory
+speed               how fast a training was, and what held it up
 log                 training events, one JSON line each
 stopping            graceful stop on Ctrl-C and SIGTERM
 fit                 training, from the start or from a checkpoint

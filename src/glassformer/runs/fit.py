@@ -19,6 +19,7 @@ from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.forecast import Forecaster
 from glassformer.runs.log import Log
 from glassformer.runs.prepared import Prepared, initial_model
+from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.runs.warm_start import fresh_model
@@ -67,12 +68,14 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     display.say(f"{config.job}: {size:,} parameters, {setup.steps:,} steps on {machine.described}")
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress) as log:
-        forecaster = Forecaster(state, task, setup)
+        forecaster, speed = Forecaster(state, task, setup), SpeedMeter()
         beginning = partial(initial_weights, task, config, folder)
         events = forecaster.follow(train_with_recovery(state, task, setup, beginning, stop))
-        for event in display.follow(events, setup.steps, config.job):
+        for event in display.follow(speed.follow(events), setup.steps, config.job):
             log(event)
     finish(state, setup, display)
+    if (line := speed.line(state, task, setup)) is not None:
+        display.say(line)
     if processes.is_first():
         drop_checksums(folder.path)
     kept = keep_best(state, task, setup, folder)

@@ -43,7 +43,7 @@ class Log:
         with self.metrics.open("a", encoding="utf-8", errors="replace") as file:
             file.write(to_json(line) + "\n")
         if self.board is not None and isinstance(event, Step | Validation):
-            numbers = {k: v for k, v in line.items() if k != "step"}
+            numbers = {k: v for k, v in line.items() if k != "step" and v is not None}
             scores = numbers if isinstance(event, Step) else event.scores
             group = "train" if isinstance(event, Step) else "valid"
             for name, value in scores.items():

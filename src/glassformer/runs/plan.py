@@ -41,6 +41,7 @@ from glassformer.runs.timing import (
     steps_in,
     tried_steps,
     validation_seconds,
+    warmed_up,
 )
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
@@ -181,13 +182,14 @@ class TrialRun:
         seconds: list[float] = []
         peaks: dict[int, int] = {}
         memory.forget_peak(self.device)
-        for step in tried_steps(self.task, self.setup, self.state, widest):
-            seconds.append(step)
+        step, warm_up = warmed_up(self.task, self.setup, self.state)
+        for taken in tried_steps(self.task, self.setup, self.state, step, widest):
+            seconds.append(taken)
             if (peak := memory.peak(self.device)) is not None:
                 peaks[len(seconds)] = peak
         validation = validation_seconds(self.task, self.setup, self.state.model)
         checkpoint = checkpoint_seconds(self.state, self.folder.path)
-        pace = Pace(mean_after_first(seconds), validation, checkpoint)
+        pace = Pace(mean_after_first(seconds), validation, checkpoint, warm_up)
         return TrialResult(pace, peaks)
 
     def memory(self, activations: int, *, measured: bool) -> Memory:
@@ -234,7 +236,7 @@ class TrialRun:
         calibrating = pace.validation if self.reporter.calibrates else 0.0
         return {
             "reading": reading,
-            "learning": self.times * pace.step * steps,
+            "learning": self.times * (pace.warm_up + pace.step * steps),
             "validating": self.times * pace.validating(self.setup, 0, steps),
             "saving": self.times * pace.saving(self.setup, 0, steps),
             "reporting": self.times * calibrating + tested + baseline,

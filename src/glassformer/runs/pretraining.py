@@ -28,7 +28,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.fit import answers_on, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.prepared import Prepared, initial_model, put_initial
-from glassformer.runs.timing import TRIED, Clock, step_seconds, steps_in
+from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in
 from glassformer.runs.warm_start import fresh_model, start_from
 from glassformer.tasks import JOBS
 from glassformer.tasks.first_stage import FirstStage
@@ -188,7 +188,7 @@ def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) ->
     """Steps of the first stage, by the time left or by the compute of the job."""
     first = open_first_stage(folder, config, 1)
     if config.train.steps is None and deadline is not None:
-        step = step_seconds(first, short_setup(first.config, TRIED))
+        step = step_pace(first, short_setup(first.config, TRIED)).step
         return max(1, int(SHARE * deadline.left / step))
     return max(1, round(TIMES * (config.train.steps or 1) / first.relative_work))
 

@@ -22,6 +22,7 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
+from glassformer.training.choice import choose_step
 from glassformer.training.loader import Piece, training_batches
 from glassformer.training.loop import learn
 from glassformer.training.machine import Machine
@@ -56,11 +57,12 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds per step, per validation, and per checkpoint."""
+    """Seconds per step, per validation, and per checkpoint, and of the warm-up before all steps."""
 
     step: float
     validation: float
     checkpoint: float
+    warm_up: float = 0.0
 
     def validating(self, setup: TrainSetup, done: int, until: int) -> float:
         """Seconds of the validations between steps `done` and `until`."""
@@ -105,20 +107,28 @@ def steps_in(
         times: Total work relative to one training, as for a learning curve.
     """
     setup = TrainSetup(replace(config.train, steps=TRIED), config.data, machine, config.seed)
-    step = step_seconds(job, setup, longest=min(LONGEST_TRY, TRY_SHARE * clock.left))
+    longest = min(LONGEST_TRY, TRY_SHARE * clock.left)
+    pace = step_pace(job, setup, longest)
     validation, report = validation_seconds(job, setup), report_seconds(job, setup)
     passes = int(reporter_of(job).calibrates)
-    if config.train.validate_every is None:
-        passes += VALIDATIONS
-    else:
-        step += validation / config.train.validate_every
-    left = clock.left - passes * times * validation - report
-    if left < times * step:
+    passes += VALIDATIONS if config.train.validate_every is None else 0
+
+    def fitting_steps(pace: Pace) -> int:
+        step = pace.step + validation / (config.train.validate_every or math.inf)
+        left = clock.left - times * (passes * validation + pace.warm_up) - report
+        return max(0, int(left / (times * step)))
+
+    steps = fitting_steps(pace)
+    if steps > TRIED and machine.device.type == "cuda" and machine.compile is None:
+        # So many steps may be worth compiling.
+        longer = replace(setup, train=replace(setup.train, steps=steps))
+        steps = fitting_steps(step_pace(job, longer, longest))
+    if not steps:
         raise GlassformerError(
             f"--time {clock.seconds:.0f}s is too short: reading, validation and the report leave "
             f"no time for a step; allow more time, use fewer rows or a smaller --size"
         )
-    return int(left / (times * step))
+    return steps
 
 
 def fresh_state(job: JobTask[Any, Any, Any], setup: TrainSetup) -> State:
@@ -127,12 +137,21 @@ def fresh_state(job: JobTask[Any, Any, Any], setup: TrainSetup) -> State:
     return State(job.model().to(setup.machine.device), setup.train)
 
 
-def step_seconds(
-    job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = LONGEST_TRY
-) -> float:
-    """The mean time of a step, measured on a throwaway model."""
-    tried = tried_steps(job, setup, fresh_state(job, setup), longest=longest)
-    return mean_after_first(list(tried))
+def step_pace(job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:
+    """The warm-up and the mean time of a step, measured on a throwaway model."""
+    state = fresh_state(job, setup)
+    step, warm_up = warmed_up(job, setup, state)
+    tried = tried_steps(job, setup, state, step, longest=longest)
+    return Pace(mean_after_first(list(tried)), 0.0, 0.0, warm_up)
+
+
+def warmed_up(
+    job: JobTask[Any, Any, Any], setup: TrainSetup, state: State
+) -> tuple[EagerStep, float]:
+    """How the steps of a run are made, and the seconds until the first can begin."""
+    started = time.perf_counter()
+    step, _ = choose_step(state.model, job, setup, state.progress)
+    return step, time.perf_counter() - started
 
 
 def mean_after_first(seconds: list[float]) -> float:
@@ -145,6 +164,7 @@ def tried_steps(
     job: JobTask[Any, Any, Any],
     setup: TrainSetup,
     state: State,
+    step: EagerStep,
     first: SomeBatch | None = None,
     longest: float = LONGEST_TRY,
 ) -> Iterator[float]:
@@ -154,7 +174,7 @@ def tried_steps(
         first: A batch to start with, before those of the first epoch.
         longest: Seconds after which no further step is run.
     """
-    meters, step = Meters(setup.machine.device), EagerStep(state.model, job, setup)
+    meters = Meters(setup.machine.device)
     batches = training_batches(job, setup, 0, 0, shape=step.shape)
     spent, accumulate = 0.0, setup.train.accumulate
     try:

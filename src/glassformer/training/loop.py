@@ -52,17 +52,21 @@ def train(
     progress, model = state.progress, state.model
     if progress.unvalidated:
         yield from validate_saved(state, model, task, setup, stop)
+    if ends(progress, setup):
+        model.eval()
+        return
     step, note = choose_step(model, task, setup, progress)
     if note is not None:
         yield note
     batches = upcoming(task, setup, progress, step)
     meters = Meters(setup.machine.device, progress.since)
     try:
-        while progress.step < setup.steps and not (progress.stopped or progress.unvalidated):
+        while not ends(progress, setup):
             model.train()
             with meters.waiting():
                 pieces = whole_batches(batches, setup.train.accumulate)
             failure = None
+            meters.begin_step()
             try:
                 losses = add_gradients(step, setup, progress.step, pieces)
             except Exception as error:
@@ -77,6 +81,7 @@ def train(
                 batches = upcoming(task, setup, progress, step)
                 continue
             move(state, setup, losses, meters)
+            meters.end_step()
             last = pieces[-1].place
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
             reports = setup.reports(progress.step)
@@ -94,6 +99,11 @@ def train(
     finally:
         batches.close()
         model.eval()
+
+
+def ends(progress: Progress, setup: TrainSetup) -> bool:
+    """Whether no step is to be made now; a validation that was stopped comes first next time."""
+    return progress.step >= setup.steps or progress.stopped or progress.unvalidated
 
 
 def upcoming(

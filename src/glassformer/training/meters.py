@@ -32,7 +32,21 @@ class Meters:
         self.norm = torch.tensor(norm, device=device)
         self.tokens = tokens
         self.marks: list[tuple[int, Place | None, Tensor]] = []
+        self.spans: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self.started, self.waited = time.perf_counter(), 0.0
+
+    def begin_step(self) -> None:
+        """From here on a GPU has a step to make; how long that takes is read with the rest."""
+        if self.total.device.type == "cuda":
+            self.begun = torch.cuda.Event(enable_timing=True)
+            self.begun.record()
+
+    def end_step(self) -> None:
+        """All of the step is on its way."""
+        if self.total.device.type == "cuda":
+            ended = torch.cuda.Event(enable_timing=True)
+            ended.record()
+            self.spans.append((self.begun, ended))
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -69,7 +83,9 @@ class Meters:
             raise DivergedError(loss, norm, *self.first_bad(step))
         lr = pace * lr_at(step, setup.steps, setup.train.optimiser)
         spent = time.perf_counter() - self.started
-        return Step(step, loss, lr, norm, tokens / spent, self.waited / spent)
+        busy = sum(begun.elapsed_time(ended) for begun, ended in self.spans) / 1000 / spent
+        gpu_busy = min(1.0, busy) if self.spans else None
+        return Step(step, loss, lr, norm, tokens / spent, self.waited / spent, gpu_busy)
 
     def first_bad(self, step: int) -> tuple[int, Place | None]:
         """Where the first number that is none appeared; at the latest in the step given."""

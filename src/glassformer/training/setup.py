@@ -58,6 +58,7 @@ class Step:
     Attributes:
         norm: The largest norm of a gradient.
         data_wait: Share of the time in which the next batch was not ready.
+        gpu_busy: Share of the time in which a GPU had a step to make; None on other devices.
     """
 
     step: int
@@ -65,7 +66,8 @@ class Step:
     lr: float
     norm: float
     tokens_per_second: float
-    data_wait: float
+    data_wait: float = 0.0
+    gpu_busy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

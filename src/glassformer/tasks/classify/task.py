@@ -33,6 +33,7 @@ from glassformer.tasks.shared.text import (
     TextBatch,
     hidden_at_random,
     index_texts,
+    on_gpu,
     reaching,
     take_tokens,
     text_batch,
@@ -125,7 +126,8 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     @property
     def padded(self) -> bool:
-        return self.config.data.form != "packed"
+        form = self.config.data.form
+        return form == "padded" or (form == "auto" and not on_gpu(self.config.machine))
 
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None

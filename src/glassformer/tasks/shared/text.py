@@ -12,7 +12,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 from torch.utils._pytree import register_dataclass
 
-from glassformer.config import ModelConfig, TokenizerConfig, require
+from glassformer.config import MachineConfig, ModelConfig, TokenizerConfig, require
 from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
@@ -153,6 +153,11 @@ def hidden_at_random(ids: Ids, share: float, mask: int, rng: np.random.Generator
     hidden = rng.random(len(ids)) < share
     hidden[:1] = False
     return np.where(hidden, mask, ids)
+
+
+def on_gpu(machine: MachineConfig) -> bool:
+    """Whether a run is trained on a GPU, where packing rows always pays."""
+    return machine.device in ("auto", "cuda") and torch.cuda.is_available()
 
 
 def take_tokens(

@@ -1,0 +1,71 @@
+"""How fast a training was: tokens, what the GPU and the loader did, and the share of the peak."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import torch
+
+from glassformer import processes
+from glassformer.tasks.job import JobTask
+from glassformer.training.captured import keeping_buffers
+from glassformer.training.cost import batch_cost
+from glassformer.training.loader import one_epoch
+from glassformer.training.setup import Event, Step, TrainSetup
+from glassformer.training.state import State
+
+WIDE, PRODUCTS = 8192, 20  # of the matrix products that tell the peak
+WARM = 2  # reports before the speed is steady
+
+
+@dataclass(slots=True)
+class SpeedMeter:
+    """Watches the steps of a training as they are reported."""
+
+    steps: list[Step] = field(default_factory=list)
+
+    def follow(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Pass the events through, remembering the steps."""
+        for event in events:
+            if isinstance(event, Step):
+                self.steps.append(event)
+            yield event
+
+    def line(self, state: State, task: JobTask[Any, Any, Any], setup: TrainSetup) -> str | None:
+        """One sentence about the steady part; None where there is none."""
+        steady = self.steps[WARM:]
+        if not steady:
+            return None
+        speed = median(step.tokens_per_second for step in steady)
+        parts = [f"{speed:,.0f} tokens/s"]
+        parts.append(f"waiting for data {median(step.data_wait for step in steady):.1%}")
+        busy = [step.gpu_busy for step in steady if step.gpu_busy is not None]
+        if busy and not processes.is_joined():
+            parts.append(f"GPU busy {median(busy):.0%}")
+            parts.append(f"{share_of_peak(speed, state, task, setup):.0%} of its peak")
+        return ", ".join(parts)
+
+
+def share_of_peak(
+    speed: float, state: State, task: JobTask[Any, Any, Any], setup: TrainSetup
+) -> float:
+    """The operations of the model at this many tokens per second, by what the GPU can do."""
+    rows = one_epoch(task, setup, 0)[0]
+    batch = task.batch("train", rows, 0).to(setup.machine.device)
+    with keeping_buffers(state.model):
+        cost = batch_cost(state.model, task, batch, setup)
+    return speed * cost.flops / cost.tokens / peak_flops(setup.machine.device)
+
+
+def peak_flops(device: torch.device) -> float:
+    """Operations per second of large matrix products in bf16."""
+    x = torch.randn(WIDE, WIDE, device=device, dtype=torch.bfloat16)
+    x @ x
+    torch.cuda.synchronize(device)
+    started = time.perf_counter()
+    for _ in range(PRODUCTS):
+        x @ x
+    torch.cuda.synchronize(device)
+    return PRODUCTS * 2 * WIDE**3 / (time.perf_counter() - started)

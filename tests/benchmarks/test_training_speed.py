@@ -32,7 +32,7 @@ class Clockwork:
     now = 0.0
 
     def __init__(self, *seconds):
-        self.seconds, self.log = iter(seconds), []
+        self.seconds, self.log, self.remarks = iter(seconds), [], ["compiled"]
 
     def advance(self):
         Clockwork.now += next(self.seconds)
@@ -82,6 +82,7 @@ def test_every_side_is_closed_and_the_bar_decides(bench):
     slow, fast = works.held("pairs", contest, bench)
     assert (slow.speed.ratio, slow.passed) == (2.0, True)
     assert (fast.speed.ratio, fast.passed) == (1.5, False)
+    assert slow.remarks == ["compiled"]
     assert (slow.start, slow.their_start, fast.their_start) == (4.0, 5.0, 6.0)
     assert all(side.log == ["closed"] for side in sides)
 

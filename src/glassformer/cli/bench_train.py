@@ -100,7 +100,10 @@ def run_training(names: list[str], bench: "Bench", *, as_json: bool) -> "SpeedRe
         for name in names:
             progress.update(task, description=name)
             try:
-                report.sections[name] += measure(name, bench)
+                results = list(measure(name, bench))
+                report.sections[name] += results
+                remarks = dict.fromkeys(r for one in results for r in one.remarks)
+                report.notes += [f"{name}: {remark}" for remark in remarks]
             except GlassformerError as error:
                 report.notes.append(f"{name}: left out, {error}")
             except Exception as error:

@@ -28,7 +28,7 @@ class Bench:
     peers: Path | None
     rounds: int
     seconds: float
-    warm_ups: int = 5
+    warm_ups: int
 
 
 @dataclass(frozen=True, slots=True)

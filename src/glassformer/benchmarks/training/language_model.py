@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.utils._pytree import register_dataclass
 
 from glassformer.benchmarks.training.product import Work, endless
 from glassformer.benchmarks.training.sizes import Sizes
@@ -29,6 +29,7 @@ from glassformer.config import (
 from glassformer.core.layout import Layout
 from glassformer.models.build import build_language_model
 from glassformer.models.transformer import LanguageModel, Noise
+from glassformer.tasks.shared.losses import token_divergence, token_loss
 from glassformer.tasks.task import Loss, Task
 
 BATCHES = 64  # in an epoch
@@ -38,11 +39,10 @@ WEIGHT_DECAY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ContextBatch:
-    """Rows of one length, and the token after each."""
+    """Rows of one length, and the token after each. All batches have one shape as they are."""
 
     ids: Int[Tensor, "B T"]
     labels: Int[Tensor, "B T"]
-    layout: Layout
 
     @property
     def tokens(self) -> int:
@@ -52,8 +52,20 @@ class ContextBatch:
         return ContextBatch(
             self.ids.to(device, non_blocking=True),
             self.labels.to(device, non_blocking=True),
-            self.layout.to(device),
         )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.ids.shape
+
+    def filled(self, sizes: tuple[int, ...]) -> "ContextBatch":
+        return self
+
+    def twice(self) -> "ContextBatch":
+        return ContextBatch(*(torch.cat([x, x]) for x in (self.ids, self.labels)))
+
+
+register_dataclass(ContextBatch)
 
 
 class ContextTask(Task[ContextBatch, Tensor]):
@@ -79,22 +91,22 @@ class ContextTask(Task[ContextBatch, Tensor]):
         self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None
     ) -> ContextBatch:
         drawn = torch.from_numpy(self.rows[rows])
-        layout = Layout.full(len(rows), self.sizes.context)
-        return ContextBatch(drawn[:, :-1].contiguous(), drawn[:, 1:].contiguous(), layout)
+        return ContextBatch(drawn[:, :-1].contiguous(), drawn[:, 1:].contiguous())
 
     def forward(
         self, model: nn.Module, batch: ContextBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "tokens V"]:
-        return model(batch.ids, layout=batch.layout, noise=noise).flatten(0, 1)
+        rows, length = batch.ids.shape
+        layout = Layout.full(rows, length, batch.ids.device)
+        return model(batch.ids, layout=layout, noise=noise).flatten(0, 1)
 
     def loss(self, output: Float[Tensor, "tokens V"], batch: ContextBatch) -> Loss:
-        total = F.cross_entropy(output.float(), batch.labels.flatten(), reduction="sum")
-        return Loss(total, total.new_full((), len(output)))
+        return token_loss(output, batch.labels.flatten())
 
     def divergence(
         self, a: Float[Tensor, "tokens V"], b: Float[Tensor, "tokens V"], batch: ContextBatch
     ) -> Loss:
-        raise NotImplementedError("the benchmark trains without R-Drop")
+        return token_divergence(a, b, batch.labels.flatten())
 
     def score(self, model: nn.Module, batches: Iterable[ContextBatch]) -> dict[str, float]:
         raise NotImplementedError("the benchmark validates nothing")

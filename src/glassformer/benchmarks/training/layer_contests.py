@@ -18,6 +18,7 @@ class Repeated:
 
     def __init__(self, work: Work, tokens: int, device: torch.device) -> None:
         self.work, self.tokens, self.device = work, tokens, device
+        self.remarks: list[str] = []
 
     def advance(self) -> int:
         """A few calls."""

@@ -1,5 +1,6 @@
 """nanoGPT's model, compiled, with its own optimiser; it comes as a file, and is no part of ours."""
 
+import sys
 from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
@@ -55,7 +56,7 @@ def load(path: Path) -> ModuleType:
     spec = spec_from_file_location("glassformer_peer_nanogpt", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise GlassformerError(f"{path}: not found; give --peers the folder that holds {FILE}")
-    module = module_from_spec(spec)
+    module = sys.modules[spec.name] = module_from_spec(spec)  # the compiler looks it up there
     spec.loader.exec_module(module)
     return module
 

@@ -24,7 +24,7 @@ from glassformer.tasks.task import Task
 from glassformer.training.cost import batch_cost
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
-from glassformer.training.setup import Step, TrainSetup
+from glassformer.training.setup import Note, Step, TrainSetup, Trouble
 from glassformer.training.state import State
 
 STEPS = 10  # between two reports
@@ -94,6 +94,7 @@ class ProductSide:
         self.device = work.setup.machine.device
         self.made: list[int] = []
         self.counted = 0
+        self.remarks: list[str] = []
         count_batches(work.task, counts, self.made)
         torch.manual_seed(0)
         state = State(work.task.model().to(self.device), work.setup.train)
@@ -101,8 +102,9 @@ class ProductSide:
 
     def advance(self) -> int:
         """Train until the next report."""
-        while not isinstance(next(self.events), Step):
-            pass
+        while not isinstance(event := next(self.events), Step):
+            if isinstance(event, Note | Trouble):
+                self.remarks.append(event.what)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         first, self.counted = self.counted, len(self.made)

@@ -19,7 +19,13 @@ Name = TypeVar("Name")
 
 @runtime_checkable
 class Side(Protocol):
-    """A training that can be continued."""
+    """A training that can be continued.
+
+    Attributes:
+        remarks: What it told besides its numbers, such as that its steps are compiled.
+    """
+
+    remarks: list[str]
 
     def advance(self) -> int:
         """Train a few steps, wait for the device, and return how many real tokens they had."""

@@ -65,6 +65,7 @@ class TorchSide:
 
     def __init__(self, loop: TorchLoop, batches: Sequence[PaddedBatch]) -> None:
         self.loop, self.batches = loop, cycle(batches)
+        self.remarks: list[str] = []
 
     def advance(self) -> int:
         """As many steps as ours makes between two reports; then the loss is read."""

@@ -48,6 +48,7 @@ class Speed:
         memory, their_memory: Peak bytes; None if unknown.
         peak_share, their_peak_share: Operations that the model needs, as a share of what the
             device could do; None if unknown.
+        remarks: What our loop told besides its numbers.
     """
 
     work: str
@@ -63,6 +64,7 @@ class Speed:
     their_memory: int | None
     peak_share: float | None
     their_peak_share: float | None
+    remarks: list[str]
 
 
 def measure(name: str, bench: Bench) -> Iterator[Speed]:
@@ -103,6 +105,7 @@ def held(name: str, contest: Contest, bench: Bench) -> list[Speed]:
                 their_memory=theirs.memory,
                 peak_share=share(speed.ours, contest.flops, peak),
                 their_peak_share=share(speed.theirs, contest.flops, peak),
+                remarks=ours.side.remarks,
             )
         )
     return found

@@ -129,9 +129,7 @@ def test_the_memory_of_a_state_is_known_from_shapes(kind, frozen, ema, tmp_path)
     state, _ = train_on(task, setup)
     foreseen = state_bytes(state.model, setup.train)
     assert foreseen.optimiser == sum(x.nbytes for x in state.optimisers.tensors().values())
-    assert foreseen.weights == sum(
-        x.nbytes for x in (*state.model.parameters(), *state.model.buffers())
-    )
+    assert foreseen.weights == sum(x.nbytes for x in weights_of(state.model).values())
     assert foreseen.averages == (
         sum(x.nbytes for x in state.average.weights.values()) if ema else 0
     )

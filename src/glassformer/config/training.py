@@ -94,6 +94,8 @@ class TrainConfig:
         average: Use the mean of this many best checkpoints, if that is better than the best.
         save_every, validate_every, log_every: Interval in steps; None chooses by the length of the
             run.
+        validate_rows: Rows to validate on; None takes all of them, or a fixed sample where all would
+            take more than a tenth of the time.
         patience: Stop after so many validations without improvement.
         keep: How many of the best checkpoints are kept.
         freeze: Freeze parameters whose names start with these prefixes.
@@ -111,6 +113,7 @@ class TrainConfig:
     average: int = 1
     save_every: int | None = None
     validate_every: int | None = None
+    validate_rows: int | None = None
     log_every: int = 10
     patience: int | None = None
     keep: int = 1
@@ -127,6 +130,7 @@ class TrainConfig:
             "average",
             "save_every",
             "validate_every",
+            "validate_rows",
             "log_every",
             "patience",
             "keep",

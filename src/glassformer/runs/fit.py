@@ -22,6 +22,7 @@ from glassformer.runs.prepared import Prepared, initial_model
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
+from glassformer.runs.validating import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.training.averages import mean
@@ -120,9 +121,12 @@ def resolve_time(
     with display.waiting("timing a few steps"):
         steps = int(processes.broadcast(str(steps_in(config, run.task, machine, given, times))))
     config = replace(config, train=replace(config.train, steps=steps))
+    config = resolve_validation(config, run.task)
     if processes.is_first():
         run.folder.write_config(config)
     display.say(f"fits {steps:,} steps into {clock(given.seconds)}")
+    if (line := validation_line(config, run.task)) is not None:
+        display.say(line)
     run.config = config
     return config
 

@@ -43,6 +43,7 @@ from glassformer.runs.timing import (
     validation_seconds,
     warmed_up,
 )
+from glassformer.runs.validating import resolve_validation
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
@@ -131,7 +132,8 @@ class TrialRun:
             deadline = deadline or Clock(config.train.time or 0.0)
             deadline.reserve = self.reporter.baseline_seconds()
             steps = steps_in(config, self.task, machine, deadline, self.times)
-        self.config: Config = replace(config, train=replace(config.train, steps=steps))
+        config = replace(config, train=replace(config.train, steps=steps))
+        self.config: Config = resolve_validation(config, self.task)
         keeps = self.folder.checkpoints
         self.setup = TrainSetup(self.config.train, config.data, machine, config.seed, keeps)
         held = memory.held(self.device) or 0

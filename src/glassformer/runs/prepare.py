@@ -21,6 +21,7 @@ from glassformer.runs.model_size import refuse_too_large
 from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.request import TrainRequest
+from glassformer.runs.validating import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Extended
@@ -75,7 +76,9 @@ def prepare(
         task = folder.open_task(config, folder.data)
         for remark in reporter_of(task).remarks():
             display.say(remark)
-        config = resolve_steps(config, task)
+        config = resolve_validation(resolve_steps(config, task), task)
+        if (line := validation_line(config, task)) is not None:
+            display.say(line)
         refuse_too_large(config, machine, lambda smaller: folder.open_task(smaller, None))
         model = fresh_model(task, config.seed)
         freeze(model, config.train.freeze)  # a mistake in it shows before the folder is created

@@ -20,10 +20,11 @@ from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
+from glassformer.runs.validating import VALIDATING
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training.choice import choose_step
-from glassformer.training.loader import Piece, training_batches
+from glassformer.training.loader import Piece, sample_rows, training_batches
 from glassformer.training.loop import learn
 from glassformer.training.machine import Machine
 from glassformer.training.meters import Meters
@@ -110,12 +111,14 @@ def steps_in(
     longest = min(LONGEST_TRY, TRY_SHARE * clock.left)
     pace = step_pace(job, setup, longest)
     validation, report = validation_seconds(job, setup), report_seconds(job, setup)
-    passes = int(reporter_of(job).calibrates)
-    passes += VALIDATIONS if config.train.validate_every is None else 0
+    calibrating = validation if reporter_of(job).calibrates else 0.0
+    every = config.train.validate_every
 
     def fitting_steps(pace: Pace) -> int:
-        step = pace.step + validation / (config.train.validate_every or math.inf)
-        left = clock.left - times * (passes * validation + pace.warm_up) - report
+        left = clock.left - times * (calibrating + pace.warm_up) - report
+        if every is None:
+            left -= min(times * VALIDATIONS * validation, VALIDATING * left)
+        step = pace.step + (validation / every if every else 0.0)
         return max(0, int(left / (times * step)))
 
     steps = fitting_steps(pace)
@@ -223,11 +226,14 @@ def _pass_seconds(
     lengths = job.lengths(split)
     if not len(lengths):
         return 0.0
+    most = setup.train.validate_rows if split == "valid" else None
+    sample = sample_rows(len(lengths), most)
+    lengths = lengths[sample]
     model = (model or job.model()).to(setup.machine.device).eval()
     batches = ordered_batches(lengths, setup.data.batch_tokens, padded=job.padded)
     tokens, spent = 0, 0.0
     for rows in spread(batches, TIMED):
-        batch: SomeBatch = job.batch(split, rows, None).to(setup.machine.device)
+        batch: SomeBatch = job.batch(split, sample[rows], None).to(setup.machine.device)
         started = time.perf_counter()
         with torch.no_grad(), setup.machine.autocast():
             evaluate(model, [batch])

@@ -74,12 +74,14 @@ class Task(ABC, Generic[Batch, Output]):
         goal: The score by which the best model is chosen; it may follow from the settings.
         higher_is_better: Whether more of it is better.
         perfect: What it would be without any mistake.
+        scoring_work: What scoring a token costs, in tokens to train on: a forward pass is a third.
     """
 
     name: ClassVar[str]
     goal: str
     higher_is_better: bool = True
     perfect: float = 1.0
+    scoring_work: float = 1 / 3
 
     @abstractmethod
     def model(self) -> nn.Module:

@@ -88,7 +88,7 @@ def state_bytes(model: nn.Module, train: TrainConfig) -> StateBytes:
     by_muon = inside if train.optimiser.kind == "muon" else []
     by_adamw = [*matrices, *others] if by_muon else learning
     count = torch.float32.itemsize
-    weights = sum(x.nbytes for x in (*model.parameters(), *model.buffers()))
+    weights = sum(x.nbytes for x in weights_of(model).values())
     return StateBytes(
         weights=weights,
         gradients=sum(x.nbytes for x in learning),

@@ -20,6 +20,7 @@ from glassformer.tasks.task import ShapedBatch, SomeBatch, Task
 from glassformer.training.setup import TrainSetup
 
 SAMPLED, LONGEST_ROWS = 16, 8  # batches and rows that tell the common shape
+LARGER_ON_GPU = 4  # batches that are only scored, which need far less memory
 SLACK, ROUND = 32, 64  # one part in so many is added to it, up to a multiple
 
 Shape = tuple[int, ...]
@@ -131,15 +132,29 @@ def pinned(batch: SomeBatch) -> SomeBatch:
 
 
 def split_batches(
-    task: Task, setup: TrainSetup, split: str, micro_batches: int = 1
+    task: Task, setup: TrainSetup, split: str, micro_batches: int = 1, most: int | None = None
 ) -> Generator[SomeBatch, None, None]:
-    """Every row of a split once, without anything random."""
-    budget, lengths = max(1, setup.data.batch_tokens // micro_batches), task.lengths(split)
+    """Rows of a split, each once, without anything random.
+
+    Args:
+        most: How many rows at most: a sample, the same every time.
+    """
+    lengths, device = task.lengths(split), setup.machine.device
     if not len(lengths):
         raise GlassformerError(f"the {split} split has no rows; give it some")
-    chosen = ordered_batches(lengths, budget, padded=task.padded)
-    device = setup.machine.device
-    return ahead(lambda rows: task.batch(split, rows, None).to(device), chosen, setup.data.workers)
+    larger = LARGER_ON_GPU if device.type == "cuda" else 1
+    budget = max(1, larger * setup.data.batch_tokens // micro_batches)
+    rows = sample_rows(len(lengths), most)
+    chosen = ordered_batches(lengths[rows], budget, padded=task.padded)
+    batches = (rows[some] for some in chosen)
+    return ahead(lambda some: task.batch(split, some, None).to(device), batches, setup.data.workers)
+
+
+def sample_rows(count: int, most: int | None) -> RowNumbers:
+    """Row numbers up to a count: all of them, or so many at random, the same every time."""
+    if most is None or most >= count:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).permutation(count)[:most])
 
 
 def places(

@@ -71,7 +71,11 @@ def validate(
     micro_batches: int = 1,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """The job's scores on a split; several processes go by those of the first."""
+    """The job's scores on a split; several processes go by those of the first.
+
+    The validation split may be sampled, as the settings say.
+    """
+    most = setup.train.validate_rows if split == "valid" else None
 
     def until_stopped(batches: Iterator[SomeBatch]) -> Iterator[SomeBatch]:
         for batch in batches:
@@ -85,7 +89,7 @@ def validate(
         with (
             torch.no_grad(),
             setup.machine.autocast(),
-            closing(split_batches(task, setup, split, micro_batches)) as batches,
+            closing(split_batches(task, setup, split, micro_batches, most)) as batches,
         ):
             scores = task.score(model, until_stopped(batches))
     finally:

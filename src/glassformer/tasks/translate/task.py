@@ -63,6 +63,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     name = "translate"
     default_epochs = 20.0
+    scoring_work = 6.0  # an answer is written token by token
     timing = False  # whether answers are as long as the right ones, whatever the model says
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:

@@ -1,0 +1,46 @@
+"""How often, and on how many rows, a run validates: at most a tenth of its time.
+
+It follows from what a validation costs in tokens to train on, not from a clock, so that a run is
+the same on every machine.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from glassformer.config.run import Config
+from glassformer.tasks.job import JobTask
+from glassformer.training.setup import VALIDATIONS
+
+VALIDATING = 0.1  # share of the time
+FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # so that scores mean something
+
+
+def resolve_validation(config: Config, task: JobTask[Any, Any, Any]) -> Config:
+    """The settings with validations that fit their share of the time, unless a person chose them."""
+    train, lengths = config.train, task.lengths("valid")
+    if train.steps is None or train.validate_every is not None or len(lengths) <= FEWEST_ROWS:
+        return config
+    batch = min(config.data.batch_tokens, int(task.lengths("train").sum()))
+    learned = train.steps * train.accumulate * batch
+    a_row = task.scoring_work * float(lengths.mean())
+    rows = train.validate_rows or len(lengths)
+    affordable = VALIDATING * learned / a_row  # rows, over all validations
+    if train.validate_rows is None:
+        rows = min(rows, max(FEWEST_ROWS, int(affordable / VALIDATIONS)))
+    times = min(VALIDATIONS, max(FEWEST_VALIDATIONS, int(affordable / rows)))
+    if times < VALIDATIONS:
+        train = replace(train, validate_every=-(-train.steps // times))
+    if rows < len(lengths):
+        train = replace(train, validate_rows=rows)
+    return replace(config, train=train)
+
+
+def validation_line(config: Config, task: JobTask[Any, Any, Any]) -> str | None:
+    """What is sampled, in words; None where all rows are validated on."""
+    rows, sampled = len(task.lengths("valid")), config.train.validate_rows
+    if sampled is None or sampled >= rows:
+        return None
+    return (
+        f"validating on a sample of {sampled:,} of {rows:,} rows; for all of them, "
+        f"--set train.validate_rows={rows}"
+    )

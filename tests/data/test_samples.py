@@ -10,6 +10,7 @@ import pytest
 
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import NO_SPLIT, SPLITS, Samples
+from glassformer.data.spool import Spool
 from glassformer.errors import GlassformerError
 
 ROWS = [
@@ -30,6 +31,39 @@ def test_samples_come_back_as_they_were_in_their_parts(tmp_path):
     assert samples.rows("train").tolist() == [0, 2, 4]
     assert samples.texts("test") == ['a "quoted"\n\\ line']
     assert samples.texts("train", "where") == [f"a.csv row {n}" for n in (1, 3, 5)]
+
+
+def test_one_role_is_read_alone_whether_it_is_spooled_or_decoded(tmp_path):
+    samples = Samples.write(tmp_path, ROWS)
+    assert set(samples.spools) == {"text"}, "a label is not always a text"
+    for some in (samples, Samples.open(tmp_path)):
+        for role in ("text", "label", "where"):
+            assert list(some.values(role)) == [sample[role] for _, sample in ROWS]
+            assert list(some.values(role, "valid")) == [ROWS[3][1][role]]
+
+
+def test_other_splits_leave_the_spools(tmp_path):
+    samples = Samples.write(tmp_path, ROWS).with_splits(np.array([0, 0, 1, NO_SPLIT, 1], np.uint8))
+    assert samples.texts("valid") == [ROWS[2][1]["text"], ROWS[4][1]["text"]]
+    assert Samples.open(tmp_path).texts("valid") == samples.texts("valid")
+
+
+def test_a_role_that_a_sample_lacks_is_not_spooled(tmp_path):
+    rows = [
+        ("train", {"where": "1", "text": "a", "to": "de"}),
+        ("train", {"where": "2", "text": "b"}),
+    ]
+    assert set(Samples.write(tmp_path, rows).spools) == {"text"}
+
+
+def test_texts_of_any_length_are_spooled_in_order_and_read_by_two_at_once(tmp_path):
+    texts = [("ü\ud800" * (n % 5 + (100_003 if n % 700 == 9 else 0))) for n in range(1501)]
+    spool = Spool(tmp_path)
+    for text in texts:
+        spool.append(text)
+    assert list(zip(spool, spool, strict=True)) == [(text, text) for text in texts]
+    assert len(spool) == len(texts)
+    assert not list(tmp_path.iterdir()), "its file has no name"
 
 
 def test_no_samples_are_fine(tmp_path):
@@ -117,6 +151,8 @@ def test_a_sample_that_is_damaged_is_refused_when_it_is_read(tmp_path, content):
     samples = Samples.open(tmp_path)
     with pytest.raises(GlassformerError, match=r"samples.values.npy: row 2 is damaged; copy"):
         samples[1]
+    with pytest.raises(GlassformerError, match=r"samples.values.npy: row 2 is damaged; copy"):
+        list(samples)
     with pytest.raises(GlassformerError, match=r"its text is missing; copy the run again"):
         samples[0]["text"]
 

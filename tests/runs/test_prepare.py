@@ -1,12 +1,15 @@
 """A run folder appears when it is whole, or not at all."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from quick import quickly
 from small_runs import learn, write_reviews
 
+from glassformer.data import samples
+from glassformer.data.samples import StoredSample
 from glassformer.errors import GlassformerError
 from glassformer.runs import new_folder
 from glassformer.runs.display import Display
@@ -123,3 +126,17 @@ def test_columns_that_differ_between_files_are_shown(data, tmp_path, capsys):
     err = capsys.readouterr().err
     assert "columns: text = 'text', label = 'label'\n" in err
     assert "columns of other.csv: text = 'review', label = 'stars'\n" in err
+
+
+def test_no_sample_is_decoded_twice(data, monkeypatch):
+    decoded = Counter()
+
+    class Counted(StoredSample):
+        def __init__(self, values):
+            super().__init__(values)
+            decoded[self["where"]] += 1
+
+    monkeypatch.setattr(samples, "StoredSample", Counted)
+    run = prepared(asked_for(data, run=Path("run")), Display(quiet=True))
+    assert len(decoded) == len(run.task.samples) > 50
+    assert set(decoded.values()) == {1}

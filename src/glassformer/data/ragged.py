@@ -4,7 +4,8 @@ A `Ragged` is stored in two files: `<stem>.values.npy` holds all rows end to end
 their ends. Both are plain numpy files, without pickled objects. `Texts` is the same for strings.
 """
 
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 from glassformer.data.arrays import map_array, refuse_outside
 from glassformer.data.jagged import Jagged
 from glassformer.errors import GlassformerError
+
+Buffer = bytes | memoryview  # the values of one row; its length is their number
 
 
 class Ragged:
@@ -35,13 +38,22 @@ class Ragged:
         cls, stem: str | Path, rows: Iterable[NDArray[Any]], dtype: DTypeLike = np.int32
     ) -> "Ragged":
         """Store the rows one by one; the files appear under their names when all are written."""
+        kind = np.dtype(dtype)
+        stored = (_as_stored(row, kind, number).data for number, row in enumerate(rows))
+        return cls.write_buffers(stem, stored, kind)
+
+    @classmethod
+    def write_buffers(
+        cls, stem: str | Path, rows: Iterable[Buffer], dtype: np.dtype[Any]
+    ) -> "Ragged":
+        """Store rows that are already in the form of the file."""
         stem = Path(stem)
         stem.parent.mkdir(parents=True, exist_ok=True)
         values, ends = _files(stem)
         half_values, half_ends = (path.with_name(path.name + ".part") for path in (values, ends))
         try:
             with half_values.open("wb") as file:
-                found = _write_rows(file, rows, np.dtype(dtype))
+                found = _write_rows(file, rows, dtype)
             with half_ends.open("wb") as file:
                 npy.write_array(file, found, allow_pickle=False)
             ends.unlink(missing_ok=True)  # never pair new values with old ends
@@ -113,8 +125,7 @@ class Texts:
     @classmethod
     def write(cls, stem: str | Path, texts: Iterable[str]) -> "Texts":
         encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
-        rows = (np.frombuffer(line, dtype=np.uint8) for line in encoded)
-        return cls(Ragged.write(stem, rows, np.uint8))
+        return cls(Ragged.write_buffers(stem, encoded, np.dtype(np.uint8)))
 
     @classmethod
     def open(cls, stem: str | Path) -> "Texts":
@@ -132,6 +143,12 @@ class Texts:
     def __getitem__(self, row: int) -> str:
         return self.rows[row].tobytes().decode("utf-8", "surrogatepass")
 
+    def lines(self, rows: Sequence[int]) -> list[memoryview]:
+        """The bytes of some rows."""
+        data, ends = self.rows.values.data, self.rows.ends[rows]
+        starts = (ends - self.rows.lengths[rows]).tolist()
+        return [data[start:end] for start, end in zip(starts, ends.tolist(), strict=True)]
+
     def __iter__(self) -> Iterator[str]:
         return (self[row] for row in range(len(self)))
 
@@ -140,16 +157,14 @@ def _files(stem: Path) -> tuple[Path, Path]:
     return stem.with_name(stem.name + ".values.npy"), stem.with_name(stem.name + ".ends.npy")
 
 
-def _write_rows(
-    file: BinaryIO, rows: Iterable[NDArray[Any]], dtype: np.dtype[Any]
-) -> NDArray[np.int64]:
+def _write_rows(file: BinaryIO, rows: Iterable[Buffer], dtype: np.dtype[Any]) -> NDArray[np.int64]:
     """Stream the rows after a header that is completed at the end; returns the ends of the rows."""
     _write_header(file, 0, dtype)
-    lengths: list[int] = []
-    for number, row in enumerate(rows):
-        file.write(_as_stored(row, dtype, number).data)
+    lengths = array("q")
+    for row in rows:
+        file.write(row)
         lengths.append(len(row))
-    ends = np.cumsum(np.array(lengths, dtype=np.int64))
+    ends = np.cumsum(np.frombuffer(lengths, dtype=np.int64))
     file.seek(0)
     _write_header(file, int(ends[-1]) if lengths else 0, dtype)
     return ends
@@ -164,7 +179,9 @@ def _write_header(file: BinaryIO, length: int, dtype: np.dtype[Any]) -> None:
 def _as_stored(row: NDArray[Any], dtype: np.dtype[Any], number: int) -> NDArray[Any]:
     if row.ndim != 1:
         raise ValueError(f"row {number} has shape {row.shape}; a row has one axis")
+    if row.dtype == dtype and row.flags.c_contiguous:
+        return row
     stored = np.ascontiguousarray(row, dtype=dtype)
-    if row.dtype != dtype and not np.array_equal(stored, row):
+    if not np.array_equal(stored, row):
         raise ValueError(f"row {number} has values that do not fit {dtype}; choose a wider dtype")
     return stored

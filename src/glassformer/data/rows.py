@@ -35,7 +35,7 @@ class NoText(str):
         return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: millions of them are made
 class Row:
     """One row of a file. `number` counts data rows from 1, without the header.
 
@@ -48,7 +48,7 @@ class Row:
 
     def __getitem__(self, column: str) -> Any:
         value = self.values.get(column, "")
-        if isinstance(value, NoText):
+        if type(value) is NoText:
             raise GlassformerError(f"{self.where}: column {column!r} holds {value.fault}")
         return value
 

@@ -94,7 +94,7 @@ class Schema(ABC):
         for role in self.roles:
             if role.name in columns:
                 value = self.value(role, row, columns)
-                if role.required and isinstance(value, str) and not value.strip():
+                if role.required and isinstance(value, str) and (not value or value.isspace()):
                     return sample, role.name
                 sample[role.name] = value
         if "group" in columns:

@@ -5,8 +5,9 @@ so the same text falls into the same split in any file, in any order.
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from itertools import accumulate
 
 from glassformer.errors import GlassformerError, unknown
 
@@ -35,12 +36,26 @@ def split_of(key: str, shares: Mapping[str, float], seed: int) -> str:
     >>> split_of("film 7", {"valid": 0.1, "test": 0.1}, seed=0)
     'train'
     """
-    if min(shares.values(), default=0.0) < 0 or sum(shares.values()) > 1 + 1e-9:
+    return split_at(seeded_hash(key, seed), ends_of(shares))
+
+
+def seeded_hash(key: str, seed: int) -> int:
+    """The hash that decides the split of a key."""
+    return hashed(f"{seed}\n{key}")
+
+
+def ends_of(shares: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Split to the end of its share in the interval."""
+    sizes = shares.values()
+    if min(sizes, default=0.0) < 0 or sum(sizes) > 1 + 1e-9:
         raise ValueError(f"shares must be 0 or more and add up to at most 1; got {dict(shares)}")
-    point = hashed(f"{seed}\n{key}") / 2**64
-    end = 0.0
-    for split, share in shares.items():
-        end += share
+    return list(zip(shares, accumulate(sizes), strict=True))
+
+
+def split_at(hash_: int, ends: Iterable[tuple[str, float]]) -> str:
+    """The split of a key with this hash."""
+    point = hash_ / 2**64
+    for split, end in ends:
         if point < end:
             return split
     return "train"
@@ -58,6 +73,8 @@ def content_key(text: str) -> str:
     >>> content_key("  Ａ  fine\\tFILM ")
     'a fine film'
     """
+    if text.isascii():
+        return " ".join(text.lower().split())
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 

@@ -15,7 +15,7 @@ from glassformer.data.columns import Columns
 from glassformer.data.rows import Row
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
-from glassformer.data.splits import hashed, named_split, split_of
+from glassformer.data.splits import ends_of, named_split, seeded_hash, split_at
 
 Splits = UInt8[np.ndarray, " samples"]
 
@@ -71,6 +71,7 @@ class Splitter:
     def __init__(self, config: DataConfig, schema: Schema, seed: int) -> None:
         self.config, self.schema, self.seed = config, schema, seed
         self.shares = {"valid": config.valid_share, "test": config.test_share}
+        self.ends = ends_of(self.shares)
         self.named = {split for split in self.shares if getattr(config, split)}
         self.drawn = bytearray()  # for each sample, whether its hash decides
         self.contents = array("Q")  # for each sample, a hash of its content
@@ -84,13 +85,14 @@ class Splitter:
         if source_split not in ("train", split):
             report.skip(f"split {split!r} in a file for {source_split}", row.where)
             return None
-        content = self.schema.content(sample, self.config)
-        self.contents.append(hashed(content))
+        content = seeded_hash(self.schema.content(sample, self.config), self.seed)
+        self.contents.append(content)
         self.drawn.append(split == "train")
         if split != "train":
             self.named.add(split)
             return split
-        return split_of(str(sample.get("group") or content), self.shares, self.seed)
+        group = sample.get("group")
+        return split_at(seeded_hash(str(group), self.seed) if group else content, self.ends)
 
     def finalise(self, samples: Samples, report: IngestReport) -> Samples:
         """The samples with their final splits."""
@@ -107,8 +109,7 @@ class Splitter:
             twice = rows[np.isin(np.array(self.contents)[rows], trained)]
             if len(twice):
                 report.shared[split] = Skipped(len(twice), samples[int(twice[0])]["where"])
-        Samples.assign(samples.folder, splits)
-        return Samples.open(samples.folder)
+        return samples.with_splits(splits)
 
     def final_splits(self, chosen: Splits) -> tuple[Splits, Int[np.ndarray, " strays"]]:
         """The final split of each sample, and the samples to skip."""

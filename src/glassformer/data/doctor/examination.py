@@ -147,8 +147,9 @@ def examine_samples(
     able = [check for check in checks if step == 1 or not check.needs_all]
     rows = Counter[str]()
     examined = np.arange(0, len(samples), step)
-    for number in examined[samples.splits[examined] != NO_SPLIT].tolist():
-        sample, split = samples[number], SPLITS[samples.splits[number]]
+    numbers = examined[samples.splits[examined] != NO_SPLIT].tolist()
+    splits = [SPLITS[split] for split in samples.splits[numbers].tolist()]
+    for number, split, sample in zip(numbers, splits, samples.take(numbers), strict=True):
         rows[split] += 1
         content, group = hashed(schema.content(sample, config)), str(sample.get("group") or "")
         shown = Specimen(number, split, sample, content, group)

@@ -48,14 +48,16 @@ def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
     header = has_header(first, others)
     cells = _StrictReader(path, chain(head, stream), delimiter, quoting, header)
     columns: list[str] = []
+    file, width = str(path), 0
     for row in cells:
         if not columns:
             columns = _names(path, row) if header else [str(n + 1) for n in range(len(row))]
-            cells.columns = columns
+            cells.columns, width = columns, len(columns)
             if header:
                 continue
-        cells.check_width()
-        yield Row(dict(zip(columns, row, strict=True)), str(path), cells.number)
+        if len(row) != width:
+            raise cells.wrong_width()
+        yield Row(dict(zip(columns, row, strict=True)), file, cells.number)
     if header and cells.number == 0:
         raise GlassformerError(
             f"{path}: a header ({listed(columns)}) but no rows below it; "
@@ -116,18 +118,17 @@ class _StrictReader:
             elif not self.text:
                 return
 
-    def check_width(self) -> None:
-        """Refuse a row with more or fewer cells than there are columns."""
+    def wrong_width(self) -> GlassformerError:
+        """The error for a row with more or fewer cells than there are columns."""
         found, expected = len(self.row), len(self.columns)
-        if found != expected:
-            name = DELIMITERS[self.delimiter]
-            remedy = (
-                f"quote a cell that holds a {name}" if found > expected else "add the missing cells"
-            )
-            raise GlassformerError(
-                f"{self.where}: {found} {'cell' if found == 1 else 'cells'} where the table has "
-                f"{expected} columns ({listed(self.columns)}); {remedy}"
-            )
+        name = DELIMITERS[self.delimiter]
+        remedy = (
+            f"quote a cell that holds a {name}" if found > expected else "add the missing cells"
+        )
+        return GlassformerError(
+            f"{self.where}: {found} {'cell' if found == 1 else 'cells'} where the table has "
+            f"{expected} columns ({listed(self.columns)}); {remedy}"
+        )
 
     @property
     def where(self) -> str:

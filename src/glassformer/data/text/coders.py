@@ -7,8 +7,8 @@ kind, write one class here or in `subwords` and a line in `TOKENIZERS`.
 
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from glassformer.errors import GlassformerError
 SPECIALS = ("<unknown>", "<mask>", "<start>", "<end>")
 SPECIAL_TOKENS = ["\ufffd".encode(), b"", b"", b""]  # what they leave in a decoded text
 EVERY_BYTE = len(SPECIALS) + 256
+CODE_POINTS = 0x110000  # of Unicode
+MOST_TEXTS, MOST_CHARACTERS = 512, 1 << 20  # of a chunk
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -57,6 +59,12 @@ class Coder(ABC):
         except UnicodeEncodeError:
             return SURROGATE.sub("\ufffd", text)
         return text
+
+    @classmethod
+    def sanitise_all(cls, texts: Sequence[str]) -> Sequence[str]:
+        """Many texts at once; they are rarely broken."""
+        joined = "".join(texts)
+        return texts if cls.sanitise(joined) is joined else [cls.sanitise(text) for text in texts]
 
 
 class Bytes(Coder):
@@ -101,18 +109,20 @@ class Characters(Coder):
     def __init__(self, characters: str) -> None:
         self.characters = characters
         self.tokens = SPECIAL_TOKENS + [character.encode() for character in characters]
-        points = np.frombuffer(characters.encode("utf-32-le"), dtype=np.uint32)
-        self.numbers = np.zeros(0x110000, dtype=np.int32)
+        points = code_points(characters)
+        self.numbers = np.zeros(CODE_POINTS, dtype=np.int32)
         self.numbers[points] = np.arange(len(points)) + len(SPECIALS)
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
         room_for(len(SPECIALS) + 1, vocabulary, "characters")
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(text)
-        ranked = sorted(counts, key=lambda character: (-counts[character], character))
-        return cls("".join(ranked[: vocabulary - len(SPECIALS)]))
+        counts = np.zeros(CODE_POINTS, dtype=np.int64)
+        for some in chunked(texts):
+            found = np.bincount(code_points("".join(some)))
+            counts[: len(found)] += found
+        points = np.flatnonzero(counts)
+        ranked = points[np.argsort(-counts[points], kind="stable")]
+        return cls("".join(map(chr, ranked[: vocabulary - len(SPECIALS)].tolist())))
 
     @classmethod
     def from_plain(cls, value: Any) -> "Coder":
@@ -122,9 +132,28 @@ class Characters(Coder):
         return self.characters
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        return [
-            self.numbers[np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)] for text in texts
-        ]
+        ids = self.numbers[code_points("".join(texts))]
+        ends = [*accumulate(map(len, texts))]
+        return [ids[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Some texts at a time: many short ones, or few long ones."""
+    some: list[str] = []
+    characters = 0
+    for text in texts:
+        some.append(text)
+        characters += len(text)
+        if characters > MOST_CHARACTERS or len(some) == MOST_TEXTS:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
+
+
+def code_points(text: str) -> NDArray[np.uint32]:
+    """The numbers of the characters of a text without lone surrogates."""
+    return np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
 
 
 def room_for(least: int, vocabulary: int, kind: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glassformer.data.text.chinese import simplified
-from glassformer.data.text.coders import SPECIALS, Bytes, Characters, Coder
+from glassformer.data.text.coders import SPECIALS, Bytes, Characters, Coder, chunked
 from glassformer.data.text.subwords import Bpe, Unigram, Words
 from glassformer.data.text.words import edges, number_words
 from glassformer.errors import GlassformerError, unknown
@@ -60,19 +60,19 @@ class Tokenizer:
         The same texts give the same tokenizer, on any number of threads.
         """
         coder = _coder_of(kind)
-        cleaned = (_clean(coder, text, lowercase, simplified) for text in texts)
-        learned = coder.train(_something(cleaned), vocabulary)
+        cleaned = (_clean(coder, some, lowercase, simplified) for some in chunked(texts))
+        learned = coder.train(_something(chain.from_iterable(cleaned)), vocabulary)
         return cls(kind, learned, lowercase=lowercase, simplified=simplified)
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token ids of each text, without specials."""
         if isinstance(texts, str):
             raise ValueError("encode takes a list of texts, got one text; put it into a list")
-        return self.coder.encode([self.clean(text) for text in texts])
+        return self.coder.encode(_clean(self.coder, texts, self.lowercase, self.simplified))
 
     def clean(self, text: str) -> str:
         """The text as it is tokenised: lowercased, simplified, without lone surrogates."""
-        return _clean(type(self.coder), text, self.lowercase, self.simplified)
+        return _clean(self.coder, [text], self.lowercase, self.simplified)[0]
 
     def decode(self, ids: ArrayLike) -> str:
         """The text of these tokens. Specials are dropped, but an unknown token becomes U+FFFD.
@@ -159,10 +159,12 @@ def _coder_of(kind: str) -> type[Coder]:
     return TOKENIZERS[kind]
 
 
-def _clean(coder: type[Coder], text: str, lowercase: bool, in_simplified: bool) -> str:
-    text = coder.sanitise(text)
-    text = simplified(text) if in_simplified else text
-    return text.lower() if lowercase else text
+def _clean(
+    coder: Coder | type[Coder], texts: Sequence[str], lowercase: bool, in_simplified: bool
+) -> Sequence[str]:
+    texts = coder.sanitise_all(texts)
+    texts = list(map(simplified, texts)) if in_simplified else texts
+    return [text.lower() for text in texts] if lowercase else texts
 
 
 def _something(texts: Iterable[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -66,30 +66,39 @@ class Labels:
     def learn(cls, samples: Samples, settings: LabelSettings) -> "Labels":
         """The labels in the data, refused if they cannot be learned."""
         separator = settings.separator
-        first: dict[str, str] = {}
+        first: dict[str, int] = {}  # the row that has it first
         seen: Counter[str] = Counter()
         learned: Counter[str] = Counter()
         multi = bool(settings.multi_label or separator)
-        for sample, split in zip(samples, samples.splits.tolist(), strict=True):
-            multi = multi or isinstance(sample["label"], list)
-            names = dict.fromkeys(names_in(sample, separator))
-            for name in names:
-                first.setdefault(name, sample["where"])
-            seen.update(names.keys())
-            learned.update(names.keys() if split == SPLITS.index("train") else ())
-            refuse_too_many(seen, sample)
-        refuse_too_few(seen, first, settings.rarest)
+        to_learn = (samples.splits == SPLITS.index("train")).tolist()
+        for row, value in enumerate(samples.values("label")):
+            multi = multi or isinstance(value, list)
+            for name in dict.fromkeys(names_of(value, separator)):
+                if name not in first:
+                    first[name] = row
+                    refuse_too_many(first, samples)
+                seen[name] += 1
+                learned[name] += to_learn[row]
+        refuse_too_few(seen, first, settings.rarest, samples)
         ordered = tuple(sorted(seen))
         counts = tuple(learned[name] for name in ordered)
         return cls(ordered, counts, len(samples.rows("train")), multi, separator)
 
     def numbers(self, samples: Samples) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
         """The index of each sample's label; for multi-label, a 0 or 1 for every label."""
+        values = enumerate(samples.values("label"))
         if not self.multi:
-            return np.array([self._only(sample) for sample in samples], dtype=np.int64)
+            known = self._numbers
+            only = (
+                known[value]
+                if isinstance(value, str) and value in known
+                else self._only(value, row, samples)
+                for row, value in values
+            )
+            return np.fromiter(only, dtype=np.int64, count=len(samples))
         table = np.zeros((len(samples), len(self.names)), dtype=np.uint8)
-        for row, sample in enumerate(samples):
-            table[row, self._known(sample)] = 1
+        for row, value in values:
+            table[row, self._known(value, row, samples)] = 1
         return table
 
     def open_numbers(
@@ -101,24 +110,25 @@ class Labels:
             return map_numbers(path, (samples, classes), below=2)
         return map_numbers(path, (samples,), below=classes)
 
-    def _only(self, sample: Sample) -> int:
+    def _only(self, value: Any, row: int, samples: Samples) -> int:
         """The index of a sample's only label."""
-        known = self._known(sample)
+        known = self._known(value, row, samples)
         if len(known) != 1:
             raise GlassformerError(
-                f"{sample['where']}: {len(known)} labels, but the model expects one per text; "
-                f"keep one, or train with --set task.multi_label=true"
+                f"{samples[row]['where']}: {len(known)} labels, but the model expects one per "
+                f"text; keep one, or train with --set task.multi_label=true"
             )
         return known[0]
 
-    def _known(self, sample: Sample) -> list[int]:
+    def _known(self, value: Any, row: int, samples: Samples) -> list[int]:
         """The indices of a sample's labels, all of which must be known from training."""
-        found = names_in(sample, self.separator)
+        found = names_of(value, self.separator)
         for name in found:
             if name not in self._numbers:
                 raise GlassformerError(
-                    f"{sample['where']}: label {name[:40]!r} is unknown to the model, whose labels "
-                    f"are {listed(self.names)}; fix the row, or train on rows with this label"
+                    f"{samples[row]['where']}: label {name[:40]!r} is unknown to the model, whose "
+                    f"labels are {listed(self.names)}; fix the row, or train on rows with this "
+                    f"label"
                 )
         return [self._numbers[name] for name in found]
 
@@ -168,22 +178,29 @@ class Labels:
 
 def names_in(sample: Sample, separator: str | None) -> list[str]:
     """The labels of a sample."""
-    value = sample["label"]
+    return names_of(sample["label"], separator)
+
+
+def names_of(value: str | list[str], separator: str | None) -> list[str]:
+    """The labels in the field of a sample."""
     if isinstance(value, str):
         value = value.split(separator) if separator else [value]
-    return [name.strip() for name in value if name.strip()]
+    return [stripped for name in value if (stripped := name.strip())]
 
 
-def refuse_too_many(seen: Counter[str], sample: Sample) -> None:
+def refuse_too_many(first: dict[str, int], samples: Samples) -> None:
     """Refuse so many labels that they are probably texts."""
-    if len(seen) > MANY:
+    if len(first) > MANY:
+        name, row = next(reversed(first.items()))
         raise GlassformerError(
-            f"{sample['where']}: more than {MANY:,} different labels, such as "
-            f"{next(reversed(seen))[:40]!r}; is it the right column? Name it with --columns"
+            f"{samples[row]['where']}: more than {MANY:,} different labels, such as "
+            f"{name[:40]!r}; is it the right column? Name it with --columns"
         )
 
 
-def refuse_too_few(seen: Counter[str], first: dict[str, str], rarest: int) -> None:
+def refuse_too_few(
+    seen: Counter[str], first: dict[str, int], rarest: int, samples: Samples
+) -> None:
     """Refuse a single label, and labels that are too rare to be trained on and scored."""
     if len(seen) < 2:
         only = f"only {next(iter(seen))!r}" if seen else "none"
@@ -197,7 +214,7 @@ def refuse_too_few(seen: Counter[str], first: dict[str, str], rarest: int) -> No
         others = sum(some < rarest for some in seen.values()) - 1
         too = f", and {others:,} more are as rare" if others else ""
         raise GlassformerError(
-            f"{first[name]}: label {name[:40]!r} occurs only {times}{too}; it cannot be both "
-            f"trained on and scored: add rows, merge labels, or allow it with "
+            f"{samples[first[name]]['where']}: label {name[:40]!r} occurs only {times}{too}; it "
+            f"cannot be both trained on and scored: add rows, merge labels, or allow it with "
             f"--set task.rarest={count}"
         )

@@ -17,12 +17,12 @@ from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
+from glassformer.data.text.coders import chunked
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Predictor, SomeTask
 from glassformer.tasks.shared.losses import IGNORED
 
-CHUNK = 512  # texts that are tokenised together
 FILLER = 64  # tokens of a filler row at most: short ones cost attention little
 TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
@@ -178,7 +178,7 @@ def learn_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
         config = replace(config, kind=kind_for(samples))
     if config.lowercase is None:
         config = replace(config, lowercase=config.kind == "words")
-    return trained(config, (sample["text"] for sample in samples.of("train")))
+    return trained(config, samples.values("text", "train"))
 
 
 def trained(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
@@ -234,7 +234,7 @@ def reaching(model: ModelConfig, longest: int) -> ModelConfig:
 
 def kind_for(samples: Samples) -> str:
     """Characters for short texts such as names, words for others."""
-    lengths = [len(sample["text"]) for sample in islice(samples.of("train"), 2000)]
+    lengths = [len(text) for text in islice(samples.values("text", "train"), 2000)]
     return "characters" if np.mean(lengths) <= SHORT else "words"
 
 
@@ -247,6 +247,5 @@ def token_rows(
     tokenizer: Tokenizer, samples: Samples, role: str = "text"
 ) -> Iterator[Shaped[np.ndarray, " tokens"]]:
     """The tokens of every sample, tokenised in chunks."""
-    for start in range(0, len(samples), CHUNK):
-        stop = min(start + CHUNK, len(samples))
-        yield from tokenizer.encode([samples[row][role] for row in range(start, stop)])
+    for texts in chunked(samples.values(role)):
+        yield from tokenizer.encode(texts)

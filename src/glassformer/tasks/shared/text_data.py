@@ -64,15 +64,21 @@ class TextSchema(Schema):
     roles: tuple[Role, ...] = (TEXT,)
 
     def value(self, role: Role, row: Row, columns: Columns) -> Any:
-        value = super().value(role, row, columns)
+        column = columns[role.name]
+        value = row.values.get(column)
+        if type(value) is str:  # nearly always
+            return value
+        value = row[column]
         if isinstance(value, list) and not role.several:
             return " ".join(value)  # a text given as a list of words
         return value
 
     def content(self, sample: Sample, config: DataConfig) -> str:
         """The text, normalised in letter case, white space, Unicode form and Chinese script."""
-        read = (role.name for role in self.roles if not role.answer and role.name in sample)
-        text = " ".join(str(sample[role]) for role in read)
+        text = ""
+        for role in self.roles:
+            if not role.answer and role.name in sample:
+                text = f"{text} {sample[role.name]}"
         return text_key(text, in_simplified=config.tokenizer.simplified)
 
 

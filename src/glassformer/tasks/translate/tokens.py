@@ -8,7 +8,7 @@ before the source selects the target language (Johnson et al., 2017).
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -169,8 +169,8 @@ def learn_pair_tokens(sides: Sides, samples: Samples) -> PairTokens:
     if sides.joint:
         reads = trained(sides.source, both(samples))
         return PairTokens(reads, reads, tags)
-    reads = trained(sides.source, (row["source"] for row in samples.of("train")))
-    writes = trained(sides.target, (row["target"] for row in samples.of("train")))
+    reads = trained(sides.source, samples.values("source", "train"))
+    writes = trained(sides.target, samples.values("target", "train"))
     return PairTokens(reads, writes, tags)
 
 
@@ -188,8 +188,7 @@ def take_pair_tokens(
         refuse_other_tokens(origin, "data.tokenizer", source, reads)
         refuse_other_joint(origin, joint, known_joint=False)
         writes = settle_sides(source, target, False, samples).target
-        targets = (row["target"] for row in samples.of("train"))
-        return PairTokens(reads, trained(writes, targets), tags)
+        return PairTokens(reads, trained(writes, samples.values("target", "train")), tags)
     known = PairTokens.load(origin)
     refuse_other_tokens(origin, "data.tokenizer", source, known.source)
     refuse_other_joint(origin, joint, known_joint=known.joint)
@@ -279,6 +278,5 @@ def written_alike(rows: Sequence[dict[str, str]]) -> bool:
 
 def both(samples: Samples) -> Iterator[str]:
     """The texts of both sides."""
-    for row in samples.of("train"):
-        yield row["source"]
-        yield row["target"]
+    sides = samples.values("source", "train"), samples.values("target", "train")
+    return chain.from_iterable(zip(*sides, strict=True))

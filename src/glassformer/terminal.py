@@ -32,15 +32,18 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def print_line(*cells: str, stderr: bool = False) -> None:
-    """One line, at once; a tab stands between its cells."""
-    print(*map(printable, cells), sep="\t", file=sys.stderr if stderr else None, flush=True)
+def print_line(*cells: str, stderr: bool = False, flush: bool = True) -> None:
+    """One line, at once unless more follow; a tab stands between its cells."""
+    line = "\t".join(map(printable, cells))
+    print(f"{line}\n", end="", file=sys.stderr if stderr else None, flush=flush)
 
 
-def print_json(values: Mapping[str, Any] | Sequence[Any], *, indent: int | None = 2) -> None:
+def print_json(
+    values: Mapping[str, Any] | Sequence[Any], *, indent: int | None = 2, flush: bool = True
+) -> None:
     """One JSON value on standard output, where what a terminal would obey is escaped as in JSON."""
     lines = to_json(values, indent=indent).split("\n")
-    print("\n".join(map(_escaped, lines)), flush=True)
+    print("\n".join(map(_escaped, lines)), flush=flush)
 
 
 def _escaped(line: str) -> str:

@@ -59,19 +59,19 @@ def test_one_label_can_be_asked_for_as_one_of_several(tmp_path):
 
 def test_every_label_has_a_probability_and_several_may_be_named(tmp_path):
     labels = Labels(("a", "b", "c"), (1, 1, 1), 3, multi=True)
-    found = labels.prediction(np.array([0.9, 0.3, 0.5]))
+    [found] = labels.predictions(np.array([[0.9, 0.3, 0.5]]))
     assert found.text == "a, c"
     assert found.confidence == pytest.approx(0.5)
     assert found.as_values()["labels"] == ["a", "c"]
     assert found.as_values()["probabilities"] == {"a": 0.9, "b": 0.3, "c": 0.5}
-    nothing = labels.prediction(np.array([0.1, 0.2, 0.4]))
+    [nothing] = labels.predictions(np.array([[0.1, 0.2, 0.4]]))
     assert (nothing.text, nothing.details["labels"]) == ("", [])
     assert nothing.confidence == pytest.approx(0.6)
     assert json.dumps(found.as_values())
 
 
 def test_one_label_comes_with_the_probability_of_each(tmp_path):
-    found = Labels(("a", "b"), (1, 1), 2, multi=False).prediction(np.array([0.25, 0.75]))
+    [found] = Labels(("a", "b"), (1, 1), 2, multi=False).predictions(np.array([[0.25, 0.75]]))
     assert found.as_values() == {
         "prediction": "b",
         "confidence": 0.75,

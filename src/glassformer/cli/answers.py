@@ -1,5 +1,6 @@
 """Predictions on standard output: one line or one JSON object each."""
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,15 @@ class Show:
     as_json: bool = False
 
     def show(self, given: Any, prediction: "Prediction") -> None:
-        """Print one prediction."""
+        """Print one prediction; the caller flushes standard output."""
         if prediction.note:
+            sys.stdout.flush()
             print_line(f"glassformer: {str(given)[:SHOWN]!r} {prediction.note}", stderr=True)
         if self.as_json:
-            print_json(self._values(given, prediction), indent=None)
+            print_json(self._values(given, prediction), indent=None, flush=False)
             return
         answer = "?" if self._abstains(prediction) else prediction.text
-        print_line(answer, f"{prediction.confidence:.3f}")
+        print_line(answer, f"{prediction.confidence:.3f}", flush=False)
         for renderable in prediction.below:
             show_below(renderable)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Placed = tuple[str, Any]  # location of an input ("" on the command line), and the input
 
-AT_ONCE = 1 << 16  # bytes read from standard input before answering
+AT_ONCE = 1 << 18  # bytes read from standard input before answering
 MOST_BYTES = 1 << 24
 
 

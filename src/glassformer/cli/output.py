@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from glassformer.errors import GlassformerError
 from glassformer.files import send_nowhere
@@ -21,30 +21,28 @@ class Output:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        with self._watched():
+        try:
             written: int = self.stream.write(text)
+        except OSError as error:
+            self._stop(error)
         return written
 
     def flush(self) -> None:
-        with self._watched():
+        try:
             self.stream.flush()
+        except OSError as error:
+            self._stop(error)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:  # the reader has seen enough
-            send_nowhere(self.stream)  # or flushing the rest at exit would fail
+    def _stop(self, error: OSError) -> NoReturn:
+        send_nowhere(self.stream)  # or flushing the rest at exit would fail
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
             sys.exit(0)
-        except OSError as error:
-            send_nowhere(self.stream)
-            raise GlassformerError(
-                f"cannot write to standard output ({error.strerror}); free some space, or "
-                f"redirect it"
-            ) from None
+        raise GlassformerError(
+            f"cannot write to standard output ({error.strerror}); free some space, or redirect it"
+        ) from None
 
 
 @contextmanager

@@ -66,8 +66,19 @@ def predict(
 
 def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]) -> None:
     """Show the prediction for each input, in order."""
-    for given, found in _answered(run, options, inputs):
-        shown.show(given, found)
+    try:
+        for given, found in _answered(run, options, _awaited(inputs)):
+            shown.show(given, found)
+    finally:
+        sys.stdout.flush()
+
+
+def _awaited(inputs: Iterable[Placed]) -> Iterator[Placed]:
+    """The inputs; what is answered is out before the next one is awaited."""
+    rest = iter(inputs)
+    while (placed := next(rest, None)) is not None:
+        yield placed
+        sys.stdout.flush()
 
 
 def _answered(

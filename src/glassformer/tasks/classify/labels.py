@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,18 +149,19 @@ class Labels:
             return np.maximum(self.rows - counts, 1) / counts
         return counts.sum() / (len(counts) * counts)
 
-    def prediction(self, probabilities: Float[np.ndarray, " C"]) -> Prediction:
-        """The prediction for these probabilities."""
-        by_name = {
-            name: float(p) for name, p in zip(self.names, probabilities.tolist(), strict=True)
-        }
-        if not self.multi:
-            best = max(by_name, key=lambda name: by_name[name])
-            return Prediction(best, by_name[best], {"label": best, "probabilities": by_name})
-        chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
-        confidence = np.where(probabilities >= THRESHOLD, probabilities, 1 - probabilities).min()
-        details = {"labels": chosen, "probabilities": by_name}
-        return Prediction(", ".join(chosen), float(confidence), details)
+    def predictions(self, probabilities: Float[np.ndarray, "N C"]) -> Iterator[Prediction]:
+        """The predictions for the probabilities of some texts."""
+        surest = np.where(probabilities >= THRESHOLD, probabilities, 1 - probabilities).min(axis=1)
+        best = probabilities.argmax(axis=1).tolist()
+        for row, values in enumerate(probabilities.tolist()):
+            by_name = dict(zip(self.names, values, strict=True))
+            if self.multi:
+                chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
+                details = {"labels": chosen, "probabilities": by_name}
+                yield Prediction(", ".join(chosen), float(surest[row]), details)
+            else:
+                name = self.names[best[row]]
+                yield Prediction(name, values[best[row]], {"label": name, "probabilities": by_name})
 
     def save(self, path: Path) -> None:
         """Write one JSON file, atomically."""

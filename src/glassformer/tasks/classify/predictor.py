@@ -1,18 +1,24 @@
 """Labels for new texts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import nn
 
+from glassformer.core.layout import Layout
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.text import TextBatch, TextPredictor, growing, text_batch
 
-TOGETHER = 256  # texts per chunk
+TOGETHER = 256  # texts per chunk, more if they are short
+CHARACTERS = 1 << 16  # per chunk of more texts
+ENOUGH = 32  # rows of one length for a batch without padding
+
+Rows = Int[np.ndarray, " chosen"]
 
 
 class ClassifyPredictor(TextPredictor[ClassifyTask]):
@@ -20,23 +26,46 @@ class ClassifyPredictor(TextPredictor[ClassifyTask]):
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         task, device = self.task, next(model.parameters()).device
-        for texts in growing(inputs, TOGETHER):
-            pieces = [task.cut(ids) for ids in task.tokenizer.encode(texts)]
-            batches = (batch.to(device) for batch in self._unlabelled(pieces))
+        for texts in growing(inputs, TOGETHER, CHARACTERS):
+            batches = (batch.to(device) for batch in self._unlabelled(texts))
             with torch.no_grad():  # not while the caller's code runs
                 found = task.answers(model, batches).probabilities()
-            for probabilities in found:
-                yield task.labels.prediction(probabilities)
+            yield from task.labels.predictions(found)
 
-    def _unlabelled(self, texts: list[list[np.ndarray]]) -> Iterator[TextBatch]:
+    def _unlabelled(self, texts: Sequence[str]) -> Iterator[TextBatch]:
         """Batches of texts in pieces, grouped by length."""
         labels, budget = self.task.labels, self.task.config.data.batch_tokens
-        pieces = [piece for text in texts for piece in text]
-        row_ids = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-        lengths = np.array([len(piece) for piece in pieces])
-        for rows in ordered_batches(lengths, budget, padded=True):
-            chosen = Jagged.of([pieces[row] for row in rows.tolist()])
+        pieces, row_ids = self._pieces(texts)
+        for rows in batches_of_lengths(pieces.lengths, budget):
+            chosen = pieces.take(rows)
             ids, layout = text_batch(chosen, packed=False)
+            if layout.tokens == layout.rows * layout.longest:
+                layout = Layout.full(layout.rows, layout.longest)
             shape = (len(rows), len(labels.names)) if labels.multi else (len(rows),)
             none = torch.zeros(shape, dtype=torch.long)
             yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))
+
+    def _pieces(self, texts: Sequence[str]) -> tuple[Jagged, Rows]:
+        """What is read of the texts, and the text that each piece is of."""
+        task, encoded = self.task, self.task.tokenizer.encode(texts)
+        whole = Jagged.of(encoded)
+        if whole.lengths.max() + 2 <= task.settings.max_length:  # with start and end
+            read = whole.after(task.tokenizer.end).before(task.tokenizer.start)
+            return read, np.arange(len(texts))
+        cut = [task.cut(ids) for ids in encoded]
+        row_ids = np.repeat(np.arange(len(texts)), [len(pieces) for pieces in cut])
+        return Jagged.of([piece for pieces in cut for piece in pieces]), row_ids
+
+
+def batches_of_lengths(lengths: Int[np.ndarray, " rows"], budget: int) -> Iterator[Rows]:
+    """Batches of rows of one length, which need no padding, and of the lengths that few rows have.
+
+    >>> [batch.tolist() for batch in batches_of_lengths(np.array([5, 7] + [3] * 32), 64)]
+    [[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22], \
+[23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33], [0, 1]]
+    """
+    counts = np.bincount(lengths)
+    alike = [np.flatnonzero(lengths == length) for length in np.flatnonzero(counts >= ENOUGH)]
+    for rows in (*alike, np.flatnonzero(counts[lengths] < ENOUGH)):
+        for batch in ordered_batches(lengths[rows], budget, padded=True):
+            yield rows[batch]

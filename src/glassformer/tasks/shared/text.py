@@ -136,16 +136,22 @@ def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:
     return ids.masked_scatter(layout.real, values), layout
 
 
-def growing(inputs: Iterable[str], most: int) -> Iterator[list[str]]:
+def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[list[str]]:
     """The inputs some at a time: the first alone, for a quick answer, then more and more.
+
+    Args:
+        most: Inputs at a time; more where they do not have so many characters together.
 
     >>> list(growing("abcdefgh", 3))
     [['a'], ['b', 'c'], ['d', 'e', 'f'], ['g', 'h']]
+    >>> list(growing(["a", "b", "c", "long", "long", "d", "e"], 1, 6))
+    [['a'], ['b', 'c'], ['long', 'long', 'd'], ['e']]
     """
     rest, size = iter(inputs), 1
     while texts := list(islice(rest, size)):
         yield texts
-        size = min(2 * size, most)
+        mean = 1 + sum(map(len, texts)) / len(texts)  # with the end of the line
+        size = min(2 * size, max(most, round(characters / mean)))
 
 
 def hidden_at_random(ids: Ids, share: float, mask: int, rng: np.random.Generator) -> Ids:

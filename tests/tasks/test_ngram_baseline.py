@@ -169,6 +169,27 @@ def test_when_the_work_is_spent_the_search_stops(monkeypatch):
     assert fitted(101).described == "word 1-2-grams, C = 1"
 
 
+def test_settings_are_tried_on_some_of_many_rows_and_one_fit_learns_from_all(monkeypatch):
+    fits = []
+    plain = ngram_baseline.logistic_regression
+
+    def regression(features, inside, settings):
+        fits.append((features.shape[0], settings.rounds))
+        return plain(features, inside, settings)
+
+    monkeypatch.setattr(ngram_baseline, "logistic_regression", regression)
+    monkeypatch.setattr(ngram_baseline, "TUNED_ON", 211)
+    model = fitted(401)
+    rounds = ngram_baseline.MANY_ROWS_ROUNDS
+    assert len(fits) >= 4
+    assert fits == [(211, rounds)] * (len(fits) - 1) + [(401, rounds)]
+    assert accuracy(model, *reviews(199, seed=2)) > 0.9
+    assert fitted(401).described == model.described
+    fits.clear()
+    fitted(211)
+    assert set(fits) == {(211, ngram_baseline.ROUNDS)}
+
+
 def test_of_too_many_ngrams_the_most_frequent_stay():
     counts = NgramCounts(Analyser("word", 1), ["a b", "a c", "a b d"], columns=2)
     assert np.asarray(counts.training.sum(axis=1)).ravel().tolist() == [2, 1, 2]

@@ -4,7 +4,8 @@ Every n-gram is weighted by how much more often it occurs in one class than in t
 log-count ratio of naive Bayes), and a logistic regression learns the rest: one model a class,
 against all others. It trains in seconds and is hard to beat on small data, so a report shows it
 beside our model. What is counted and how strong the regularisation is are chosen on the validation
-split; so is the temperature of the probabilities, as for our own models.
+split; so is the temperature of the probabilities, as for our own models. Where there are many rows,
+some of them are enough to choose by, and one more fit learns from all.
 """
 
 import time
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.metrics.calibration import fit_temperature, log_loss, to_probabilities
 from glassformer.metrics.classification import THRESHOLD, multi_label_f1_counts, safe_divide
@@ -31,9 +32,11 @@ from glassformer.tasks.shared.ngrams import (
 
 LADDER = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
 START = 1.0
+TUNED_ON = 10_000  # training rows that settings are tried on
 WORK = 400_000_000  # n-grams read by all fits of a search: about a minute
 MOST_WEIGHTS = 30_000_000
 TOLERANCE, ROUNDS = 0.1, 40
+MANY_ROWS_ROUNDS = 8  # where there are more rows: more rounds change the score by less than chance
 
 Labels = Shaped[np.ndarray, "_ ..."]  # one class a row, or a 0 or 1 for every class
 
@@ -48,6 +51,14 @@ class Setting:
 
     def __str__(self) -> str:
         return f"{self.analyser}, {'tf-idf, ' if self.idf else ''}C = {self.inverse_strength:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSettings:
+    """How a linear model is fitted: its C, and the most rounds over the rows."""
+
+    inverse_strength: float
+    rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +113,12 @@ class NgramBaseline:
                 f"and {len(labels)} labels"
             )
         began = time.perf_counter()
-        search = Search(texts, labels, valid_texts, valid_labels, classes)
-        best = search.best()
+        valid, some = (valid_texts, valid_labels, classes), rows_to_tune_on(len(texts))
+        rounds = ROUNDS if len(some) == len(texts) else MANY_ROWS_ROUNDS
+        search = Search([texts[row] for row in some], labels[some], *valid, rounds)
+        best = search.best(analysers_for(texts))
+        if len(some) < len(texts):
+            best = Search(texts, labels, *valid, rounds).attempt(best.setting)
         temperature = fit_temperature(best.logits, valid_labels) if len(valid_texts) else 1.0
         seconds = time.perf_counter() - began
         return cls(best, temperature, classes, labels.ndim == 2, seconds)
@@ -121,6 +136,13 @@ class NgramBaseline:
         return to_probabilities(logits, self.temperature, multi_label=self.multi_label)
 
 
+def rows_to_tune_on(rows: int) -> Int[np.ndarray, " some"]:
+    """All rows, or as many as settings need, the same ones every time."""
+    if rows <= TUNED_ON:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(0).permutation(rows)[:TUNED_ON])
+
+
 class Search:
     """Tries settings, one part of the choice after the other, within a fixed amount of work."""
 
@@ -131,19 +153,19 @@ class Search:
         valid_texts: Sequence[str],
         valid_labels: Labels,
         classes: int,
+        rounds: int,
     ) -> None:
         self.texts, self.valid_texts, self.valid_labels = texts, valid_texts, valid_labels
-        self.classes, self.multi_label = classes, labels.ndim == 2
+        self.classes, self.multi_label, self.rounds = classes, labels.ndim == 2, rounds
         self.members = members_of(labels, classes)
         self.counted: dict[Analyser, tuple[NgramCounts, Matrix]] = {}
         self.work = WORK
 
-    def best(self) -> Trial:
+    def best(self, analysers: Sequence[Analyser]) -> Trial:
         """The analyser first, then the strength, then whether idf helps.
 
         The same rows give the same answer: what bounds the search is counted, not timed.
         """
-        analysers = analysers_for(self.texts)
         best = self.attempt(Setting(analysers[0]))
         if not len(self.valid_texts):
             return best
@@ -187,9 +209,8 @@ class Search:
         counts, valid = self.counted[setting.analyser]
         idf = counts.idf if setting.idf else None
         self.work -= counts.training.nnz * self.members.shape[1]
-        linear = fit_linear(
-            weighted(counts.training, idf), counts.training, self.members, setting.inverse_strength
-        )
+        model = LinearSettings(setting.inverse_strength, self.rounds)
+        linear = fit_linear(weighted(counts.training, idf), counts.training, self.members, model)
         logits = logits_of(linear(weighted(valid, idf)), self.classes, self.multi_label)
         return Trial(setting, linear, counts, logits, quality_of(logits, self.valid_labels))
 
@@ -203,7 +224,7 @@ def members_of(labels: Labels, classes: int) -> Bool[np.ndarray, "N K"]:
 
 
 def fit_linear(
-    features: Matrix, counts: Matrix, members: Bool[np.ndarray, "N K"], inverse_strength: float
+    features: Matrix, counts: Matrix, members: Bool[np.ndarray, "N K"], settings: LinearSettings
 ) -> Linear:
     """A logistic regression a column of `members`, over features weighted by their ratios."""
     rows, models = members.shape
@@ -214,7 +235,7 @@ def fit_linear(
             bias[number] = np.log(inside.sum() + 1) - np.log(rows - inside.sum() + 1)
             continue
         ratios = log_count_ratios(counts, inside)
-        fitted = logistic_regression(scaled_columns(features, ratios), inside, inverse_strength)
+        fitted = logistic_regression(scaled_columns(features, ratios), inside, settings)
         weights[:, number] = fitted.coef_[0] * ratios
         bias[number] = fitted.intercept_[0]
     return Linear(weights, bias)
@@ -227,14 +248,14 @@ def log_count_ratios(counts: Matrix, inside: Bool[np.ndarray, " N"]) -> Float[np
     return np.log(p / p.sum()) - np.log(q / q.sum())
 
 
-def logistic_regression(features: Matrix, inside: np.ndarray, inverse_strength: float) -> Any:
+def logistic_regression(features: Matrix, inside: np.ndarray, settings: LinearSettings) -> Any:
     """scikit-learn's, by coordinates of the dual: quick where columns outnumber rows."""
     model = learn("linear_model").LogisticRegression(
-        C=inverse_strength,
+        C=settings.inverse_strength,
         solver="liblinear",
         dual=True,
         tol=TOLERANCE,
-        max_iter=ROUNDS,
+        max_iter=settings.rounds,
         random_state=0,
     )
     with warnings.catch_warnings():  # the last digits of the weights are not worth waiting for

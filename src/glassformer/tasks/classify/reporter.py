@@ -13,14 +13,15 @@ from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.reports import Sections, Table
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.ngram_baseline import NgramBaseline
+from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
 from glassformer.tasks.classify.sections import classification_sections, side_by_side
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.reporter import Baseline, PoolingReporter
-from glassformer.tasks.shared.ngrams import rows_learned_from
+from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 from glassformer.tasks.shared.text import TextBatch
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
+TRIALS = 5  # settings that the baseline tries, about
 
 
 class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
@@ -94,13 +95,15 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
     def timed_baseline_seconds(self) -> float:
-        """Extrapolated from a share of the rows, since it grows with them."""
+        """Extrapolated from a share of the rows: tuning grows with them up to a limit."""
         if self.task.samples is None:
             return 0.0
         every = max(1, round(self.baseline_seconds() / BASELINE_TRY))
         rows = {split: self.task.samples.rows(split)[::every] for split in ("train", "valid")}
+        tried, learned = len(rows["train"]), min(MOST_ROWS, len(self.task.samples.rows("train")))
+        times = learned / tried if learned <= TUNED_ON else (TUNED_ON + learned / TRIALS) / tried
         try:
-            return every * self.fit_ngrams(rows).seconds
+            return max(1.0, times) * self.fit_ngrams(rows).seconds
         except GlassformerError:  # without scikit-learn there is no baseline
             return 0.0
 

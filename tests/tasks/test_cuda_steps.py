@@ -49,7 +49,7 @@ def trained(job, compile_steps, *, steps=12, **settings):
     torch.manual_seed(0)
     state = State(job.model().to("cuda"), config)
     events = list(train(state, job, setup))
-    notes = [event.what for event in events if isinstance(event, Note)]
+    notes = [event.text for event in events if isinstance(event, Note)]
     losses = [event.loss for event in events if isinstance(event, Step)]
     return weights_of(state.model), losses, notes
 

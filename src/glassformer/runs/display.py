@@ -117,7 +117,7 @@ class TimeLeft:
 def event_line(event: Validation | Trouble | Note) -> str:
     """One line for a validation, in aligned columns, for trouble, or for a note."""
     if isinstance(event, Note):
-        return event.what
+        return event.text
     if isinstance(event, Trouble):
         return f"step {event.step:>7,}  {event.what}"
     scores = "  ".join(f"{name} {value:<7.4f}" for name, value in event.scores.items())

@@ -92,7 +92,7 @@ class Note:
     """Something worth knowing about the steps from here on."""
 
     step: int
-    what: str
+    text: str
 
 
 Event = Step | Validation | Trouble | Note

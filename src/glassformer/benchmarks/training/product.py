@@ -104,7 +104,7 @@ class ProductSide:
         """Train until the next report."""
         while not isinstance(event := next(self.events), Step):
             if isinstance(event, Note | Trouble):
-                self.remarks.append(event.what)
+                self.remarks.append(event.text if isinstance(event, Note) else event.what)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         first, self.counted = self.counted, len(self.made)

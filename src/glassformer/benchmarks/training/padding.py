@@ -15,7 +15,7 @@ from torch import Tensor
 
 from glassformer.benchmarks.training.rows import PairRows, TextRows, TokenRows, lengths_of, pad
 
-MULTIPLE = 16  # widths are multiples of this
+MULTIPLE = 8  # widths are multiples of this, as tensor cores like them
 MOST = 256  # batches
 IGNORED = -100  # the label that cross-entropy leaves out
 

@@ -71,7 +71,7 @@ def pair_work(bench: Bench, budget: int | None) -> Work:
     values = {
         "model": {"encoder": stack, "decoder": stack},
         "data": data,
-        "task": {"max_length": sizes.sentence.longest, "measure": "symbols"},
+        "task": {"max_length": sizes.sentence.longest, "joint": True, "measure": "symbols"},
     }
     run = Path(f"{path}-{budget or 'default'}")
     return prepared(job_with("encoder-decoder"), path, run, values, bench.device)

@@ -56,8 +56,8 @@ class Sizes:
 
 FULL = Sizes(
     words=7900,
-    pairs=40_000,
-    texts=6000,
+    pairs=20_000,
+    texts=3000,
     sentence=Lengths(mean=25, deviation=15, longest=128),  # as in news, WMT
     review=Lengths(mean=270, deviation=200, longest=2000),  # as in IMDb
     cut=512,

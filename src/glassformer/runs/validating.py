@@ -16,7 +16,7 @@ FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # so that scores mean something
 
 
 def resolve_validation(config: Config, task: JobTask[Any, Any, Any]) -> Config:
-    """The settings with validations that fit their share of the time, unless a person chose them."""
+    """The settings with validations that fit their share of the time, unless chosen by hand."""
     train, lengths = config.train, task.lengths("valid")
     if train.steps is None or train.validate_every is not None or len(lengths) <= FEWEST_ROWS:
         return config

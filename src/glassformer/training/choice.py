@@ -16,6 +16,7 @@ from glassformer.training.progress import Progress
 from glassformer.training.setup import Note, TrainSetup
 from glassformer.training.step import EagerStep
 
+COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 COMPILING = 25.0  # seconds, where the compiler has nothing in its cache
 GAIN = 0.3  # share of a recorded step that compiling saves
 
@@ -98,8 +99,11 @@ def reason_against(model: nn.Module, setup: TrainSetup) -> str | None:
 
 
 def keep_compilations() -> None:
-    """Let the compiler keep what it made for the next run of the same model."""
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_folder() / "compiled"))
+    """Let the compiler keep what it made in our cache, unless it was told another place."""
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    if os.environ.get(COMPILER_CACHE, default_cache_dir()) == default_cache_dir():
+        os.environ[COMPILER_CACHE] = str(cache_folder() / "compiled")
 
 
 def first_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ from glassformer.training.progress import Progress
 SCRIPT = Path(__file__).with_name("compiling.py")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("g++") is None, reason="PyTorch's inductor needs a C++ compiler")
 def test_compiled_steps_learn_what_others_do(tmp_path):
     cache = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -74,7 +74,8 @@ class Labels:
         to_learn = (samples.splits == SPLITS.index("train")).tolist()
         for row, value in enumerate(samples.values("label")):
             multi = multi or isinstance(value, list)
-            for name in dict.fromkeys(names_of(value, separator)):
+            known = isinstance(value, str) and not separator and value in first  # nearly always
+            for name in [value] if known else dict.fromkeys(names_of(value, separator)):
                 if name not in first:
                     first[name] = row
                     refuse_too_many(first, samples)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -34,7 +35,16 @@ from glassformer.core.refusals import (
     refuse_idle,
     refuse_window,
 )
-from glassformer.core.shapes import Answers, Keys, MemoryVectors, Queries, Values, Vectors
+from glassformer.core.shapes import (
+    Answers,
+    ByHead,
+    Keys,
+    MemoryVectors,
+    Queries,
+    Values,
+    Vectors,
+    split_heads,
+)
 
 EPSILON = torch.finfo(torch.float32).eps  # of the norms of queries and keys, in any type
 
@@ -155,12 +165,23 @@ class MultiHeadAttention(AttentionLayer):
         return GrowingCache()
 
     def queries(self, x: Vectors) -> Queries:
-        q = super().queries(x)
-        return q if self.q_norm is None else self.q_norm(q)
+        return normed(super().queries(x), self.q_norm)
 
     def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
         k, v = super().keys_and_values(x)
-        return k if self.k_norm is None else self.k_norm(k), v
+        return normed(k, self.k_norm), v
+
+    def projected(self, x: Vectors) -> tuple[Queries, Keys, Values]:
+        """Queries, keys and values of the same vectors; compiled, by one matrix product."""
+        linears = (self.to_q, self.to_k, self.to_v)
+        biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
+        if not torch.compiler.is_compiling() or len(biases) not in (0, len(linears)):
+            return self.queries(x), *self.keys_and_values(x)
+        weights: list[Tensor] = [linear.weight for linear in linears]
+        y = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)
+        q, k, v = y.split([linear.out_features for linear in linears], dim=-1)
+        q, k = split_heads(q, self.heads), split_heads(k, self.kv_heads)
+        return normed(q, self.q_norm), normed(k, self.k_norm), split_heads(v, self.kv_heads)
 
     def windowed(self, mask: Mask) -> Mask:
         """What self-attention may see under a mask."""
@@ -175,7 +196,7 @@ class MultiHeadAttention(AttentionLayer):
         layout: Layout,
     ) -> tuple[Queries, Keys, Values, Call]:
         queries = layout if cache is None else cache.place(layout)
-        q, (k, v), keys = self.queries(x), self.keys_and_values(x), queries
+        (q, k, v), keys = self.projected(x), queries
         if position is not None:
             q, k = position.turn(q, k, queries)
         if cache is not None:
@@ -208,3 +229,8 @@ class MultiHeadAttention(AttentionLayer):
             aligned=False,
         )
         return q, memory.k, memory.v, call
+
+
+def normed(x: ByHead, norm: RMSNorm | None) -> ByHead:
+    """Queries or keys as they are compared."""
+    return x if norm is None else norm(x)

@@ -1,6 +1,7 @@
 """`glassformer predict`: texts, files and standard input; an answer a line, in order."""
 
 import gzip
+import inspect
 import json
 import os
 import select
@@ -10,9 +11,10 @@ import sys
 import pytest
 from small_files import reviews, shared, train, trained, write_csv
 
-from glassformer.cli import main
+from glassformer.cli import job_options, main
 from glassformer.data.sources import decoding
 from glassformer.runs.run import Run
+from glassformer.tasks.about import Option
 
 
 @pytest.fixture(scope="module")
@@ -268,3 +270,14 @@ def test_several_labels_a_text_are_answered_together(tmp_path_factory, capsys):
     wanted = [name for name, chance in values["probabilities"].items() if chance >= 0.5]
     assert values["labels"] == wanted
     assert values["prediction"] == ", ".join(wanted)
+
+
+def test_options_of_a_job_leave_those_of_the_command_alone(monkeypatch):
+    theirs = {name: (Option(name=name, help="of a job"), ["any"]) for name in ("run", "beam")}
+    monkeypatch.setattr(job_options, "declared", lambda: theirs)
+
+    def command(run: str = "", **options: object) -> None: ...
+
+    found = inspect.signature(job_options.with_job_options(command)).parameters
+    assert list(found) == ["run", "beam"]
+    assert found["run"].annotation is str

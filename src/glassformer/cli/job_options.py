@@ -27,7 +27,7 @@ def declared() -> dict[str, tuple[Option, list[str]]]:
 
 
 def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of all jobs to a command that takes **options."""
+    """Add the options of all jobs to a command that takes **options; its own names stay its own."""
 
     @wraps(command)
     def with_options(**given: Any) -> None:
@@ -38,7 +38,9 @@ def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
         for parameter in inspect.signature(command).parameters.values()
         if parameter.kind is not parameter.VAR_KEYWORD
     ]
-    together = [*own, *(_parameter(option, jobs) for option, jobs in declared().values())]
+    names = {parameter.name for parameter in own}
+    more = [_parameter(*found) for name, found in declared().items() if name not in names]
+    together = [*own, *more]
     with_options.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
     # typer also reads the annotations, which must name the same parameters.
     with_options.__annotations__ = {each.name: each.annotation for each in together}

@@ -136,7 +136,7 @@ class TrainRequest:
     @property
     def _stacks(self) -> list[str]:
         """The stacks of the job's model."""
-        has = JOBS[self.job].defaults(False)["model"]
+        has = JOBS[self.job].defaults(False).get("model", {})
         return [name for name in ("encoder", "decoder") if name in has]
 
     def _overrides(self) -> Values:

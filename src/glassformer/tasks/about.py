@@ -11,6 +11,8 @@ from dataclasses import dataclass
 class Option:
     """An option of `glassformer predict` that a job declares.
 
+    Jobs that declare the same name share the option as the first of them defines it.
+
     Attributes:
         name: The keyword in Python.
         flag: The flag on the command line, such as `--with`; by default the name.

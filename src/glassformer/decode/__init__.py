@@ -5,6 +5,7 @@
     Request        what each row must and must not contain, as tokens
     RequiredWords  what counts as having all required words (`automaton.py`)
     Hypothesis     an answer, with the model's log-probability of every token
+    ctc            searches without a decoder, over the scores of every frame (`ctc/`)
 
 Nothing here knows models or tokenizers; `glassformer.models.incremental` turns models into scorers.
 Read `stepwise.py` first, then `beam.py`.

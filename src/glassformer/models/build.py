@@ -18,6 +18,7 @@ from glassformer.models.frontends import (
 from glassformer.models.initialise import initialise
 from glassformer.models.pooling import POOLS
 from glassformer.models.stacks import Decoder, Encoder
+from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import Classifier, LanguageModel, MaskedModel, Transformer
 
 
@@ -99,6 +100,23 @@ def build_classifier(
     reads = needed("encoder", config.encoder)
     frontend = build_frontend(config, reads.dim, source)
     return Classifier(frontend, build_encoder(reads), POOLS[config.pool](reads.dim), classes)
+
+
+def build_transcriber(config: ModelConfig, *, vocabulary: int) -> Transcriber:
+    """An encoder of sound that scores tokens at every frame; with a decoder if there is one."""
+    reads, writes = needed("encoder", config.encoder), config.decoder
+    frontend = build_frontend(config, reads.dim, None)
+    encoder = build_encoder(reads)
+    if writes is None:
+        return Transcriber(frontend, encoder, vocabulary)
+    return Transcriber(
+        frontend,
+        encoder,
+        vocabulary,
+        target=Tokens(vocabulary, writes.dim, scale=config.scale),
+        decoder=build_decoder(writes, memory_dim=reads.dim),
+        tie=config.tie,
+    )
 
 
 def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None) -> Frontend:

@@ -1,6 +1,7 @@
 """Models as scorers: how decoding gets the scores of the next token from a model.
 
     translating   an encoder-decoder: the source, of any kind, is encoded once
+    attending     the same with a memory that is already there
     continuing    a language model: prompts of different lengths are read once
 
 A decoder with softmax attention uses a `BranchingCache` (`branching`); one that keeps a state
@@ -9,6 +10,7 @@ What is read before the first step is in `prompt`.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,9 +23,12 @@ from glassformer.models.frontends import Tokens
 from glassformer.models.incremental.branching import BranchingScorer, keeps_keys
 from glassformer.models.incremental.prompt import Prompt, in_rows, without_padding
 from glassformer.models.incremental.states import StateScorer
+from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 
-__all__ = ["BranchingScorer", "StateScorer", "continuing", "translating"]
+__all__ = ["BranchingScorer", "StateScorer", "attending", "continuing", "translating"]
+
+Writes = Transformer | Transcriber
 
 
 @torch.no_grad()
@@ -31,12 +36,20 @@ def translating(model: Transformer, samples: Tensor, layout: Layout, *, first: i
     """A scorer of what `model` generates for these samples, starting after the token `first`."""
     if isinstance(model.frontend, Tokens):
         samples, layout = without_padding(samples, layout)
-    memory = [in_rows(kept) for kept in model.encode(samples, layout)]
+    return attending(model, model.encode(samples, layout), layout, first=first)
+
+
+@torch.no_grad()
+def attending(model: Writes, memory: Sequence[Any], layout: Layout, *, first: int) -> Scorer:
+    """A scorer of what a decoder generates from what it keeps of a source of this layout."""
+    decoder, target = model.decoder, model.target
+    if decoder is None or target is None:
+        raise ValueError("this model has no decoder to write with; search its frames by CTC")
+    kept = [in_rows(one) for one in memory]
     start = torch.full((layout.rows,), first, device=layout.device)
-    decoder = model.decoder
     if keeps_keys(decoder):
-        return BranchingScorer(decoder, model.target, model.unembed, start, memory=memory)
-    return StateScorer(model.decode, decoder, start, memory=memory)
+        return BranchingScorer(decoder, target, model.unembed, start, memory=kept)
+    return StateScorer(model.decode, decoder, start, memory=kept)
 
 
 @torch.no_grad()

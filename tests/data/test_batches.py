@@ -6,8 +6,16 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from glassformer.data.batches import ahead, dealt, epoch_batches, ordered_batches, row_rng
+from glassformer.data.batches import (
+    ahead,
+    dealt,
+    epoch_batches,
+    ordered_batches,
+    row_noise,
+    row_rng,
+)
 
 BUDGET = 97
 
@@ -50,6 +58,34 @@ def test_no_batch_is_over_its_budget_and_most_are_nearly_full(lengths, padded):
         costs = np.array([cost(batch, lengths, padded) for batch in batches])
         assert costs.max() <= BUDGET
         assert np.median(costs) > 0.8 * BUDGET
+
+
+def one_by_one(order, lengths, padded, budget):
+    """Batches of rows in this order, each row put into the last one if it still fits there."""
+    batches = []
+    for row in order:
+        if batches and cost([*batches[-1], row], lengths, padded) <= budget:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+@both_ways
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 30))
+def test_a_batch_holds_as_many_rows_as_fit(padded, own, budget):
+    lengths = np.array(own, dtype=np.int64)
+    batches = ordered_batches(lengths, budget, padded=padded)
+    order = np.argsort(lengths, kind="stable").tolist()
+    assert [batch.tolist() for batch in batches] == one_by_one(order, lengths, padded, budget)
+
+
+@both_ways
+def test_mixed_batches_hold_as_many_rows_as_fit(lengths, padded):
+    batches = epoch_batches(lengths, BUDGET, padded=padded, seed=0, epoch=0, mixed=True)
+    order = np.concatenate(batches).tolist()
+    assert [batch.tolist() for batch in batches] == one_by_one(order, lengths, padded, BUDGET)
+    assert np.mean([np.ptp(lengths[batch]) for batch in batches]) > 0.5 * np.ptp(lengths)
 
 
 def test_a_packed_batch_holds_more_than_a_padded_one():
@@ -109,6 +145,62 @@ def test_dice_of_a_row_are_its_own_in_every_epoch():
     many = np.array([row_rng(0, 0, row).random() for row in range(500)])
     assert abs(np.corrcoef(many[:-1], many[1:])[0, 1]) < 0.15
     assert abs(many.mean() - 0.5) < 0.05
+
+
+def test_noise_of_a_row_is_its_own_whatever_its_neighbours():
+    rows, lengths = np.array([5, 2, 9]), np.array([7, 0, 3])
+    together = row_noise(1, 2, rows, lengths)
+    alone = [row_noise(1, 2, rows[[n]], lengths[[n]]) for n in (2, 0)]
+    assert np.concatenate(alone[::-1]).tolist() == together.tolist()
+    longer = row_noise(1, 2, rows[[0]], np.array([11]))
+    assert longer[:7].tolist() == together[:7].tolist(), "a row may be cut"
+
+
+def noise_by(axis, size):
+    """A table of noise: so many steps along one of its coordinates, and 997 places."""
+    first = {"seed": 3, "epoch": 4, "row": 5, "stream": 6}
+    steps = [first | {axis: first[axis] + step} for step in range(size)]
+    return np.stack(
+        [
+            row_noise(
+                at["seed"],
+                at["epoch"],
+                np.array([at["row"]]),
+                np.array([997]),
+                stream=at["stream"],
+            )
+            for at in steps
+        ]
+    )
+
+
+@pytest.mark.parametrize("axis", ["seed", "epoch", "row", "stream"])
+def test_noise_is_uniform_and_independent_along_every_coordinate(axis):
+    table = noise_by(axis, 101)
+    sure = 5 / np.sqrt(table.size)  # five standard deviations of a correlation
+    assert table.min() >= 0
+    assert table.max() < 1
+    assert abs(table.mean() - 0.5) < sure * np.sqrt(1 / 12)
+    assert table.var() == pytest.approx(1 / 12, abs=sure * np.sqrt(1 / 180))
+    shares = np.histogram(table, bins=64, range=(0, 1))[0] / table.size
+    assert np.abs(64 * shares - 1).max() < sure * 8
+    assert len(np.unique(table)) == table.size, "nothing comes twice"
+    for one, other in (
+        (table[1:], table[:-1]),
+        (table[:, 1:], table[:, :-1]),
+        (table[1:, 1:], table[:-1, :-1]),
+        (table[1:, :-1], table[:-1, 1:]),
+    ):
+        assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < sure
+
+
+def test_every_bit_of_a_place_changes_half_of_the_bits_of_its_noise():
+    rows = np.array([0, *(1 << np.arange(40))])
+    bits = (row_noise(0, 0, rows, np.full(len(rows), 31)) * 2.0**53).astype(np.uint64)
+    bits = bits.reshape(len(rows), 31)
+    changed = np.bitwise_count(bits[1:] ^ bits[0]) / 53
+    assert changed.mean() == pytest.approx(0.5, abs=0.01)
+    assert np.abs(changed.mean(1) - 0.5).max() < 0.06
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3, 7])

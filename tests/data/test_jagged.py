@@ -19,3 +19,11 @@ def test_values_are_put_around_every_row(rows):
         [first, *row, 8] for first, row in zip(own.tolist(), rows, strict=True)
     ]
     assert joined.values.dtype == np.int32
+
+
+@given(ROWS)
+def test_every_value_knows_its_row_and_its_place(rows):
+    joined = Jagged.of([np.array(row, dtype=np.int32) for row in rows])
+    assert joined.row_of.tolist() == [n for n, row in enumerate(rows) for _ in row]
+    assert joined.places.tolist() == [place for row in rows for place in range(len(row))]
+    assert joined.starts.tolist() == [sum(map(len, rows[:row])) for row in range(len(rows))]

@@ -198,3 +198,16 @@ def test_rows_are_taken_in_any_order_and_cut(tmp_path_factory, chosen, longest):
     ragged = Ragged.write(tmp_path_factory.mktemp("taken") / "tokens", ROWS)
     taken = ragged.take(np.array(chosen), longest)
     assert same(taken.rows, [ROWS[row][:longest] for row in chosen])
+
+
+def test_slices_of_rows_are_taken_from_where_each_starts(tmp_path):
+    ragged = Ragged.write(tmp_path / "tokens", ROWS)
+    longest = int(ragged.lengths.argmax())
+    rows, starts, lengths = (
+        np.array([longest, 0, longest]),
+        np.array([1, 0, 0]),
+        np.array([2, 1, 0]),
+    )
+    taken = ragged.slices(rows, starts, lengths)
+    assert same(taken.rows, [ROWS[longest][1:3], ROWS[0][:1], ROWS[longest][:0]])
+    assert ragged.starts.tolist() == [sum(map(len, ROWS[:row])) for row in range(len(ROWS))]

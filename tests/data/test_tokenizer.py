@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from glassformer.data.jagged import Jagged
 from glassformer.data.text import TOKENIZERS, Tokenizer
 from glassformer.errors import GlassformerError
 
@@ -307,6 +308,17 @@ def test_tokens_of_one_word_share_its_number(kind, text):
     assert word_of.shape == ids.shape
     words = [tokenizer.decode(ids[word_of == word]) for word in range(len(set(word_of.tolist())))]
     assert words == WORDS[text]
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_words_of_rows_are_counted_on_and_none_goes_over_an_end(tokenizers, kind):
+    tokenizer = tokenizers[kind]
+    rows = tokenizer.encode(["", *WORDS, "film", "\u0301s", "film"])
+    alone, first = [], 0
+    for row in rows:
+        alone += (first + tokenizer.word_of(row)).tolist()
+        first = alone[-1] + 1 if alone else 0
+    assert tokenizer.words_of(Jagged.of(rows)).tolist() == alone
 
 
 def test_among_words_each_token_is_one(tokenizers):

@@ -1,4 +1,4 @@
-"""Batches: which rows form a batch, and the random generator of each row.
+"""Batches: which rows form a batch, and the random numbers of each row.
 
 Rows of similar length go together, up to a budget of tokens. The content of batch n, and all
 randomness in it, is a function of (seed, epoch, row): any number of workers and processes gives the
@@ -11,7 +11,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+
+from glassformer.data.jagged import places_in_rows
 
 Lengths = Int[np.ndarray, " rows"]
 RowNumbers = Int[np.ndarray, " _"]  # no name: a list of them has rows of different numbers
@@ -19,7 +22,13 @@ Job = TypeVar("Job")
 Made = TypeVar("Made")
 
 POOL = 64  # batches sorted by length together: enough for tight rows, few enough to stay mixed
-SALTS = {"order": 1, "row": 2}
+SALTS = {"order": 1, "row": 2, "noise": 3}
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+ROUNDS = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
 
 
 def epoch_batches(
@@ -49,6 +58,24 @@ def ordered_batches(lengths: Lengths, budget: int, *, padded: bool) -> list[RowN
 def row_rng(seed: int, epoch: int, row: int) -> np.random.Generator:
     """The random generator of one row in one epoch."""
     return np.random.default_rng([SALTS["row"], seed, epoch, row])
+
+
+def row_noise(
+    seed: int, epoch: int, rows: RowNumbers, lengths: Lengths, *, stream: int = 0
+) -> Float[np.ndarray, " places"]:
+    """A uniform number in [0, 1) for every place of every row, whatever batch the row is in.
+
+    Each is a hash of its place: one round of splitmix64 (Steele et al., 2014) for each coordinate.
+
+    Args:
+        lengths: How many numbers each row gets.
+        stream: Another one gives other numbers.
+    """
+    keys = np.zeros(1, dtype=np.uint64)
+    for coordinate in ([SALTS["noise"]], [stream], [seed], [epoch], rows):
+        keys = _mixed(keys, np.asarray(coordinate))
+    bits = _mixed(np.repeat(keys, lengths), places_in_rows(lengths))
+    return (bits >> 11) * 2.0**-53  # as many bits as a float64 holds
 
 
 def dealt(rows: RowNumbers, processes: int) -> list[RowNumbers]:
@@ -82,12 +109,31 @@ def _sorted(rows: RowNumbers, lengths: Lengths) -> RowNumbers:
 
 def _cut(rows: RowNumbers, lengths: Lengths, budget: int, padded: bool) -> list[RowNumbers]:
     """Consecutive rows, as many as the budget holds; a longer row gets its own batch."""
-    batches, start, tokens = [], 0, 0
-    for at, length in enumerate(lengths[rows].tolist()):
-        tokens = (at - start + 1) * length if padded else tokens + length
-        if tokens > budget and at > start:
-            batches.append(rows[start:at])
-            start, tokens = at, length
-    if len(rows):
-        batches.append(rows[start:])
+    own = lengths[rows]
+    ends = np.cumsum(own)
+    batches, start = [], 0
+    while start < len(rows):
+        if padded:
+            fitting = _fitting_padded(own[start:], budget)
+        else:
+            most = ends[start] - own[start] + budget
+            fitting = int(np.searchsorted(ends, most, side="right")) - start
+        stop = start + max(1, fitting)
+        batches.append(rows[start:stop])
+        start = stop
     return batches
+
+
+def _fitting_padded(lengths: Lengths, budget: int) -> int:
+    """How many of the first rows fit the budget when all are as wide as the longest."""
+    most = budget // max(1, int(lengths[0])) + 1
+    width = np.maximum.accumulate(lengths[:most])
+    return int(np.count_nonzero(width * np.arange(1, len(width) + 1) <= budget))
+
+
+def _mixed(keys: NDArray[np.uint64], number: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The `number`-th output of a splitmix64 generator that starts from each key."""
+    bits = keys + (number.astype(np.uint64) + np.uint64(1)) * GOLDEN
+    for shift, factor in ROUNDS:
+        bits = (bits ^ (bits >> shift)) * factor
+    return bits ^ (bits >> np.uint64(31))

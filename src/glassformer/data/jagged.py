@@ -18,6 +18,8 @@ class Jagged:
     ([5, 6, 1, 7, 1], [8, 5, 6, 9, 7])
     >>> [row.tolist() for row in rows.rows], rows.take(np.array([1, 0, 1])).values.tolist()
     ([[5, 6], [7]], [7, 5, 6, 7])
+    >>> rows.starts.tolist(), rows.row_of.tolist(), rows.places.tolist()
+    ([0, 2], [0, 0, 1], [0, 1, 0])
     """
 
     values: Int[np.ndarray, " values"]
@@ -33,17 +35,36 @@ class Jagged:
         """The rows as a list."""
         return np.split(self.values, np.cumsum(self.lengths)[:-1])
 
+    @property
+    def starts(self) -> Int[np.ndarray, " rows"]:
+        """Where each row begins in `values`."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @property
+    def row_of(self) -> Int[np.ndarray, " values"]:
+        """The row of each value."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
+    def places(self) -> Int[np.ndarray, " values"]:
+        """Where each value stands in its row."""
+        return places_in_rows(self.lengths)
+
     def take(self, rows: Int[np.ndarray, " chosen"]) -> "Jagged":
         """Some of the rows, in this order."""
         lengths = self.lengths[rows]
-        shift = (np.cumsum(self.lengths) - self.lengths)[rows] - (np.cumsum(lengths) - lengths)
+        shift = self.starts[rows] - (np.cumsum(lengths) - lengths)
         return Jagged(self.values[np.repeat(shift, lengths) + np.arange(lengths.sum())], lengths)
 
     def before(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
         """Prepend a value to every row: one for all, or one each."""
-        starts = np.cumsum(self.lengths) - self.lengths
-        return Jagged(np.insert(self.values, starts, value), self.lengths + 1)
+        return Jagged(np.insert(self.values, self.starts, value), self.lengths + 1)
 
     def after(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
         """Append a value to every row."""
         return Jagged(np.insert(self.values, np.cumsum(self.lengths), value), self.lengths + 1)
+
+
+def places_in_rows(lengths: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " values"]:
+    """Numbers from 0 on for each row of these lengths, end to end."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -91,6 +91,11 @@ class Ragged:
         """The length of each row."""
         return np.diff(self.ends, prepend=0)
 
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each row begins in `values`."""
+        return self.ends - self.lengths
+
     def __len__(self) -> int:
         return len(self.ends)
 
@@ -106,8 +111,13 @@ class Ragged:
 
     def take(self, rows: NDArray[np.int64], longest: int) -> Jagged:
         """Copy some rows, each truncated to `longest` values."""
-        lengths = np.minimum(self.lengths[rows], longest)
-        shift = self.ends[rows] - self.lengths[rows] - (np.cumsum(lengths) - lengths)
+        return self.slices(rows, np.zeros_like(rows), np.minimum(self.lengths[rows], longest))
+
+    def slices(
+        self, rows: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> Jagged:
+        """Copy so many values of each of these rows, from a start of its own on."""
+        shift = self.starts[rows] + starts - (np.cumsum(lengths) - lengths)
         places = np.repeat(shift, lengths) + np.arange(lengths.sum())
         return Jagged(self.values[places], lengths)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from glassformer.data.jagged import Jagged
 from glassformer.data.text.chinese import simplified
 from glassformer.data.text.coders import SPECIALS, Bytes, Characters, Coder, chunked
 from glassformer.data.text.subwords import Bpe, Unigram, Words
@@ -88,10 +89,16 @@ class Tokenizer:
     def word_of(self, ids: ArrayLike) -> NDArray[np.int64]:
         """The index of the word of each token; a special is a word of its own."""
         tokens = self._checked(ids)
+        return self.words_of(Jagged(tokens, np.array([len(tokens)])))
+
+    def words_of(self, rows: Jagged) -> NDArray[np.int64]:
+        """The index of the word of each token, counted through all rows; none goes over an end."""
         if self.kind == "words":
-            return np.arange(len(tokens))
-        first, last = self._edges[:, tokens]
-        return number_words(first, last)
+            return np.arange(len(rows.values))
+        first, last = self._edges[:, self._checked(rows.values)]
+        starts = np.zeros(len(first), dtype=bool)
+        starts[rows.starts[rows.lengths > 0]] = True
+        return number_words(first, last, starts)
 
     @property
     def size(self) -> int:

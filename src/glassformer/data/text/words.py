@@ -55,11 +55,14 @@ def edges(tokens: Iterable[bytes]) -> NDArray[np.int8]:
     return np.array(pairs, dtype=np.int8).T
 
 
-def number_words(first: NDArray[np.int8], last: NDArray[np.int8]) -> NDArray[np.int64]:
-    """The index of the word of each token, from the edges of the tokens."""
-    if len(first) == 0:
-        return np.zeros(0, dtype=np.int64)
-    latest = np.maximum.accumulate(np.where(last != INSIDE, np.arange(len(last)), 0))
+def number_words(
+    first: NDArray[np.int8], last: NDArray[np.int8], starts: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """The index of the word of each token, from the edges of the tokens and where rows start."""
+    solid = (last != INSIDE) | starts
+    latest = np.maximum.accumulate(np.where(solid, np.arange(len(last)), 0))
     before, now = last[latest[:-1]], first[1:]
     changes = (before != now) & (now != INSIDE) & (before != BLANK)
-    return np.concatenate([[0], np.cumsum(BEGINS[now] | changes)])
+    begins = starts.copy()
+    begins[1:] |= BEGINS[now] | changes
+    return np.cumsum(begins) - 1

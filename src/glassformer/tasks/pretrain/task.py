@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.batches import row_rng
+from glassformer.data.batches import row_noise
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
@@ -26,7 +26,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.pretrain.masking import choose_words, hide
+from glassformer.tasks.pretrain.masking import choose_words, hide, worth_predicting
 from glassformer.tasks.shared.losses import token_divergence, token_loss
 from glassformer.tasks.shared.text import (
     TextBatch,
@@ -37,7 +37,8 @@ from glassformer.tasks.shared.text import (
 )
 from glassformer.tasks.task import Loss
 
-STILL = 2**31  # the epoch whose gaps are the same every time, for evaluation
+STILL = 2**31  # the epoch of evaluation, where gaps are the same every time and in every run
+WORDS, FATES = range(2)  # streams of random numbers: which words are chosen, what becomes of them
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -110,41 +111,27 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         return self.config.data.form == "padded"
 
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
-        shown, gaps, hidden_ids = [], [], []
-        samples, starts, lengths = self.pieces(split)
-        for row in rows.tolist():
-            start = int(starts[row])
-            ids = self.tokens[int(samples[row])][start : start + int(lengths[row])]
-            rng = row_rng(*self._seed_and_epoch(epoch), row)
-            chosen = choose_words(self.tokenizer.word_of(ids), self.settings.masked, rng)
-            hidden = hide(ids, chosen, self.tokenizer.mask, self.words(), rng)
-            chosen_positions = self._worth_asking(ids, chosen)
-            shown.append(np.concatenate([[self.tokenizer.start], hidden]))
-            gaps.append(chosen_positions + 1)
-            hidden_ids.append(ids[chosen_positions])
-        tokens, layout = text_batch(Jagged.of(shown), packed=not self.padded)
-        firsts = _firsts([len(row) for row in shown], layout.longest if self.padded else None)
-        places = np.concatenate([gap + first for gap, first in zip(gaps, firsts, strict=True)])
-        row_ids = np.repeat(rows, [len(gap) for gap in gaps])
-        labels = torch.from_numpy(np.concatenate(hidden_ids).astype(np.int64))
-        return TextBatch(
-            tokens, layout, labels, torch.from_numpy(row_ids), torch.from_numpy(places)
+        ids = self.tokens.slices(*(column[rows] for column in self.pieces(split)))
+        seed, epoch = (0, STILL) if epoch is None else (self.config.seed, epoch)
+        by_word, fates = (
+            row_noise(seed, epoch, rows, ids.lengths, stream=stream) for stream in (WORDS, FATES)
         )
-
-    def _seed_and_epoch(self, epoch: int | None) -> tuple[int, int]:
-        """The seed and epoch of the gaps; in evaluation they are the same for every run."""
-        return (0, STILL) if epoch is None else (self.config.seed, epoch)
+        words = Jagged(self.tokenizer.words_of(ids), ids.lengths)
+        chosen = choose_words(words, self.settings.masked, by_word)
+        hidden = hide(ids.values, chosen, self.tokenizer.mask, self.words(), fates)
+        shown = Jagged(hidden, ids.lengths).before(self.tokenizer.start)
+        tokens, layout = text_batch(shown, packed=not self.padded)
+        asked = np.flatnonzero(worth_predicting(ids, chosen, self.tokenizer.unknown))
+        row, starts = ids.row_of[asked], shown.starts
+        if self.padded:
+            starts = np.arange(layout.rows) * layout.longest
+        positions = starts[row] + ids.places[asked] + 1  # the start is one more
+        labels = ids.values[asked].astype(np.int64)
+        return TextBatch(tokens, layout, *map(torch.from_numpy, (labels, rows[row], positions)))
 
     def words(self) -> range:
         """The tokens that are no specials."""
         return range(len(SPECIALS), self.tokenizer.size)
-
-    def _worth_asking(
-        self, ids: Int[np.ndarray, " tokens"], chosen: Bool[np.ndarray, " tokens"]
-    ) -> Int[np.ndarray, " positions"]:
-        """The chosen places whose token is known; all of them where none is."""
-        known = np.flatnonzero(chosen & (ids != self.tokenizer.unknown))
-        return known if len(known) else np.flatnonzero(chosen)
 
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
@@ -178,10 +165,3 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         loss = float(found.nll.sum() / found.gaps.sum())
         right = float(found.right.sum() / found.gaps.sum())
         return {"loss": loss, "perplexity": math.exp(min(loss, 100)), "accuracy": right}
-
-
-def _firsts(lengths: list[int], width: int | None) -> list[int]:
-    """Where each row begins in the batch laid out as one line."""
-    if width is not None:
-        return [number * width for number in range(len(lengths))]
-    return [0, *np.cumsum(lengths)[:-1].tolist()]

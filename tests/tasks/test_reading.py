@@ -15,10 +15,13 @@ HELD = labelled((LONG, "a"), (SHORT, "b"), (EXACT, "a"), split="valid")
 WORDS = {"kind": "words"}
 
 
-def pieces_of(text, way):
-    """Texts that are read of a text, by the names of its words."""
-    ids = np.array([int(word[1:]) for word in text.split()], dtype=int)
-    return [" ".join(f"w{n}" for n in piece) for piece in WAYS[way](ids, 5)]
+def pieces_of(length, way, longest=5):
+    """The places that are read of a text of this length, piece by piece."""
+    [count] = WAYS[way].pieces(np.array([length]), longest)
+    return [
+        WAYS[way].read(np.array([length]), np.array([piece]), longest).values.tolist()
+        for piece in range(count)
+    ]
 
 
 def reader(folder, **task):
@@ -46,16 +49,32 @@ def test_of_a_long_text_exactly_these_tokens_are_read(tmp_path, long, read):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("length", [0, 1, 4, 5])
 def test_a_text_that_fits_is_read_whole(way, length):
-    text = " ".join(f"w{n}" for n in range(length))
-    assert pieces_of(text, way) == [text]
+    assert pieces_of(length, way) == [[*range(length)]]
 
 
 @pytest.mark.parametrize("length", range(6, 32))
 def test_windows_read_every_token_and_all_are_full(length):
-    pieces = WAYS["windows"](np.arange(length), 5)
-    assert {token for piece in pieces for token in piece.tolist()} == {*range(length)}
-    assert {len(piece) for piece in pieces} == {5}
+    pieces = pieces_of(length, "windows")
+    assert {token for piece in pieces for token in piece} == {*range(length)}
+    assert all(piece == [*range(piece[0], piece[0] + 5)] for piece in pieces)
     assert len(pieces) == -(-length // 5)
+
+
+@pytest.mark.parametrize("length", range(6, 13))
+def test_a_long_text_is_read_from_its_ends(length):
+    places = [*range(length)]
+    assert pieces_of(length, "head") == [places[:5]]
+    assert pieces_of(length, "tail") == [places[-5:]]
+    assert pieces_of(length, "both") == [places[:3] + places[-2:]]
+    assert pieces_of(length, "both", longest=4) == [places[:2] + places[-2:]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_texts_are_read_together_as_they_are_one_by_one(way):
+    lengths, piece = np.array([3, 13, 0, 6, 5, 13]), np.array([0, 2, 0, 1, 0, 1])
+    together = WAYS[way].read(lengths, piece, 5).rows
+    alone = [WAYS[way].read(lengths[[n]], piece[[n]], 5).values for n in range(6)]
+    assert all(map(np.array_equal, together, alone))
 
 
 def test_training_sees_one_window_at_random_and_every_one_in_turn(tmp_path):
@@ -65,6 +84,8 @@ def test_training_sees_one_window_at_random_and_every_one_in_turn(tmp_path):
         [tokens] = read_by(job, batch)
         seen.add(" ".join(tokens[1:]))
     assert seen == {"w0 w1 w2 w3 w4", "w5 w6 w7 w8 w9", "w9 w10 w11 w12 <end>"}
+    together = read_by(job, job.batch("train", np.array([3, 1, 0]), epoch))
+    assert together[2] == tokens, "whatever its neighbours"
 
 
 @pytest.mark.parametrize("long", WAYS)

@@ -257,10 +257,15 @@ def test_merges_are_dropped_and_tokens_hidden_only_while_learning(tmp_path):
     again = everything(job, epoch=1)
     assert other.source.equal(again.source)
     assert other.labels.equal(again.labels)
+    assert one.source.tolist() != one.labels.tolist(), "each side is broken in its own way"
     hiding = pair_job(tmp_path / "other", PAIRS, data={"token_dropout": 0.5})
     hidden = [everything(hiding, epoch=epoch) for epoch in (0, None)]
     assert [bool((batch.source == Tokenizer.mask).any()) for batch in hidden] == [True, False]
     assert hidden[0].labels.equal(hidden[1].labels)
+    starts = hidden[0].source_layout.bounds[:-1].long()
+    assert hidden[0].source[starts].equal(hidden[1].source[starts]), "the first token stays"
+    alone = hiding.batch("train", np.array([1]), 0).source
+    assert alone.equal(hidden[0].source[starts[1] : starts[2]]), "whatever its neighbours"
 
 
 def test_either_script_of_chinese_is_read_and_simplified_is_written_and_right(tmp_path):

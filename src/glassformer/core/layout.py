@@ -93,16 +93,16 @@ class Layout:
             rows: With a budget, fill up to this many rows too, so that with `longest` given,
                 batches of different content have one shape.
         """
-        given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
-        fillers = filler_lengths(given, longest or max(given, default=0), budget, rows)
-        if isinstance(lengths, Tensor) and device is None:
-            device = lengths.device
-        layout = Layout.padded(given + fillers, longest=longest, device=device).as_packed()
-        if not fillers:
-            return layout
-        return replace(
-            layout, fillers=torch.arange(layout.rows, device=layout.device) >= len(given)
-        )
+        if isinstance(lengths, Tensor):
+            device, lengths = device or lengths.device, lengths.cpu()
+        given, longest, tokens = checked_lengths(lengths, longest)
+        assert tokens is not None  # counted on the CPU
+        fillers = filler_lengths(len(given), tokens, longest, budget, rows)
+        layout = Layout.padded(torch.cat([given, fillers]), longest=longest, device=device)
+        if not len(fillers):
+            return layout.as_packed()
+        of_fillers = torch.arange(layout.rows, device=layout.device) >= len(given)
+        return replace(layout.as_packed(), fillers=of_fillers)
 
     @property
     def is_packed(self) -> bool:

@@ -34,30 +34,35 @@ def checked_lengths(
 
 
 def filler_lengths(
-    lengths: list[int], longest: int, budget: int | None, rows: int | None
-) -> list[int]:
-    """Lengths of the filler rows that bring `lengths` up to the budget, and to so many rows."""
+    given: int, tokens: int, longest: int, budget: int | None, rows: int | None
+) -> Int[Tensor, " fillers"]:
+    """Lengths of the filler rows that bring a pack up to the budget, and to so many rows.
+
+    Args:
+        given: How many rows there are without them.
+        tokens: How many tokens these have.
+    """
     if budget is None:
         if rows is not None:
             raise ValueError(f"rows = {rows} needs a budget to fill; give both or neither")
-        return []
-    spare = budget - sum(lengths)
+        return torch.zeros(0, dtype=torch.long)
+    spare = budget - tokens
     if spare < 0:
         raise ValueError(
-            f"{sum(lengths)} tokens do not fit a budget of {budget}; "
+            f"{tokens} tokens do not fit a budget of {budget}; "
             f"raise the budget or drop {-spare} tokens"
         )
     if spare and not longest:
         raise ValueError(f"{spare} filler tokens need rows of at least 1; give a `longest`")
     whole, rest = divmod(spare, max(longest, 1))
-    needed = len(lengths) + whole + (rest > 0)
+    needed = given + whole + (rest > 0)
     if rows is None:
-        return [longest] * whole + [rest] * (rest > 0)
+        return torch.tensor([longest] * whole + [rest] * (rest > 0), dtype=torch.long)
     if needed > rows:
         raise ValueError(
-            f"{len(lengths)} rows and {needed - len(lengths)} to fill the budget make {needed}, "
+            f"{given} rows and {needed - given} to fill the budget make {needed}, "
             f"but only {rows} were requested; raise `rows` or lower the budget"
         )
-    fillers = rows - len(lengths)
+    fillers = rows - given
     each, more = divmod(spare, max(fillers, 1))  # short rows cost attention the least
-    return [each + 1] * more + [each] * (fillers - more)
+    return torch.full((fillers,), each) + (torch.arange(fillers) < more)

@@ -47,14 +47,8 @@ class ClassifyPredictor(TextPredictor[ClassifyTask]):
 
     def _pieces(self, texts: Sequence[str]) -> tuple[Jagged, Rows]:
         """What is read of the texts, and the text that each piece is of."""
-        task, encoded = self.task, self.task.tokenizer.encode(texts)
-        whole = Jagged.of(encoded)
-        if whole.lengths.max() + 2 <= task.settings.max_length:  # with start and end
-            read = whole.after(task.tokenizer.end).before(task.tokenizer.start)
-            return read, np.arange(len(texts))
-        cut = [task.cut(ids) for ids in encoded]
-        row_ids = np.repeat(np.arange(len(texts)), [len(pieces) for pieces in cut])
-        return Jagged.of([piece for pieces in cut for piece in pieces]), row_ids
+        encoded = Jagged.of(self.task.tokenizer.encode(texts))
+        return self.task.cut(encoded, np.arange(len(texts)))
 
 
 def batches_of_lengths(lengths: Int[np.ndarray, " rows"], budget: int) -> Iterator[Rows]:

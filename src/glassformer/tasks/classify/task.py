@@ -7,6 +7,7 @@ the labels. Any encoder of the configuration will do: attention, GRU, LSTM or TC
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.batches import row_rng
-from glassformer.data.jagged import Jagged
+from glassformer.data.batches import row_noise, row_rng
+from glassformer.data.jagged import Jagged, places_in_rows
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -39,6 +40,8 @@ from glassformer.tasks.shared.text import (
     text_batch,
 )
 from glassformer.tasks.task import Loss
+
+PIECES, HIDDEN = range(2)  # streams of random numbers: which piece is read, what is hidden of it
 
 
 class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
@@ -87,42 +90,71 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
         assert self.samples is not None
         full = self.tokens.lengths[self.samples.rows(split)] + 1  # with the end
         longest = self.settings.max_length - 1  # the start is one more
-        pieces = np.ones_like(full)
-        if self.settings.long == "windows" and split != "train":
-            pieces = np.maximum(1, -(-full // longest))
+        pieces = 1 if split == "train" else WAYS[self.settings.long].pieces(full, longest)
         return pieces * (np.minimum(full, longest) + 1)
 
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
         assert self.samples is not None
-        numbers = self.samples.rows(split)
-        found = [self._pieces(number, epoch) for number in numbers[rows].tolist()]
-        row_ids = np.repeat(rows, [len(pieces) for pieces in found])
-        pieces = Jagged.of([piece for pieces in found for piece in pieces])
-        ids, layout = text_batch(pieces, packed=not self.padded)
-        label_ids = self.label_ids[numbers[row_ids]]
-        labels = torch.from_numpy(label_ids.astype(np.float32 if self.labels.multi else np.int64))
-        return TextBatch(ids, layout, labels, torch.from_numpy(row_ids))
-
-    def _pieces(self, number: int, epoch: int | None) -> list[np.ndarray]:
-        """What is read of a sample: every piece, or one of them with what training adds."""
+        numbers = self.samples.rows(split)[rows]
         if epoch is None:
-            return self.cut(self.tokens[number])
-        rng, data = row_rng(self.config.seed, epoch, number), self.config.data
-        ids = self.tokens[number]
-        if self.bpe_dropout is not None and self.samples is not None:
-            text = self.samples[number]["text"]
-            ids = self.bpe_dropout.encode(text, data.tokenizer.dropout, rng)
-        pieces = self.cut(ids)
-        piece = pieces[rng.integers(len(pieces))]
-        if data.token_dropout:
-            piece = hidden_at_random(piece, data.token_dropout, self.tokenizer.mask, rng)
-        return [piece]
+            pieces, text_of = self.cut(self.tokens, numbers)
+        else:
+            pieces, text_of = self._with_noise(numbers, epoch), np.arange(len(rows))
+        ids, layout = text_batch(pieces, packed=not self.padded)
+        label_ids = self.label_ids[numbers[text_of]]
+        labels = torch.from_numpy(label_ids.astype(np.float32 if self.labels.multi else np.int64))
+        return TextBatch(ids, layout, labels, torch.from_numpy(rows[text_of]))
 
-    def cut(self, ids: np.ndarray) -> list[np.ndarray]:
-        """The pieces that are read: each begins with a start, the text ends with an end."""
-        whole = np.append(ids, self.tokenizer.end)
-        pieces = WAYS[self.settings.long](whole, self.settings.max_length - 1)
-        return [np.concatenate([[self.tokenizer.start], piece]) for piece in pieces]
+    def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> Jagged:
+        """One piece of each sample, with what training adds to it."""
+        seed, share = self.config.seed, self.config.data.token_dropout
+        picked = row_noise(seed, epoch, numbers, np.ones_like(numbers), stream=PIECES)
+        if self.bpe_dropout is None:
+            pieces, _ = self.cut(self.tokens, numbers, picked)
+        else:
+            broken = self._broken(self.bpe_dropout, numbers, epoch)
+            pieces, _ = self.cut(broken, np.arange(len(numbers)), picked)
+        if not share:
+            return pieces
+        noise = row_noise(seed, epoch, numbers, pieces.lengths, stream=HIDDEN)
+        return hidden_at_random(pieces, share, self.tokenizer.mask, noise)
+
+    def _broken(
+        self, dropout: BpeDropout, numbers: Int[np.ndarray, " chosen"], epoch: int
+    ) -> Jagged:
+        """The tokens of samples, segmented anew in every epoch."""
+        assert self.samples is not None
+        seed, share = self.config.seed, self.config.data.tokenizer.dropout
+        texts = (self.samples[number]["text"] for number in numbers.tolist())
+        rngs = (row_rng(seed, epoch, number) for number in numbers.tolist())
+        return Jagged.of(list(map(dropout.encode, texts, repeat(share), rngs)))
+
+    def cut(
+        self,
+        texts: Jagged | Ragged,
+        rows: Int[np.ndarray, " chosen"],
+        picked: Float[np.ndarray, " chosen"] | None = None,
+    ) -> tuple[Jagged, Int[np.ndarray, " pieces"]]:
+        """The pieces that are read of some rows of `texts`, and which of `rows` each is of.
+
+        Each begins with a start, and a text ends with an end.
+
+        Args:
+            picked: A number in [0, 1) for each row, to pick one of its pieces; all without it.
+        """
+        way, longest = WAYS[self.settings.long], self.settings.max_length - 1
+        lengths = texts.lengths[rows] + 1  # with the end
+        counts = way.pieces(lengths, longest)
+        if picked is None:
+            text_of, piece = np.repeat(np.arange(len(rows)), counts), places_in_rows(counts)
+        else:
+            text_of, piece = np.arange(len(rows)), (picked * counts).astype(np.int64)
+        read = way.read(lengths[text_of], piece, longest)
+        row = rows[text_of][read.row_of]
+        inside = read.values < texts.lengths[row]
+        ids = np.full(len(row), self.tokenizer.end)
+        ids[inside] = texts.values[(texts.starts[row] + read.values)[inside]]
+        return Jagged(ids, read.lengths).before(self.tokenizer.start), text_of
 
     @property
     def padded(self) -> bool:

@@ -4,7 +4,7 @@ Whole words are chosen, so that a token cannot be predicted from the rest of its
 tokens, most are masked, some replaced by another and some kept, since texts have no masks when the
 encoder is used. Devlin et al., 2018.
 
-All rows of a batch are masked together, end to end; `noise` is a uniform number in [0, 1) per token.
+All rows of a batch are masked together, end to end; `noise` is uniform in [0, 1), per token.
 """
 
 import numpy as np

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.utils._pytree import register_dataclass
 
@@ -26,8 +26,6 @@ from glassformer.tasks.shared.losses import IGNORED
 FILLER = 64  # tokens of a filler row at most: short ones cost attention little
 TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
-
-Ids = Int[np.ndarray, " tokens"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +152,16 @@ def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[l
         size = min(2 * size, max(most, round(characters / mean)))
 
 
-def hidden_at_random(ids: Ids, share: float, mask: int, rng: np.random.Generator) -> Ids:
-    """The tokens with a share of them replaced by the mask; the first one stays."""
-    hidden = rng.random(len(ids)) < share
-    hidden[:1] = False
-    return np.where(hidden, mask, ids)
+def hidden_at_random(
+    rows: Jagged, share: float, mask: int, noise: Float[np.ndarray, " values"]
+) -> Jagged:
+    """Rows with a share of their tokens replaced by the mask; the first of each stays.
+
+    Args:
+        noise: A number in [0, 1) for each token.
+    """
+    hidden = (noise < share) & (rows.places > 0)
+    return Jagged(np.where(hidden, mask, rows.values), rows.lengths)
 
 
 def on_gpu(machine: MachineConfig) -> bool:

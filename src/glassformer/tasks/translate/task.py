@@ -7,7 +7,7 @@ it; afterwards it writes by search. Encoders and decoders of other kinds mix wit
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
-from glassformer.data.batches import row_rng
-from glassformer.data.jagged import Jagged, Row
+from glassformer.data.batches import row_noise, row_rng
+from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
@@ -143,13 +143,10 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> PairBatch:
         assert self.samples is not None
         numbers = self.samples.rows(split)[rows]
-        if epoch is not None and (self.dropouts or self.config.data.token_dropout):
-            sources, targets = self._with_noise(numbers, epoch)
-        else:
-            longest = self.settings.max_length
-            sources, targets = (
-                side.take(numbers, longest) for side in (self.sources, self.targets)
-            )
+        longest = self.settings.max_length
+        sources, targets = (side.take(numbers, longest) for side in (self.sources, self.targets))
+        if epoch is not None:
+            sources, targets = self._with_noise(numbers, epoch, sources, targets)
         sources = self.pair.read(sources, None if self.tags is None else self.tags[numbers])
         references = tuple(map(self.right_answers, numbers.tolist() if epoch is None else ()))
         return pair_batch(sources, targets, rows, references, packed=not self.padded)
@@ -160,20 +157,26 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         in_simplified = self.pair.target.simplified
         return right_answers(self.samples[number], in_simplified=in_simplified)
 
-    def _with_noise(self, numbers: Int[np.ndarray, " chosen"], epoch: int) -> tuple[Jagged, Jagged]:
-        """Sources and targets with what training adds to them, each with a generator of its own."""
+    def _with_noise(
+        self,
+        numbers: Int[np.ndarray, " chosen"],
+        epoch: int,
+        sources: Jagged,
+        targets: Jagged,
+    ) -> tuple[Jagged, Jagged]:
+        """Sources and targets with what training adds to them."""
         assert self.samples is not None
-        found: dict[str, list[Row]] = {"source": [], "target": []}
-        for number in numbers.tolist():
-            rng = row_rng(self.config.seed, epoch, number)
-            sides = {"source": self.sources[number], "target": self.targets[number]}
-            for side, (dropout, share) in self.dropouts.items():
-                sides[side] = dropout.encode(self.samples[number][side], share, rng)
-            hidden = self.config.data.token_dropout
-            sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, rng)
-            for side, row in sides.items():
-                found[side].append(row[: self.settings.max_length])
-        return Jagged.of(found["source"]), Jagged.of(found["target"])
+        seed, hidden = self.config.seed, self.config.data.token_dropout
+        sides = {"source": sources, "target": targets}
+        rngs = [row_rng(seed, epoch, row) for row in numbers.tolist()] if self.dropouts else []
+        for side, (dropout, share) in self.dropouts.items():
+            texts = (self.samples[row][side] for row in numbers.tolist())
+            broken = map(dropout.encode, texts, repeat(share), rngs)
+            sides[side] = Jagged.of([row[: self.settings.max_length] for row in broken])
+        if hidden:
+            noise = row_noise(seed, epoch, numbers, sides["source"].lengths)
+            sides["source"] = hidden_at_random(sides["source"], hidden, Tokenizer.mask, noise)
+        return sides["source"], sides["target"]
 
     def forward(
         self, model: nn.Module, batch: PairBatch, *, noise: Noise | None = None

@@ -30,10 +30,10 @@ settings.load_profile("ours")
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache of the tests' own, which says that bf16 does not pay, whatever the processor."""
-    from glassformer.training.bf16_trial import Verdict, keep_verdict
+    from glassformer.training.bf16_trial import Verdict, save_verdict
 
     with cache_in(tmp_path_factory.mktemp("cache")):
-        keep_verdict(Verdict(works=True, faster=False, finding="said by the tests"))
+        save_verdict(Verdict(works=True, faster=False, finding="said by the tests"))
         yield
 
 

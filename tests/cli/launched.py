@@ -17,21 +17,21 @@ SLOW = ("sklearn", "torch.utils.tensorboard")  # to import, and no part of what 
 STOP = 20
 
 
-def asked_to_stop(words: list[str]) -> int:
+def should_stop(words: list[str]) -> int:
     """How a training ends that gets a signal at a step, as torchrun sends it to all processes."""
-    add_gradients, steps = loop.add_gradients, []
+    accumulate_gradients, steps = loop.accumulate_gradients, []
 
     def counted(*args, **options):
         steps.append(len(steps))
         if len(steps) == STOP:
             signal.raise_signal(signal.SIGTERM)
-        return add_gradients(*args, **options)
+        return accumulate_gradients(*args, **options)
 
-    loop.add_gradients = counted
+    loop.accumulate_gradients = counted
     try:
         return main(words)
     finally:
-        loop.add_gradients = add_gradients
+        loop.accumulate_gradients = accumulate_gradients
 
 
 def give_commands(folder: Path, words: list[str]) -> None:
@@ -40,7 +40,7 @@ def give_commands(folder: Path, words: list[str]) -> None:
     with processes.joined():  # once: PyTorch cannot always meet again
         codes = [
             main(["train", "classify", str(folder / "nowhere.csv")]),
-            asked_to_stop([*words, "--run", run]),
+            should_stop([*words, "--run", run]),
             main(["resume", run, "--json"]),
         ]
     (folder / f"codes-{processes.rank()}.json").write_text(json.dumps(codes), encoding="utf-8")

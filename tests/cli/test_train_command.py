@@ -360,16 +360,16 @@ def test_an_interrupted_training_says_how_to_go_on_and_does(
     data, home, tmp_path, monkeypatch, capsys
 ):
     """Ctrl-C at the fourth step; then it goes on to the same end."""
-    add_gradients, steps = loop.add_gradients, iter(range(1, 8))
+    accumulate_gradients, steps = loop.accumulate_gradients, iter(range(1, 8))
 
     def interrupted(*args, **options):
         if next(steps) == 4:
             signal.raise_signal(signal.SIGINT)
-        return add_gradients(*args, **options)
+        return accumulate_gradients(*args, **options)
 
     words = [*TINY, "--steps", "7", "--no-pretrain", "--set", "train.save_every=3"]
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "add_gradients", interrupted)
+        patch.setattr(loop, "accumulate_gradients", interrupted)
         assert main(["train", "classify", str(data), *words]) == 130
     out, err = capsys.readouterr()
     assert out == ""

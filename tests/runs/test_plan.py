@@ -103,7 +103,7 @@ def test_a_learning_curve_takes_its_share(data, monkeypatch):
 
 def test_frozen_parts_are_told_apart(data):
     found = planned(data, 'train.freeze=["encoder"]')
-    assert found.parts["encoder"].learning == 0 < found.parts["encoder"].frozen
+    assert found.parts["encoder"].trainable == 0 < found.parts["encoder"].frozen
     assert found.memory.gradients < found.memory.weights
 
 

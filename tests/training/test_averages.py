@@ -11,7 +11,7 @@ from glassformer.training.averages import MovingAverage, mean
 from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.loop import train
 from glassformer.training.setup import Validation
-from glassformer.training.validation import enter
+from glassformer.training.validation import record_score
 from glassformer.training.weights import weights_of
 
 
@@ -63,7 +63,9 @@ def test_the_average_follows_the_weights_of_every_step(task):
         decay = min(0.5, (1 + event.step) / (10 + event.step))
         for name, tensor in weights_of(state.model).items():
             by_hand[name] = decay * by_hand[name] + (1 - decay) * tensor
-            torch.testing.assert_close(state.useful[name], by_hand[name], rtol=1e-5, atol=1e-7)
+            torch.testing.assert_close(
+                state.averaged_weights[name], by_hand[name], rtol=1e-5, atol=1e-7
+            )
 
 
 def test_validation_tries_the_averaged_weights(task, monkeypatch):
@@ -76,7 +78,7 @@ def test_validation_tries_the_averaged_weights(task, monkeypatch):
     monkeypatch.setattr(task, "score", noted)
     state, _ = train_on(task, setup_for(task, steps=2, validate_every=2, ema=0.5))
     [tried] = seen
-    assert all(tried[name].equal(state.useful[name]) for name in tried)
+    assert all(tried[name].equal(state.averaged_weights[name]) for name in tried)
     assert not all(tried[name].equal(own) for name, own in weights_of(state.model).items())
 
 
@@ -91,7 +93,7 @@ def test_the_mean_of_checkpoints_is_their_mean_and_counters_are_the_firsts():
 def test_a_checkpoint_is_used_with_its_average_where_it_has_one(task, tmp_path):
     state, _ = train_on(task, setup_for(task, tmp_path / "a", steps=3, ema=0.5))
     found = checkpoint_weights(tmp_path / "a", 3)
-    assert all(found[name].equal(tensor) for name, tensor in state.useful.items())
+    assert all(found[name].equal(tensor) for name, tensor in state.averaged_weights.items())
     state, _ = train_on(task, setup_for(task, tmp_path / "b", steps=3))
     found = checkpoint_weights(tmp_path / "b", 3)
     assert all(found[name].equal(tensor) for name, tensor in weights_of(state.model).items())
@@ -157,6 +159,6 @@ def test_a_score_that_is_no_number_is_worse_than_any(higher):
     said = []
     for step, score in enumerate([math.nan, 0.2, math.nan, 0.1 if not higher else 0.3], start=1):
         state.progress.step = step
-        said.append(enter(state, task, setup, score))
+        said.append(record_score(state, task, setup, score))
     assert said == [True, True, False, True]
     assert [step for _, step in state.progress.best] == [4, 2, 3]

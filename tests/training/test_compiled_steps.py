@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from jobs import make, setup_for
 
-from glassformer.training.choice import choose_step
 from glassformer.training.progress import Progress
+from glassformer.training.step_choice import choose_step
 
 SCRIPT = Path(__file__).with_name("compiling.py")
 

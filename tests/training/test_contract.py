@@ -14,14 +14,14 @@ from glassformer.config import OptimiserConfig, RegulariserConfig, VirtualAdvers
 from glassformer.core.layout import Layout, pack
 from glassformer.errors import GlassformerError
 from glassformer.training.objective import (
-    Push,
-    Seen,
-    adversary,
+    InputRecorder,
+    Perturbation,
+    adversarial_divergence,
     detached,
+    normalised,
     objective,
     reseeding,
-    row_lengths,
-    unit,
+    row_norms,
 )
 
 PLAIN = RegulariserConfig()
@@ -162,7 +162,7 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
     task, model = dropping(name, tmp_path)
     batch, seen, divergence = one_batch(task), [], task.divergence
     torch.manual_seed(7)
-    clean = Seen()
+    clean = InputRecorder()
     output = task.forward(model, batch, noise=clean)
 
     def noted(a, b, batch):
@@ -172,7 +172,7 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
 
     monkeypatch.setattr(task, "divergence", noted)
     tiny = VirtualAdversaryConfig(weight=1.0, distance=1e-5, probe=1e-5)
-    adversary(model, task, batch, output, clean, tiny, reseeding(7))
+    adversarial_divergence(model, task, batch, output, clean, tiny, reseeding(7))
     assert len(seen) == 2
     assert max(map(abs, seen)) < 1e-4
     assert divergence(output, task.forward(model, batch), batch).total > 1e-2  # other dice differ
@@ -181,14 +181,14 @@ def test_all_passes_of_vat_drop_the_same(name, tmp_path, monkeypatch):
 @every_job
 def test_the_adversary_finds_a_worse_change_than_chance(task):
     model, batch = fresh(task, setup_for(task, steps=1)).model.eval(), one_batch(task)
-    clean = Seen()
+    clean = InputRecorder()
     output = task.forward(model, batch, noise=clean)
-    found = adversary(model, task, batch, output, clean, VAT, reseeding(7)).item()
+    found = adversarial_divergence(model, task, batch, output, clean, VAT, reseeding(7)).item()
     torch.manual_seed(1)
     by_chance = []
 
     def blind(x, layout):
-        return Push(VAT.distance, unit(torch.randn_like(x), layout))(x, layout)
+        return Perturbation(VAT.distance, normalised(torch.randn_like(x), layout))(x, layout)
 
     for _ in range(10):
         changed = task.forward(model, batch, noise=blind)
@@ -199,9 +199,9 @@ def test_the_adversary_finds_a_worse_change_than_chance(task):
 @every_job
 def test_vat_teaches_the_changed_answer_and_not_the_clean_one(task):
     model, batch = fresh(task, setup_for(task, steps=1)).model, one_batch(task)
-    clean = Seen()
+    clean = InputRecorder()
     output = task.forward(model, batch, noise=clean)
-    apart = adversary(model, task, batch, output, clean, VAT, reseeding(7))
+    apart = adversarial_divergence(model, task, batch, output, clean, VAT, reseeding(7))
     assert all(p.grad is None for p in model.parameters())  # the search leaves nothing behind
     [to_clean] = torch.autograd.grad(apart, output, allow_unused=True, retain_graph=True)
     assert to_clean is None
@@ -214,21 +214,21 @@ def test_a_change_is_a_share_of_each_rows_length_padded_and_packed():
     layout = Layout.padded(lengths)
     torch.manual_seed(0)
     x, direction = torch.randn(2, 3, 5, 7)
-    moved = Push(0.3, unit(direction, layout))(x, layout)
+    moved = Perturbation(0.3, normalised(direction, layout))(x, layout)
     for row, length in enumerate(lengths):
         step = (moved - x)[row, :length].norm()
         assert step.isclose(0.3 * x[row, :length].norm(), rtol=1e-5)
     inside = layout.as_packed()
-    push = Push(0.3, unit(pack(direction, inside), inside))
+    push = Perturbation(0.3, normalised(pack(direction, inside), inside))
     in_pack = push(pack(x, inside), inside)
     torch.testing.assert_close(in_pack, pack(moved, inside))
 
 
 def test_rows_without_a_direction_stay_where_they_are():
     layout = Layout.padded([2, 3])
-    still = unit(torch.zeros(2, 3, 5), layout)
+    still = normalised(torch.zeros(2, 3, 5), layout)
     assert not still.any()
-    assert row_lengths(torch.ones(2, 3, 4), layout)[:, 0, 0].tolist() == pytest.approx(
+    assert row_norms(torch.ones(2, 3, 4), layout)[:, 0, 0].tolist() == pytest.approx(
         [8**0.5, 12**0.5]
     )
 

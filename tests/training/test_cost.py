@@ -15,7 +15,14 @@ from glassformer.config import OptimiserConfig
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.layout import Layout
 from glassformer.training import memory
-from glassformer.training.cost import FORMULAS, Kept, Part, batch_cost, parts_of, state_bytes
+from glassformer.training.cost import (
+    FORMULAS,
+    Part,
+    SavedTensors,
+    batch_cost,
+    parts_of,
+    state_bytes,
+)
 from glassformer.training.weights import weights_of
 
 B, T, D, C = 5, 3, 32, First.symbols
@@ -107,7 +114,7 @@ def test_counting_leaves_a_model_as_it_was(tmp_path):
 
 def test_what_is_kept_for_the_way_back_counts_once_and_without_weights():
     layer, x = nn.Linear(5, 7), torch.randn(3, 5, requires_grad=True)
-    kept = Kept(layer)
+    kept = SavedTensors(layer)
     with saved_tensors_hooks(kept.take, lambda tensor: tensor):
         y = layer(x).exp()  # keeps x, the weights, and its answer
         (y * y).sum()  # keeps the same answer twice
@@ -115,7 +122,7 @@ def test_what_is_kept_for_the_way_back_counts_once_and_without_weights():
 
 
 def test_more_rows_keep_more():
-    few, many = (cost_of(ROWS * times)[0].kept for times in (1, 2))
+    few, many = (cost_of(ROWS * times)[0].activations for times in (1, 2))
     assert many == pytest.approx(2 * few, rel=0.05)
 
 
@@ -143,7 +150,7 @@ def test_parameters_are_told_by_part_and_whether_they_learn(tmp_path):
     found = parts_of(model)
     assert found["frontend"] == Part(0, (C + 1) * D)
     assert found["to_class"] == Part(D * C + C, 0)
-    assert sum(p.learning + p.frozen for p in found.values()) == sum(
+    assert sum(p.trainable + p.frozen for p in found.values()) == sum(
         weight.numel() for weight in model.parameters()
     )
 
@@ -153,7 +160,7 @@ def test_parameters_are_told_by_part_and_whether_they_learn(tmp_path):
 
 def test_a_peak_is_the_most_that_was_held_since_it_was_forgotten():
     device = CPU.device
-    memory.forget_peak(device)
+    memory.reset_peak(device)
     before = memory.peak(device)
     if before is None:
         pytest.skip("this system does not tell")
@@ -170,15 +177,15 @@ def test_there_is_room_for_what_is_free_and_what_is_held_already(tmp_path, monke
     }.items():
         monkeypatch.setattr(memory, name, value)
     device = CPU.device
-    assert memory.room(device) is None
+    assert memory.capacity(device) is None
     (tmp_path / "status").write_text("Name:\tpython\nVmRSS:\t    300 kB\n")
     (tmp_path / "machine").write_text("MemTotal:  9000 kB\nMemAvailable:   5000 kB\n")
-    assert memory.room(device) == 5300 * 1024
+    assert memory.capacity(device) == 5300 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("1024\n")
-    assert memory.room(device) == 5300 * 1024
+    assert memory.capacity(device) == 5300 * 1024
     (tmp_path / "memory.max").write_text(f"{1024 * 1001}\n")
-    assert memory.room(device) == 1300 * 1024
+    assert memory.capacity(device) == 1300 * 1024
 
 
 @pytest.mark.parametrize(
@@ -192,6 +199,6 @@ def test_there_is_room_for_what_is_free_and_what_is_held_already(tmp_path, monke
 )
 def test_the_heap_of_a_cpu_grows_with_the_logarithm_of_the_steps(peaks, foreseen):
     steps = round(20 * math.e**2)
-    assert memory.grown(CPU.device, peaks, 400, steps) == pytest.approx(foreseen, rel=0.01)
-    assert memory.grown(CPU.device, peaks, 400, 7) == 1400
-    assert memory.grown(torch.device("cuda"), peaks, 400, steps) == 1400
+    assert memory.projected_peak(CPU.device, peaks, 400, steps) == pytest.approx(foreseen, rel=0.01)
+    assert memory.projected_peak(CPU.device, peaks, 400, 7) == 1400
+    assert memory.projected_peak(torch.device("cuda"), peaks, 400, steps) == 1400

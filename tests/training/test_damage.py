@@ -125,7 +125,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(kind, task, setu
     assert not (setup.checkpoints / "step-6").exists()
     train_on(task, setup, state)
     assert same(weights_of(state.model), weights_of(peace.model))
-    assert same(state.useful, peace.useful)
+    assert same(state.averaged_weights, peace.averaged_weights)
     assert state.progress.best == peace.progress.best
 
 

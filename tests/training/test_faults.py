@@ -14,7 +14,7 @@ from glassformer.errors import GlassformerError, NonFiniteScoresError
 from glassformer.models.stacks import recompute_activations
 from glassformer.training import loop
 from glassformer.training.checkpoints import discard
-from glassformer.training.loader import cut
+from glassformer.training.loader import split_batch
 from glassformer.training.recovery import train_with_recovery
 from glassformer.training.setup import Step, Trouble
 from glassformer.training.weights import weights_of
@@ -124,7 +124,7 @@ def test_before_the_first_checkpoint_it_begins_again(task, tmp_path, monkeypatch
     reached = fresh(task, setup)
     reached.load(tmp_path)
     assert same(weights_of(reached.model), weights_of(expected.model))
-    assert same(reached.useful, expected.useful)
+    assert same(reached.averaged_weights, expected.averaged_weights)
 
 
 def test_a_resumed_run_repeats_the_decision(task, tmp_path, monkeypatch):
@@ -240,7 +240,7 @@ def test_other_faults_of_a_step_are_not_taken_for_a_full_memory(task, monkeypatc
 def test_pieces_of_all_processes_are_the_rows_of_the_batch(count, pieces):
     for size in range(1, 12):
         rows = np.arange(10, 10 + size)
-        each = [cut(rows, count, pieces, place) for place in range(count)]
+        each = [split_batch(rows, count, pieces, place) for place in range(count)]
         assert len({len(mine) for mine in each}) == 1  # all make equally many passes
         assert len(each[0]) <= pieces
         assert sorted(np.concatenate([np.concatenate(mine) for mine in each])) == rows.tolist()

@@ -13,13 +13,18 @@ from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Loss
 from glassformer.training.checkpoints import checkpoint_weights
-from glassformer.training.loader import Piece, Place, split_batches, training_batches
-from glassformer.training.loop import learn, step_seed, train
+from glassformer.training.loader import (
+    BatchSource,
+    TrainingBatch,
+    evaluation_batches,
+    training_batches,
+)
+from glassformer.training.loop import step_seed, train, train_step
 from glassformer.training.meters import Meters
 from glassformer.training.setup import VALIDATIONS, Step, Validation
 from glassformer.training.step import EagerStep
 from glassformer.training.validation import validate
-from glassformer.training.weights import using, weights_of
+from glassformer.training.weights import using_weights, weights_of
 
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}  # sums in another order, in fp32
 PLAIN_RATE = OptimiserConfig(lr=1e-2, schedule="constant", warmup=0.0, weight_decay=0.0)
@@ -53,16 +58,17 @@ def gradient_of(task, setup, batches, monkeypatch):
 
     monkeypatch.setattr(state.optimisers, "step", noted)
     meters = Meters(setup.machine.device)
-    learn(state, EagerStep(state.model, task, setup), setup, batches, meters)
+    train_step(state, EagerStep(state.model, task, setup), setup, batches, meters)
     return seen, meters
 
 
 def as_batches(task, *groups):
     rows = [torch.tensor(group).numpy() for group in groups]
-    places = [Place(0, 0, some, some, False, True, 0, 1) for some in rows]
+    sources = [BatchSource(0, 0, some, some, False, True, 0, 1) for some in rows]
+    batches = [task.batch("train", some, 0) for some in rows]
     return [
-        Piece(place, batch := task.batch("train", place.rows, 0), batch.tokens, fixed=False)
-        for place in places
+        TrainingBatch(source, batch, batch.tokens, fixed_shape=False)
+        for source, batch in zip(sources, batches, strict=True)
     ]
 
 
@@ -201,11 +207,11 @@ def test_validating_leaves_the_mode_and_the_weights_as_they_were(task):
     setup = setup_for(task, steps=3, ema=0.5)
     state, _ = train_on(task, setup)
     before = copies(state)
-    assert not same(before, state.useful)
+    assert not same(before, state.averaged_weights)
     state.model.train()
-    with using(state.model, state.useful):
+    with using_weights(state.model, state.averaged_weights):
         averaged = validate(state.model, task, setup)
-        assert same(weights_of(state.model), state.useful)
+        assert same(weights_of(state.model), state.averaged_weights)
     assert state.model.training
     assert same(weights_of(state.model), before)
     state.model.eval()
@@ -224,7 +230,7 @@ def test_a_score_that_fails_leaves_the_mode_and_the_weights_too(task, monkeypatc
         raise ZeroDivisionError
 
     monkeypatch.setattr(task, "score", broken)
-    with pytest.raises(ZeroDivisionError), using(state.model, state.useful):
+    with pytest.raises(ZeroDivisionError), using_weights(state.model, state.averaged_weights):
         validate(state.model, task, setup)
     assert state.model.training
     assert same(weights_of(state.model), before)
@@ -314,7 +320,7 @@ def test_a_training_part_without_rows_is_refused():
 
 def test_a_part_without_rows_is_asked_about_in_vain(task):
     with pytest.raises(GlassformerError, match=r"^the test split has no rows; give it some$"):
-        split_batches(task, setup_for(task), "test")
+        evaluation_batches(task, setup_for(task), "test")
 
 
 def test_a_job_without_a_validation_part_is_trained_and_saved_all_the_same(tmp_path):

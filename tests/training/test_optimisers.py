@@ -14,7 +14,7 @@ from glassformer.core.positions import make_position
 from glassformer.models.frontends import Patches
 from glassformer.training.loop import train
 from glassformer.training.muon import Muon, orthogonal
-from glassformer.training.optimisers import Optimisers, sorted_out
+from glassformer.training.optimisers import Optimisers, group_parameters
 from glassformer.training.schedules import SHAPES, lr_at
 from glassformer.training.weights import weights_of
 
@@ -102,7 +102,7 @@ def named(model, parameters):
 
 def test_decay_spares_biases_norms_and_embeddings(tmp_path):
     model = make("copy", tmp_path).model()
-    _, inside_and_out, spared = sorted_out(model, model.parameters())
+    _, inside_and_out, spared = group_parameters(model, model.parameters())
     assert not inside_and_out  # its answer is scored with the embedding
     names = {name for name, _ in model.named_parameters()}
     expected = {
@@ -120,7 +120,7 @@ def test_decay_spares_biases_and_tables_that_look_like_matrices():
             "waves": Patches(1, 6, size=2, image=(4, 6), position="sinusoidal"),
         }
     )
-    _, matrices, spared = sorted_out(model, model.parameters())
+    _, matrices, spared = group_parameters(model, model.parameters())
     assert named(model, matrices) == {
         *("position.to_r.weight", "patches.to_vector.weight", "waves.to_vector.weight")
     }
@@ -224,7 +224,7 @@ def test_what_optimisers_remember_comes_back_and_is_their_own(task, kind):
     assert {"exp_avg", "exp_avg_sq", "step"} <= kinds
     assert ("momentum_buffer" in kinds) == (kind == "muon")
     other = fresh(task, setup).optimisers
-    other.put(memory)
+    other.load(memory)
     again = other.tensors()
     assert again.keys() == memory.keys()
     assert all(again[name].equal(memory[name]) for name in memory)

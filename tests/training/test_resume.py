@@ -103,7 +103,9 @@ def test_going_on_from_any_checkpoint_gives_the_same_bits_and_the_same_log(
             _, told = train_on(task, again_plan, again)
             assert same(weights_of(again.model), weights_of(state.model))
             assert same(again.optimisers.tensors(), state.optimisers.tensors())
-            assert (again.useful is None) or same(again.useful, state.useful)
+            assert (again.averaged_weights is None) or same(
+                again.averaged_weights, state.averaged_weights
+            )
             assert replace(again.progress, seconds=0.0) == replace(state.progress, seconds=0.0)
             for written in (events[:number], events[: number + 1]):
                 assert without_speed(kept(written, begun) + told) == without_speed(events)

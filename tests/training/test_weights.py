@@ -14,9 +14,9 @@ from torch import nn
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.training.weights import (
-    put_weights,
+    load_weights,
     read_tensors,
-    using,
+    using_weights,
     weights_of,
     write_tensors,
 )
@@ -50,7 +50,7 @@ def test_shared_weights_are_stored_once_and_come_back_shared(tmp_path):
     write_tensors(weights_of(model), tmp_path / "model.safetensors")
     other = task.model()
     assert not same(weights_of(other), weights_of(model))
-    put_weights(other, read_tensors(tmp_path / "model.safetensors"), "here")
+    load_weights(other, read_tensors(tmp_path / "model.safetensors"), "here")
     assert same(weights_of(other), weights_of(model))
     assert other.target.table.weight is other.frontend.table.weight
 
@@ -127,7 +127,7 @@ def test_weights_of_another_model_are_refused_by_name(change, said):
     weights = {name: tensor.clone() for name, tensor in weights_of(layer).items()}
     change(weights)
     with pytest.raises(GlassformerError) as refused:
-        put_weights(layer, weights, "here")
+        load_weights(layer, weights, "here")
     assert str(refused.value) == said
 
 
@@ -135,13 +135,13 @@ def test_other_weights_are_used_for_a_while_only():
     layer = nn.Linear(3, 2)
     before = {name: tensor.clone() for name, tensor in weights_of(layer).items()}
     zeros = {name: torch.zeros_like(tensor) for name, tensor in before.items()}
-    with using(layer, zeros):
+    with using_weights(layer, zeros):
         assert same(weights_of(layer), zeros)
     assert same(weights_of(layer), before)
-    with pytest.raises(KeyError), using(layer, zeros):
+    with pytest.raises(KeyError), using_weights(layer, zeros):
         raise KeyError
     assert same(weights_of(layer), before)
-    with using(layer, None):
+    with using_weights(layer, None):
         assert same(weights_of(layer), before)
 
 
@@ -217,7 +217,7 @@ def test_a_kill_while_saving_is_survived_and_leaves_nothing_behind(task, trained
     assert again.load(setup.checkpoints)
     assert again.progress == state.progress
     assert same(weights_of(again.model), weights_of(state.model))
-    assert same(again.useful, state.useful)
+    assert same(again.averaged_weights, state.averaged_weights)
     assert same(again.optimisers.tensors(), state.optimisers.tensors())
     kept = {path.name for path in setup.checkpoints.iterdir()} - {".latest.new"}
     assert kept == {"latest", "step-3", "step-4"}
@@ -252,7 +252,7 @@ def test_what_is_loaded_no_longer_hangs_on_the_file(task, trained):
         path.write_bytes(b"\xff" * path.stat().st_size)
     assert same(weights_of(again.model), weights_of(state.model))
     assert same(again.optimisers.tensors(), state.optimisers.tensors())
-    assert same(again.useful, state.useful)
+    assert same(again.averaged_weights, state.averaged_weights)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path, trained):

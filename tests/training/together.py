@@ -15,7 +15,7 @@ from jobs import CPU, fresh, make, setup_for, train_on
 from glassformer import processes
 from glassformer.config import RegulariserConfig, VirtualAdversaryConfig
 from glassformer.models.stacks import recompute_activations
-from glassformer.training.fsdp import shard, whole
+from glassformer.training.fsdp import gathered, shard
 from glassformer.training.weights import weights_of, write_tensors
 
 STEPS = 4
@@ -64,7 +64,7 @@ def main(folder: Path) -> None:
             processes.wait()
             task, setup = job(way, home / f"task-{processes.rank()}", home / "checkpoints")
             state, events = train_on(task, setup, begun(task, setup))
-            weights = {name: whole(tensor) for name, tensor in weights_of(state.model).items()}
+            weights = {name: gathered(tensor) for name, tensor in weights_of(state.model).items()}
             if processes.is_first():
                 told = [{"kind": type(e).__name__, **asdict(e)} for e in events]
                 (home / "told.json").write_text(json.dumps(told), encoding="utf-8")

@@ -44,9 +44,9 @@ def estimate_table(estimate: "Estimate") -> Table:
     work, memory, disk = estimate.work, estimate.memory, estimate.disk
     table = Table("", "total", "breakdown", title=f"{estimate.job} on {estimate.machine}")
     modules = [
-        f"{name} {count.learning + count.frozen:,}"
+        f"{name} {count.trainable + count.frozen:,}"
         + (
-            f" ({'all' if not count.learning else f'{count.frozen:,}'} frozen)"
+            f" ({'all' if not count.trainable else f'{count.frozen:,}'} frozen)"
             if count.frozen
             else ""
         )

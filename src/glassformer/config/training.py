@@ -94,8 +94,8 @@ class TrainConfig:
         average: Use the mean of this many best checkpoints, if that is better than the best.
         save_every, validate_every, log_every: Interval in steps; None chooses by the length of the
             run.
-        validate_rows: Rows to validate on; None takes all of them, or a fixed sample where all
-            would take more than a tenth of the time.
+        validate_rows: Rows to validate on; None chooses all of them, or a fixed sample if all would
+            take more than a tenth of the time.
         patience: Stop after so many validations without improvement.
         keep: How many of the best checkpoints are kept.
         freeze: Freeze parameters whose names start with these prefixes.

@@ -17,7 +17,7 @@ trained             a trained model out of a folder, and its predictions
 companions          other runs that a job needs
 model_size          models too large for the machine, refused before they are built
 prepared            a run that is ready to train
-validating          how often and on how many rows a run validates
+validation_budget   how often and on how many rows a run validates
 prepare             from raw data to a prepared run
 timing              time of a few measured steps; a time budget as a number of steps
 forecast            predicted against actual time and memory

@@ -98,7 +98,7 @@ class Estimate:
     @property
     def parameters(self) -> int:
         """The total number of parameters."""
-        return sum(part.learning + part.frozen for part in self.parts.values())
+        return sum(part.trainable + part.frozen for part in self.parts.values())
 
     @property
     def time(self) -> float | None:

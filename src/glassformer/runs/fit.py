@@ -22,13 +22,13 @@ from glassformer.runs.prepared import Prepared, initial_model
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
-from glassformer.runs.validating import resolve_validation, validation_line
+from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.training.averages import mean
-from glassformer.training.checkpoints import checkpoint_weights, whole_best
-from glassformer.training.fsdp import is_sharded, shard, whole
-from glassformer.training.loader import split_batches
+from glassformer.training.checkpoints import checkpoint_weights, intact_best
+from glassformer.training.fsdp import gathered, is_sharded, shard
+from glassformer.training.loader import evaluation_batches
 from glassformer.training.machine import Machine, choose_machine, training_machine
 from glassformer.training.progress import Progress
 from glassformer.training.recovery import train_with_recovery
@@ -37,7 +37,7 @@ from glassformer.training.state import State
 from glassformer.training.validation import validate
 from glassformer.training.weights import (
     Weights,
-    put_weights,
+    load_weights,
     read_tensors,
     weights_of,
     write_tensors,
@@ -70,8 +70,8 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress) as log:
         forecaster, speed = Forecaster(state, task, setup), SpeedMeter()
-        beginning = partial(initial_weights, task, config, folder)
-        events = forecaster.follow(train_with_recovery(state, task, setup, beginning, stop))
+        initial = partial(initial_weights, task, config, folder)
+        events = forecaster.follow(train_with_recovery(state, task, setup, initial, stop))
         for event in display.follow(speed.follow(events), setup.steps, config.job):
             log(event)
     finish(state, setup, display)
@@ -96,7 +96,7 @@ def finish(state: State, setup: TrainSetup, display: Display) -> None:
             f"stopped at step {progress.step:,}: no improvement in {progress.stale} validations"
         )
     assert setup.checkpoints is not None
-    progress.best, lost = whole_best(setup.checkpoints, progress)
+    progress.best, lost = intact_best(setup.checkpoints, progress)
     for damage in lost:
         display.say(f"{damage}; using the next best checkpoint")
 
@@ -166,7 +166,7 @@ def answers_on(
     """The answers of a model for all rows of a split."""
     model.eval()
     with torch.no_grad(), setup.machine.autocast():
-        return reporter_of(task).answers(model, split_batches(task, setup, split))
+        return reporter_of(task).answers(model, evaluation_batches(task, setup, split))
 
 
 def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
@@ -189,10 +189,10 @@ def keep_best(
         if len(best) > 1 and not improves(state, task, setup, best[0][0]):
             steps = steps[:1]
             put_mean(state, setup, steps)
-    elif state.useful is not None:
-        put_weights(state.model, state.useful, "the averaged weights")
+    elif state.averaged_weights is not None:
+        load_weights(state.model, state.averaged_weights, "the averaged weights")
     state.model.eval()
-    weights = {name: whole(tensor) for name, tensor in weights_of(state.model).items()}
+    weights = {name: gathered(tensor) for name, tensor in weights_of(state.model).items()}
     if processes.is_first():
         write_tensors(weights, folder.model)
     processes.wait()
@@ -203,7 +203,7 @@ def put_mean(state: State, setup: TrainSetup, steps: list[int]) -> None:
     """Load the mean of the weights of some checkpoints into the model."""
     assert setup.checkpoints is not None
     checkpoints = (checkpoint_weights(setup.checkpoints, step) for step in steps)
-    put_weights(state.model, mean(checkpoints), str(setup.checkpoints))
+    load_weights(state.model, mean(checkpoints), str(setup.checkpoints))
 
 
 def improves(state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, score: float) -> bool:
@@ -221,5 +221,5 @@ def gathered_model(
     if not is_sharded(model):
         return model
     single = fresh_model(task, config.seed)
-    put_weights(single, read_tensors(folder.model), str(folder.model))
+    load_weights(single, read_tensors(folder.model), str(folder.model))
     return single.to(choose_machine(config.machine).device).eval()

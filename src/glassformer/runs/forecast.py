@@ -65,12 +65,12 @@ class Forecaster:
         self.took, self.peak = 0.0, memory.peak(self.device)
         self.peaks: dict[int, int] = {}  # by steps taken
         to_come = state_bytes(state.model, setup.train)
-        held = memory.held(self.device) or 0  # with the weights and their averages
+        held = memory.in_use(self.device) or 0  # with the weights and their averages
         self.fixed = held + to_come.gradients + to_come.optimiser
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
         """Pass the events through, measuring as they happen."""
-        memory.forget_peak(self.device)
+        memory.reset_peak(self.device)
         validates = bool(len(self.job.lengths("valid")))
         started = time.perf_counter()
         for event in events:
@@ -117,7 +117,11 @@ class Forecaster:
         )
 
     def _bytes(self, steps: int) -> int | None:
-        return memory.grown(self.device, self.peaks, self.fixed, steps) if self.peaks else None
+        return (
+            memory.projected_peak(self.device, self.peaks, self.fixed, steps)
+            if self.peaks
+            else None
+        )
 
     def report(self, folder: RunFolder, display: Display) -> None:
         """Print the comparison and store it for the report, in the first process only."""

@@ -59,7 +59,7 @@ def refuse_too_large(
     config: Config, machine: Machine, job_of: Callable[[Config], JobTask[Any, Any, Any]]
 ) -> None:
     """Refuse a model that does not fit, whatever the batch size."""
-    needs, has = predicted_bytes(config, job_of), memory.room(machine.device)
+    needs, has = predicted_bytes(config, job_of), memory.capacity(machine.device)
     learns = "weights" if config.train.freeze else "weights, gradients and optimiser"
     needed = needs.weights if config.train.freeze else needs.total
     if has is not None and needed > has:

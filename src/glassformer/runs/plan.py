@@ -43,7 +43,7 @@ from glassformer.runs.timing import (
     validation_seconds,
     warmed_up,
 )
-from glassformer.runs.validating import resolve_validation
+from glassformer.runs.validation_budget import resolve_validation
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
@@ -136,7 +136,7 @@ class TrialRun:
         self.config: Config = resolve_validation(config, self.task)
         keeps = self.folder.checkpoints
         self.setup = TrainSetup(self.config.train, config.data, machine, config.seed, keeps)
-        held = memory.held(self.device) or 0
+        held = memory.in_use(self.device) or 0
         on_cpu = state_bytes(run.model, config.train).weights if self.device.type == "cpu" else 0
         self.before = max(0, held - on_cpu)  # without the model, which is already built
         self.state = initial_state(run.model.to(self.device), self.setup, display)
@@ -148,7 +148,9 @@ class TrialRun:
         widest = widest_of(self.rows, self.task)
         few = widest[: max(1, round(FEW_ROWS * len(widest)))]
         sample = batch_cost(model, self.task, self.batch(few), setup)
-        needs = self.memory(activations=sample.kept * len(widest) // len(few), measured=False)
+        needs = self.memory(
+            activations=sample.activations * len(widest) // len(few), measured=False
+        )
         tried, costs = None, [sample]
         if needs.fits is not False:
             costs = [self.cost(rows) for rows in self.rows[:COUNTED]]
@@ -183,7 +185,7 @@ class TrialRun:
         """Run a few steps, the widest batch first; then a validation and a checkpoint."""
         seconds: list[float] = []
         peaks: dict[int, int] = {}
-        memory.forget_peak(self.device)
+        memory.reset_peak(self.device)
         step, warm_up = warmed_up(self.task, self.setup, self.state)
         for taken in tried_steps(self.task, self.setup, self.state, step, widest):
             seconds.append(taken)
@@ -205,7 +207,7 @@ class TrialRun:
             averages=fixed.averages,
             activations=activations,
             measured=measured,
-            room=memory.room(self.device),
+            room=memory.capacity(self.device),
         )
 
     def memory_of(self, tried: TrialResult, counted: Memory) -> Memory:
@@ -213,7 +215,7 @@ class TrialRun:
         if not tried.peaks:
             return counted
         fixed = counted.total - counted.activations
-        peak = memory.grown(self.device, tried.peaks, fixed, self.setup.steps)
+        peak = memory.projected_peak(self.device, tried.peaks, fixed, self.setup.steps)
         return self.memory(max(0, peak - fixed), measured=True)
 
     def work(self, costs: list[BatchCost], tried: TrialResult | None) -> Work:
@@ -249,7 +251,7 @@ class TrialRun:
         files = (path for path in self.folder.path.rglob("*") if path.is_file())
         checkpoint = needs.weights + needs.optimiser + needs.averages
         total = sum(path.stat().st_size for path in files)
-        total += (self.setup.keeps + 2) * checkpoint + needs.weights
+        total += (self.setup.kept_checkpoints + 2) * checkpoint + needs.weights
         there = next(path for path in target.absolute().parents if path.exists())
         return Disk(total=total, room=shutil.disk_usage(there).free)
 

@@ -21,7 +21,7 @@ from glassformer.runs.model_size import refuse_too_large
 from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.request import TrainRequest
-from glassformer.runs.validating import resolve_validation, validation_line
+from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Extended

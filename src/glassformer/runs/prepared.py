@@ -9,7 +9,7 @@ from glassformer.config.run import Config
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
-from glassformer.training.weights import put_weights, read_tensors
+from glassformer.training.weights import load_weights, read_tensors
 
 
 @dataclass(slots=True)
@@ -39,4 +39,4 @@ def initial_model(task: JobTask[Any, Any, Any], config: Config, folder: RunFolde
 def put_initial(model: nn.Module, folder: RunFolder) -> None:
     """Load the initial weights that came from another run, if any."""
     if folder.initial.exists():
-        put_weights(model, read_tensors(folder.initial), str(folder.initial))
+        load_weights(model, read_tensors(folder.initial), str(folder.initial))

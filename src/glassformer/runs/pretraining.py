@@ -37,7 +37,7 @@ from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
 from glassformer.training.setup import TrainSetup
 from glassformer.training.state import State
-from glassformer.training.weights import put_weights, weights_of, write_tensors
+from glassformer.training.weights import load_weights, weights_of, write_tensors
 
 TRIAL = 0.1  # of the job's steps; the trial takes four times as many in total
 TIMES = 3.0  # compute of pretraining, relative to the job itself
@@ -127,7 +127,7 @@ def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
     run_through(first, before, gaps)
     after = model_of(task)
     learned = {name: t for name, t in weights_of(before).items() if name in weights_of(after)}
-    put_weights(after, weights_of(after) | learned, "the trial")
+    load_weights(after, weights_of(after) | learned, "the trial")
     run_through(task, after, setup)
 
     reporter = reporter_of(task)

@@ -28,7 +28,7 @@ from glassformer.runs.trained import load_model, predictions, refuse_unusable
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.predictor import Prediction, Predictor, refuse_foreign_options
-from glassformer.training.loader import split_batches
+from glassformer.training.loader import evaluation_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.setup import TrainSetup
 
@@ -165,7 +165,7 @@ class Run:
             reporter = reporter_of(job)
             setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
-                answers = reporter.answers(self.model, split_batches(job, setup, "test"))
+                answers = reporter.answers(self.model, evaluation_batches(job, setup, "test"))
             where = [sample["where"] for sample in samples.of("test")]
             trained_on = self._trained_on(samples)
             return SplitAnswers(answers, report, where, trained_on, reporter.remarks())

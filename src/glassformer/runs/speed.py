@@ -1,4 +1,4 @@
-"""How fast a training was: tokens, what the GPU and the loader did, and the share of the peak."""
+"""The speed of a training: tokens per second, time spent waiting, and GPU utilisation."""
 
 import time
 from collections.abc import Iterator
@@ -10,32 +10,32 @@ import torch
 
 from glassformer import processes
 from glassformer.tasks.job import JobTask
-from glassformer.training.captured import keeping_buffers
+from glassformer.training.captured import preserving_buffers
 from glassformer.training.cost import batch_cost
 from glassformer.training.loader import one_epoch
 from glassformer.training.setup import Event, Step, TrainSetup
 from glassformer.training.state import State
 
-WIDE, PRODUCTS = 8192, 20  # of the matrix products that tell the peak
-WARM = 2  # reports before the speed is steady
+MATRIX_DIM, PRODUCTS = 8192, 20  # of the matrix products that measure the peak
+WARM_UP = 2  # reports before the speed is steady
 
 
 @dataclass(slots=True)
 class SpeedMeter:
-    """Watches the steps of a training as they are reported."""
+    """Collects the reported steps of a training."""
 
     steps: list[Step] = field(default_factory=list)
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Pass the events through, remembering the steps."""
+        """Pass the events through and record the steps."""
         for event in events:
             if isinstance(event, Step):
                 self.steps.append(event)
             yield event
 
     def line(self, state: State, task: JobTask[Any, Any, Any], setup: TrainSetup) -> str | None:
-        """One sentence about the steady part; None where there is none."""
-        steady = self.steps[WARM:]
+        """A summary of the speed after the warm-up; None if the training was too short."""
+        steady = self.steps[WARM_UP:]
         if not steady:
             return None
         speed = median(step.tokens_per_second for step in steady)
@@ -51,21 +51,21 @@ class SpeedMeter:
 def share_of_peak(
     speed: float, state: State, task: JobTask[Any, Any, Any], setup: TrainSetup
 ) -> float:
-    """The operations of the model at this many tokens per second, by what the GPU can do."""
+    """The model FLOPs utilisation (MFU): its FLOPs per second relative to the GPU's peak."""
     rows = one_epoch(task, setup, 0)[0]
     batch = task.batch("train", rows, 0).to(setup.machine.device)
-    with keeping_buffers(state.model):
+    with preserving_buffers(state.model):
         cost = batch_cost(state.model, task, batch, setup)
     return speed * cost.flops / cost.tokens / peak_flops(setup.machine.device)
 
 
 def peak_flops(device: torch.device) -> float:
-    """Operations per second of large matrix products in bf16."""
-    x = torch.randn(WIDE, WIDE, device=device, dtype=torch.bfloat16)
+    """The measured FLOPs per second of large matrix products in bf16."""
+    x = torch.randn(MATRIX_DIM, MATRIX_DIM, device=device, dtype=torch.bfloat16)
     x @ x
     torch.cuda.synchronize(device)
     started = time.perf_counter()
     for _ in range(PRODUCTS):
         x @ x
     torch.cuda.synchronize(device)
-    return PRODUCTS * 2 * WIDE**3 / (time.perf_counter() - started)
+    return PRODUCTS * 2 * MATRIX_DIM**3 / (time.perf_counter() - started)

@@ -20,17 +20,17 @@ from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
-from glassformer.runs.validating import VALIDATING
+from glassformer.runs.validation_budget import VALIDATION_SHARE
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.task import SomeBatch
-from glassformer.training.choice import choose_step
-from glassformer.training.loader import Piece, sample_rows, training_batches
-from glassformer.training.loop import learn
+from glassformer.training.loader import TrainingBatch, sample_rows, training_batches
+from glassformer.training.loop import train_step
 from glassformer.training.machine import Machine
 from glassformer.training.meters import Meters
 from glassformer.training.setup import VALIDATIONS, TrainSetup
 from glassformer.training.state import State
 from glassformer.training.step import EagerStep
+from glassformer.training.step_choice import choose_step
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 TIMED = 4  # batches of a split, or as many as LONGEST_TRY allows
@@ -117,7 +117,7 @@ def steps_in(
     def fitting_steps(pace: Pace) -> int:
         left = clock.left - times * (calibrating + pace.warm_up) - report
         if every is None:
-            left -= min(times * VALIDATIONS * validation, VALIDATING * left)
+            left -= min(times * VALIDATIONS * validation, VALIDATION_SHARE * left)
         step = pace.step + (validation / every if every else 0.0)
         return max(0, int(left / (times * step)))
 
@@ -151,7 +151,7 @@ def step_pace(job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = L
 def warmed_up(
     job: JobTask[Any, Any, Any], setup: TrainSetup, state: State
 ) -> tuple[EagerStep, float]:
-    """How the steps of a run are made, and the seconds until the first can begin."""
+    """How the steps of a run are executed, and the seconds until the first can start."""
     started = time.perf_counter()
     step, _ = choose_step(state.model, job, setup, state.progress)
     return step, time.perf_counter() - started
@@ -183,11 +183,12 @@ def tried_steps(
     try:
         for number in range(TRIED):
             before = time.perf_counter()
-            pieces = list(itertools.islice(batches, accumulate))
+            chosen = list(itertools.islice(batches, accumulate))
             if number == 0 and first is not None:
-                piece = Piece(pieces[0].place, first, first.tokens, fixed=False)
-                pieces = [piece] * accumulate
-            learn(state, step, setup, pieces, meters)
+                source = chosen[0].source
+                chosen = [TrainingBatch(source, first, first.tokens, fixed_shape=False)]
+                chosen *= accumulate
+            train_step(state, step, setup, chosen, meters)
             meters.total.item()  # waits for a GPU
             spent += time.perf_counter() - before
             yield time.perf_counter() - before

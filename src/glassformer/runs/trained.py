@@ -16,7 +16,7 @@ from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.predictor import Prediction, Predictor
 from glassformer.training.machine import Machine
-from glassformer.training.weights import Weights, put_weights, read_tensors
+from glassformer.training.weights import Weights, load_weights, read_tensors
 
 
 def refuse_unusable(folder: RunFolder) -> None:
@@ -37,7 +37,7 @@ def load_model(
     refuse_other_sizes(folder, config, weights)
     with within_limits(folder.path):
         model = fresh_model(task, config.seed)
-    put_weights(model, weights, str(folder.model))
+    load_weights(model, weights, str(folder.model))
     return model.to(machine.device).eval()
 
 

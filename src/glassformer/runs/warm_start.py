@@ -10,7 +10,7 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks.job import JobTask
-from glassformer.training.weights import put_weights, read_tensors, weights_of
+from glassformer.training.weights import load_weights, read_tensors, weights_of
 
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
 
@@ -38,7 +38,7 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
             f"{origin.path}: has nothing that fits {module or 'this model'}; its modules are "
             f"{', '.join(has)}"
         )
-    put_weights(model, own | chosen, str(origin.path))
+    load_weights(model, own | chosen, str(origin.path))
     return sorted({module or module_of(name) for name in chosen})
 
 

@@ -1,4 +1,4 @@
-"""Averages of weights: smoother than the last step's, and usually better.
+"""Averages of weights, which usually score better than the weights of the last step.
 
 EMA    after every step, average ← decay · average + (1 - decay) · weights
 mean   of the weights of several checkpoints
@@ -8,12 +8,12 @@ from collections.abc import Iterable
 
 import torch
 
-from glassformer.training.fsdp import dealt_as, local
+from glassformer.training.fsdp import local, sharded_like
 from glassformer.training.weights import Weights
 
 
 class MovingAverage:
-    """An exponential average; early on it forgets faster, so that it is not held by the start."""
+    """An exponential moving average; it decays faster early on, to forget the initial weights."""
 
     def __init__(self, decay: float, weights: Weights) -> None:
         self.decay = decay
@@ -21,7 +21,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, weights: Weights, step: int) -> None:
-        """Take one step's weights in."""
+        """Include the weights of one step."""
         decay = min(self.decay, (1 + step) / (10 + step))
         for name, tensor in self.weights.items():
             if tensor.is_floating_point():
@@ -30,14 +30,14 @@ class MovingAverage:
                 tensor.copy_(weights[name])
 
     @torch.no_grad()
-    def put(self, weights: Weights) -> None:
-        """Go on from an average that was saved."""
+    def load(self, weights: Weights) -> None:
+        """Restore a saved average."""
         for name, tensor in self.weights.items():
-            local(tensor).copy_(local(dealt_as(tensor, weights[name])))
+            local(tensor).copy_(local(sharded_like(tensor, weights[name])))
 
 
 def mean(many: Iterable[Weights]) -> Weights:
-    """The mean of several sets of the same weights; counters are the first one's."""
+    """The mean of several sets of weights; integer tensors are those of the first set."""
     first, *others = many
     return {
         name: torch.stack([tensor, *(weights[name] for weights in others)]).mean(0)

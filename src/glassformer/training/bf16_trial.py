@@ -1,9 +1,9 @@
-"""Whether bf16 can be used on this CPU, and pays: tried, not believed.
+"""A trial that finds out whether bf16 works on this CPU, and whether it is faster.
 
-A processor may report instructions that a virtual machine does not let programs use, and then the
-first product kills the process; or it computes in bf16 by detours, at a third of the speed of fp32.
-So a child process does the work of training in both precisions (`bf16_work.py`). The verdict is
-kept in the user's cache, for this processor, torch version and what the environment says of it.
+A processor may report instructions that its virtual machine does not allow, and then the first
+matrix product kills the process; or it emulates bf16, at a third of the speed of fp32. So a child
+process runs the operations of training in both precisions (`bf16_work.py`). The verdict is stored
+in the user's cache, for this processor, torch version and relevant environment variables.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ import torch
 from glassformer.files import cache_folder, locked, write_json
 
 WORK = Path(__file__).with_name("bf16_work.py")
-VERSION = 1  # of the trial: verdicts of another one are not read
+VERSION = 1  # of the trial: verdicts of other versions are ignored
 TIME_LIMIT = 60.0  # seconds, most of them for a cold start of PyTorch on a busy machine
-FAR = 0.05  # bf16 has three significant digits; a sum of many keeps two
-PAYS = 1.1  # times as fast as fp32, at least
+TOLERANCE = 0.05  # bf16 has three significant digits, a long sum about two
+MIN_SPEEDUP = 1.1  # over fp32
 VARIABLES = (
     "ATEN_CPU_CAPABILITY",
     "MKL_ENABLE_INSTRUCTIONS",
@@ -35,7 +35,7 @@ VARIABLES = (
         for name in ("MAX_CPU_ISA", "CPU_ISA_HINTS", "DEFAULT_FPMATH_MODE")
     ),
 )
-STEADY = {  # lines of /proc/cpuinfo that say what a processor is, not what it does at the moment
+CPUINFO_KEYS = {  # lines of /proc/cpuinfo that identify a processor and do not change over time
     "vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags",
     "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features",
 }  # fmt: skip
@@ -43,7 +43,7 @@ STEADY = {  # lines of /proc/cpuinfo that say what a processor is, not what it d
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a trial came to: whether bf16 works here, whether it is faster, and why, in words."""
+    """The result of a trial: whether bf16 works here, whether it is faster, and the reason."""
 
     works: bool
     faster: bool
@@ -52,68 +52,68 @@ class Verdict:
 
 def known_verdict() -> Verdict | None:
     """The verdict of an earlier trial on this machine, if there was one."""
-    return _read(verdict_file()) or _unkept.get(verdict_file())
+    return _read(verdict_file()) or _unsaved.get(verdict_file())
 
 
 def find_verdict() -> Verdict:
-    """The verdict on this machine, after a trial if there was none."""
+    """The verdict on this machine, from a trial if there is none yet."""
     file = verdict_file()
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            held.enter_context(locked(file.parent, wait=True))  # a trial beside another is slow
+            stack.enter_context(locked(file.parent, wait=True))  # concurrent trials would be slow
         except OSError:
-            pass  # nothing can be kept there; the trial is made all the same
+            pass  # not writable; try all the same
         if verdict := known_verdict():
             return verdict
         verdict = try_bf16()
-        keep_verdict(verdict)
+        save_verdict(verdict)
     return verdict
 
 
-def keep_verdict(verdict: Verdict) -> None:
-    """Remember what a trial on this machine came to."""
+def save_verdict(verdict: Verdict) -> None:
+    """Save the result of a trial on this machine."""
     file = verdict_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_json({"for": machine_key(), **asdict(verdict)}, file)
     except OSError:
-        _unkept[file] = verdict
+        _unsaved[file] = verdict
 
 
 def try_bf16() -> Verdict:
-    """Do the work of training in a child process and judge by what becomes of it."""
-    # -P: the folder of the program is not searched for modules, which would hide others.
+    """Run the operations of training in a child process and judge by its outcome."""
+    # -P: do not import from the script's folder, whose modules would shadow others.
     command = [sys.executable, "-P", str(WORK), str(torch.get_num_threads())]
     try:
-        done = subprocess.run(
+        child = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT
         )
     except subprocess.TimeoutExpired:
-        return Verdict(False, False, f"it was not done after {TIME_LIMIT:g} seconds")
+        return Verdict(False, False, f"it timed out after {TIME_LIMIT:g} seconds")
     except OSError as error:
         return Verdict(False, False, f"it could not be started: {error}")
-    if done.returncode:
-        return Verdict(False, False, _ending(done.returncode, done.stderr))
+    if child.returncode:
+        return Verdict(False, False, _exit_message(child.returncode, child.stderr))
     try:
-        found = json.loads(done.stdout)
-        fp32, bf16, apart = (float(found[name]) for name in ("fp32", "bf16", "difference"))
+        found = json.loads(child.stdout)
+        fp32, bf16, difference = (float(found[name]) for name in ("fp32", "bf16", "difference"))
     except (ValueError, TypeError, KeyError):
-        return Verdict(False, False, "its answer cannot be read")
-    if not apart <= FAR:
-        return Verdict(False, False, f"its answers are {apart:.1%} away from those of fp32")
-    times = f"it took {1e3 * bf16:.1f} ms for what takes {1e3 * fp32:.1f} ms in fp32"
-    return Verdict(True, fp32 >= PAYS * bf16, times)
+        return Verdict(False, False, "its output cannot be read")
+    if not difference <= TOLERANCE:
+        return Verdict(False, False, f"its results differ from fp32 by {difference:.1%}")
+    times = f"it took {1e3 * bf16:.1f} ms, fp32 {1e3 * fp32:.1f} ms"
+    return Verdict(True, fp32 >= MIN_SPEEDUP * bf16, times)
 
 
 def verdict_file() -> Path:
-    """Where the verdict on this machine is kept."""
+    """The file that stores the verdict on this machine."""
     key = json.dumps(machine_key(), sort_keys=True).encode()
     return cache_folder() / "bf16" / f"{hashlib.sha256(key).hexdigest()[:16]}.json"
 
 
 def machine_key() -> dict[str, object]:
-    """All that a verdict holds for."""
+    """Everything that a verdict depends on."""
     lines = _cpuinfo()
     traits = json.dumps(lines, sort_keys=True).encode()
     return {
@@ -127,35 +127,35 @@ def machine_key() -> dict[str, object]:
 
 
 def _cpuinfo() -> dict[str, str]:
-    """What Linux says about the first processor; nothing elsewhere."""
+    """What Linux reports about the first processor; empty on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
     pairs = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs if key.strip() in STEADY}
+    return {key.strip(): value.strip() for key, _, value in pairs if key.strip() in CPUINFO_KEYS}
 
 
-def _ending(code: int, errors: bytes) -> str:
-    """How a child ended that did not do its work."""
+def _exit_message(code: int, stderr: bytes) -> str:
+    """How a failed child process ended."""
     if code < 0:
         names = {known.value: known.name for known in signal.Signals}
         return f"it was killed by {names.get(-code, f'signal {-code}')}"
-    said = errors.decode("utf-8", "replace").strip().splitlines()
-    return f"it ended with exit code {code}" + (f": {said[-1]}" if said else "")
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"it failed with exit code {code}" + (f": {lines[-1]}" if lines else "")
 
 
 def _read(file: Path) -> Verdict | None:
-    """A verdict that was kept; one that is damaged or for another machine is none."""
+    """A saved verdict; None if it is damaged or belongs to another machine."""
     try:
-        kept = json.loads(file.read_bytes())
-        if kept.pop("for") != machine_key():
+        saved = json.loads(file.read_bytes())
+        if saved.pop("for") != machine_key():
             return None
-        verdict = Verdict(**kept)
+        verdict = Verdict(**saved)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     types = {"works": bool, "faster": bool, "finding": str}
     return verdict if all(type(getattr(verdict, n)) is t for n, t in types.items()) else None
 
 
-_unkept: dict[Path, Verdict] = {}  # where nothing can be written, one trial a process is enough
+_unsaved: dict[Path, Verdict] = {}  # if the cache is not writable: one trial per process

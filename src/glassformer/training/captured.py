@@ -1,7 +1,7 @@
-"""Forward and backward recorded as CUDA graphs.
+"""Forward and backward captured as CUDA graphs.
 
-On a GPU a small model spends most of a step on launching kernels. Where batches are filled up to
-one shape, all of them are recorded once and replayed: one launch then.
+A small model on a GPU spends most of a step launching kernels. Where all batches are padded to one
+shape, the kernels are captured once and replayed with a single launch.
 """
 
 import time
@@ -15,21 +15,21 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from glassformer.models.incremental.cuda_graphs import recording, side_stream
 from glassformer.tasks.task import Loss, SomeBatch, Task
 from glassformer.training.compiled import CompiledLosses, compiled_blocks
-from glassformer.training.loader import Piece, Shape
+from glassformer.training.loader import Shape, TrainingBatch
 from glassformer.training.objective import reseeding
 from glassformer.training.setup import TrainSetup
 from glassformer.training.step import EagerStep
 
-WARM_UPS = 3  # runs before a recording, in which libraries and compilers get ready
-TIMED = 5  # replays that tell how long a step takes
+WARM_UPS = 3  # runs before the capture, in which libraries and compilers initialise
+TIMED = 5  # replays timed to measure a step
 
 
 class CapturedStep(EagerStep):
-    """The same as CUDA graphs, for batches of one shape; others run kernel by kernel.
+    """A step captured as CUDA graphs for batches of one shape; other batches run eagerly.
 
     Args:
         first: A batch of this shape.
-        compiled: Whether blocks and losses are compiled before they are recorded.
+        compiled: Whether blocks and losses are compiled before the capture.
     """
 
     def __init__(
@@ -47,58 +47,58 @@ class CapturedStep(EagerStep):
         self.batch = tree_map_only(Tensor, Tensor.clone, first.to(setup.machine.device))
         self.graphs: list[tuple[int, torch.cuda.CUDAGraph]] = []
         model.train()
-        with keeping_buffers(model), side_stream(), ExitStack() as stack:
+        with preserving_buffers(model), side_stream(), ExitStack() as stack:
             if compiled:
                 stack.enter_context(compiled_blocks(model))
                 self.losses = CompiledLosses(task)
             for _ in range(WARM_UPS):
                 self.run(self.batch, reseeding(0))
                 model.zero_grad(set_to_none=True)
-            torch.cuda.empty_cache()  # what the warm-up used is not to be held twice
-            self.loss = self._record()
+            torch.cuda.empty_cache()  # the graphs' pool cannot reuse what the warm-up cached
+            self.loss = self._capture()
         self.losses = task
-        learning = [(p, p.grad) for p in model.parameters() if p.grad is not None]
-        self.learning, self.gradients = [p for p, _ in learning], [grad for _, grad in learning]
+        trainable = [(p, p.grad) for p in model.parameters() if p.grad is not None]
+        self.trainable, self.gradients = [p for p, _ in trainable], [grad for _, grad in trainable]
         model.zero_grad(set_to_none=True)
 
-    def _record(self) -> Loss:
-        """Record a run: a graph of its own wherever random numbers begin again."""
+    def _capture(self) -> Loss:
+        """Capture one run, starting a new graph at every reseed."""
         pool = torch.cuda.graph_pool_handle()
         with ExitStack() as stack:
 
             def reseed(offset: int) -> None:
-                stack.close()  # ends the graph before
+                stack.close()  # ends the previous graph
                 torch.manual_seed(offset)
                 self.graphs.append((offset, torch.cuda.CUDAGraph()))
                 stack.enter_context(recording(self.graphs[-1][1], pool))
 
             return self.run(self.batch, reseed)
 
-    def __call__(self, piece: Piece, seed: int) -> Loss:
-        if not piece.fixed:
-            return super().__call__(piece, seed)
-        earlier = [p.grad for p in self.learning if p.grad is not None]  # of this step
+    def __call__(self, batch: TrainingBatch, seed: int) -> Loss:
+        if not batch.fixed_shape:
+            return super().__call__(batch, seed)
+        earlier = [p.grad for p in self.trainable if p.grad is not None]  # accumulated so far
         if earlier and earlier[0] is self.gradients[0]:
             earlier = [gradient.clone() for gradient in self.gradients]
-        self.replay(piece.batch, seed)
+        self.replay(batch.batch, seed)
         if earlier:
             torch._foreach_add_(self.gradients, earlier)
-        for parameter, gradient in zip(self.learning, self.gradients, strict=True):
+        for parameter, gradient in zip(self.trainable, self.gradients, strict=True):
             parameter.grad = gradient
         return Loss(self.loss.total.clone(), self.loss.count.clone())
 
     def replay(self, batch: SomeBatch, seed: int) -> None:
-        """Run the graphs on a batch of their shape."""
-        for mine, other in zip(tree_leaves(self.batch), tree_leaves(batch), strict=True):
-            if isinstance(mine, Tensor):
-                mine.copy_(other, non_blocking=True)
+        """Replay the graphs on a batch of their shape."""
+        for static, new in zip(tree_leaves(self.batch), tree_leaves(batch), strict=True):
+            if isinstance(static, Tensor):
+                static.copy_(new, non_blocking=True)
         for offset, graph in self.graphs:
             torch.manual_seed(seed + offset)
             graph.replay()
 
     def seconds(self) -> float:
-        """How long a replay takes."""
-        with keeping_buffers(self.model):
+        """Seconds per replay."""
+        with preserving_buffers(self.model):
             for timed in range(TIMED + 1):
                 if timed == 1:
                     torch.cuda.synchronize()
@@ -109,8 +109,8 @@ class CapturedStep(EagerStep):
 
 
 @contextmanager
-def keeping_buffers(model: nn.Module) -> Iterator[None]:
-    """Runs inside that only warm up leave no trace in running statistics."""
+def preserving_buffers(model: nn.Module) -> Iterator[None]:
+    """Restore the model's buffers afterwards, so that trial runs leave running statistics alone."""
     before = [buffer.clone() for buffer in model.buffers()]
     try:
         yield

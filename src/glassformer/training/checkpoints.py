@@ -1,12 +1,12 @@
 """Checkpoints on disk.
 
     checkpoints/step-120/   model, optimiser, average (all .safetensors), state.json
-    checkpoints/latest      the name of the newest whole one
+    checkpoints/latest      the name of the newest one
 
-A checkpoint is written under a temporary name, synced and renamed, and only then does `latest` name
-it: a process killed at any moment leaves the last good state. `state.json` knows the checksum of
-each file; a damaged checkpoint is passed over for the one before. Where a model is dealt out to
-several processes each writes a file of its own, and any number of processes can read them.
+A checkpoint is written under a temporary name, synced and renamed, and only then named in `latest`:
+a process killed at any moment leaves the last good state. `state.json` holds the checksum of each
+file; a damaged checkpoint is skipped in favour of the previous one. If a model is sharded over
+several processes, each writes its own file, and any number of processes can read them.
 """
 
 import re
@@ -22,7 +22,7 @@ from torch import Tensor
 from glassformer import processes
 from glassformer.errors import GlassformerError
 from glassformer.files import checksum, remove, sync, write_json, write_text
-from glassformer.training.fsdp import is_part, local
+from glassformer.training.fsdp import is_shard, local
 from glassformer.training.progress import Progress, read_progress
 from glassformer.training.weights import Weights, write_tensors
 
@@ -30,9 +30,9 @@ from glassformer.training.weights import Weights, write_tensors
 def write_checkpoint(
     folder: Path, progress: Progress, groups: Mapping[str, Mapping[str, Tensor]], *, sharded: bool
 ) -> None:
-    """Put groups of tensors (model, optimiser, average) on disk, whole or not at all.
+    """Write groups of tensors (model, optimiser, average) to disk atomically.
 
-    Where the model is sharded, every process writes what it holds.
+    If the model is sharded, every process writes its shards.
     """
     name = f"step-{progress.step}"
     temporary = folder / f".{name}.new"
@@ -44,37 +44,37 @@ def write_checkpoint(
         processes.wait()
     try:
         if sharded or processes.is_first():
-            ending = f"-{processes.rank()}-of-{processes.world_size()}" if sharded else ""
+            suffix = f"-{processes.rank()}-of-{processes.world_size()}" if sharded else ""
             for group, tensors in groups.items():
-                held = {
+                shards = {
                     key: local(tensor)
                     for key, tensor in tensors.items()
-                    if processes.is_first() or is_part(tensor)
+                    if processes.is_first() or is_shard(tensor)
                 }
-                write_tensors(held, temporary / f"{group}{ending}.safetensors")
+                write_tensors(shards, temporary / f"{group}{suffix}.safetensors")
         if sharded:
             processes.wait()
         if processes.is_first():
-            finish(folder, name, temporary, progress)
+            publish(folder, name, temporary, progress)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)  # its space may be what is missing
+        shutil.rmtree(temporary, ignore_errors=True)  # the disk may be full
         raise
     processes.wait()
 
 
-def finish(folder: Path, name: str, temporary: Path, progress: Progress) -> None:
-    """Give a checkpoint that is written its name."""
+def publish(folder: Path, name: str, temporary: Path, progress: Progress) -> None:
+    """Move a checkpoint that is fully written to its final name."""
     files = {path.name: checksum(path) for path in sorted(temporary.iterdir())}
     write_json(progress.as_values() | {"files": files}, temporary / "state.json")
     sync(temporary)
-    forget(folder / name)
+    remove_checkpoint(folder / name)
     temporary.rename(folder / name)
     sync(folder)
     write_text(name + "\n", folder / "latest")
 
 
 def rewrite_progress(folder: Path, progress: Progress) -> None:
-    """Put a decision into a checkpoint that is there."""
+    """Replace the progress stored in an existing checkpoint."""
     if processes.is_first():
         path = folder / f"step-{progress.step}" / "state.json"
         _, files = read_progress(path)
@@ -83,16 +83,16 @@ def rewrite_progress(folder: Path, progress: Progress) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The newest checkpoint that is whole, and what is wrong with those after it."""
+class FoundCheckpoint:
+    """The newest intact checkpoint, and what is wrong with later ones."""
 
     home: Path
     progress: Progress
     damaged: list[str]
 
 
-def find_checkpoint(folder: Path) -> Found | None:
-    """The newest whole checkpoint; None when there is none yet. Damaged ones are passed over."""
+def find_checkpoint(folder: Path) -> FoundCheckpoint | None:
+    """The newest intact checkpoint; None if there is none yet. Damaged ones are skipped."""
     homes = sorted(
         (path for path in folder.glob("step-*") if re.fullmatch(r"step-\d+", path.name)),
         key=step_of,
@@ -101,22 +101,22 @@ def find_checkpoint(folder: Path) -> Found | None:
     damaged: list[str] = []
     for home in homes:
         try:
-            return Found(home, whole_progress(home), damaged)
+            return FoundCheckpoint(home, verified_progress(home), damaged)
         except GlassformerError as error:
             damaged.append(str(error))
     if damaged:
         raise GlassformerError(
-            f"{folder}: no checkpoint is whole ({damaged[0]}); remove the folder to train from the "
-            f"start"
+            f"{folder}: all checkpoints are damaged ({damaged[0]}); remove the folder to train "
+            f"from scratch"
         )
     return None
 
 
-def whole_progress(home: Path) -> Progress:
-    """The progress of a checkpoint whose files are all as they were written."""
+def verified_progress(home: Path) -> Progress:
+    """The progress of a checkpoint, after verifying the checksums of all its files."""
     progress, files = read_progress(home / "state.json")
     if progress.step != step_of(home):
-        raise GlassformerError(f"{home / 'state.json'}: tells of step {progress.step}")
+        raise GlassformerError(f"{home / 'state.json'}: belongs to step {progress.step}")
     for name, expected in files.items():
         path = home / name
         if not path.is_file():
@@ -126,52 +126,52 @@ def whole_progress(home: Path) -> Progress:
     return progress
 
 
-def whole_best(folder: Path, progress: Progress) -> tuple[list[tuple[float, int]], list[str]]:
-    """The best validations whose checkpoints are whole, and what is wrong with the others."""
-    best, wrong = [], []
+def intact_best(folder: Path, progress: Progress) -> tuple[list[tuple[float, int]], list[str]]:
+    """The best validations whose checkpoints are intact, and what is wrong with the others."""
+    best, errors = [], []
     for score, step in progress.best:
         home = folder / f"step-{step}"
         try:
-            whole_progress(home)
+            verified_progress(home)
         except GlassformerError as error:
-            wrong.append(str(error))
+            errors.append(str(error))
         else:
             best.append((score, step))
-    return best, wrong
+    return best, errors
 
 
 def read_group(home: Path, group: str) -> Weights:
-    """The tensors of a group, whole, however many processes wrote them."""
-    return dict(each_tensor(home, group))
+    """The full tensors of a group, however many processes wrote them."""
+    return dict(iter_tensors(home, group))
 
 
-def each_tensor(home: Path, group: str) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a group one by one."""
+def iter_tensors(home: Path, group: str) -> Iterator[tuple[str, Tensor]]:
+    """The full tensors of a group, one at a time."""
     single = home / f"{group}.safetensors"
-    parts = sorted(home.glob(f"{group}-*-of-*.safetensors"), key=number_of)
+    sharded = sorted(home.glob(f"{group}-*-of-*.safetensors"), key=rank_of)
     try:
-        files = [safe_open(path, framework="pt") for path in parts or [single]]
+        files = [safe_open(path, framework="pt") for path in sharded or [single]]
         names = [set(file.keys()) for file in files]
         for name in files[0].keys():  # noqa: SIM118, it is no dict
-            held = [
+            shards = [
                 file.get_tensor(name) for file, has in zip(files, names, strict=True) if name in has
             ]
-            yield name, torch.cat(held) if len(held) > 1 else held[0]
+            yield name, torch.cat(shards) if len(shards) > 1 else shards[0]
     except (OSError, SafetensorError) as error:
         raise GlassformerError(
-            f"{home}: not a whole checkpoint ({error}); remove it to go on from the one before"
+            f"{home}: not a complete checkpoint ({error}); remove it to resume from the one before"
         ) from None
 
 
 def checkpoint_weights(folder: Path, step: int) -> Weights:
-    """The weights a checkpoint would be used with: its average's, where it has one."""
+    """The weights to use from a checkpoint: the moving average if it has one."""
     home = folder / f"step-{step}"
     averaged = any(home.glob("average*.safetensors"))
     return read_group(home, "average" if averaged else "model")
 
 
-def tidy(folder: Path, progress: Progress) -> None:
-    """Forget checkpoints that are neither of the two newest nor among the best, and half ones."""
+def prune_checkpoints(folder: Path, progress: Progress) -> None:
+    """Keep only the two newest and the best checkpoints; remove incomplete ones, too."""
     if not processes.is_first():
         return
     older = [path for path in folder.glob("step-*") if step_of(path) < progress.step]
@@ -179,13 +179,13 @@ def tidy(folder: Path, progress: Progress) -> None:
     wanted = {f"step-{n}" for n in (progress.step, before, *(step for _, step in progress.best))}
     for path in (*folder.glob("step-*"), *folder.glob(".step-*")):
         if path.name not in wanted:
-            forget(path)
+            remove_checkpoint(path)
 
 
 def discard(folder: Path, step: int) -> None:
-    """Forget a checkpoint that turned out to be no use; the one before is the newest again."""
+    """Remove the newest checkpoint, which turned out to have diverged."""
     if processes.is_first():
-        forget(folder / f"step-{step}")
+        remove_checkpoint(folder / f"step-{step}")
         before = max(map(step_of, folder.glob("step-*")), default=None)
         if before is None:
             remove(folder / "latest")
@@ -194,8 +194,8 @@ def discard(folder: Path, step: int) -> None:
     processes.wait()
 
 
-def forget(path: Path) -> None:
-    """Remove a checkpoint, which is whole until its name is gone."""
+def remove_checkpoint(path: Path) -> None:
+    """Remove a checkpoint: rename it first, so that its name never refers to an incomplete one."""
     if path.exists() and not path.name.startswith("."):
         hidden = path.with_name(f".{path.name}.old")
         shutil.rmtree(hidden, ignore_errors=True)
@@ -209,7 +209,7 @@ def step_of(path: Path) -> int:
     return int(found[1]) if found else -1
 
 
-def number_of(path: Path) -> int:
-    """Which process wrote a file, by its name."""
+def rank_of(path: Path) -> int:
+    """The rank of the process that wrote a file, by its name."""
     found = re.search(r"-(\d+)-of-\d+$", path.stem)
     return int(found[1]) if found else 0

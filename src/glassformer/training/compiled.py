@@ -1,7 +1,7 @@
-"""Parts of a step compiled: the blocks of its stacks, and its losses.
+"""torch.compile for the blocks of a model's stacks, and for its losses.
 
-Kernel by kernel, a block reads and writes its vectors a dozen times; compiled, a few times. Equal
-blocks share one compilation, which takes seconds where that of a whole model takes minutes.
+In eager mode a block reads and writes its activations a dozen times; compiled, a few times. Blocks
+of the same shape share one compilation, which takes seconds; a whole model would take minutes.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from glassformer.tasks.task import Task
 
 
 def compile_blocks(model: nn.Module, *, dynamic: bool) -> None:
-    """Compile the blocks of all stacks, each when it is first called."""
+    """Compile the blocks of all stacks, each at its first call."""
     for block in blocks_of(model):
         block.compile(dynamic=dynamic)
 
 
 @contextmanager
 def compiled_blocks(model: nn.Module) -> Iterator[None]:
-    """The blocks compiled for a while, for batches of one shape."""
+    """Compile the blocks for batches of one shape, for the duration of the context."""
     compile_blocks(model, dynamic=False)
     try:
         yield
@@ -41,7 +41,7 @@ def blocks_of(model: nn.Module) -> Iterator[nn.Module]:
 
 
 class CompiledLosses:
-    """A task's losses, compiled."""
+    """A task whose loss and divergence are compiled."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -49,5 +49,5 @@ class CompiledLosses:
         self.divergence = torch.compile(task.divergence, dynamic=False)
 
     def forward(self, model: nn.Module, batch: Any, *, noise: Noise | None = None) -> Any:
-        """As the task does."""
+        """The task's forward."""
         return self.task.forward(model, batch, noise=noise)

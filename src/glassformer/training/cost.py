@@ -1,12 +1,11 @@
-"""What a step of training costs: operations, and memory that follows from the layers built.
+"""The cost of a training step: FLOPs and memory.
 
-Operations are those of matrix products and convolutions, forwards and backwards, as PyTorch's
-counter sees them run; a multiplication and the addition after it are two. It does not know every
-kernel, so the formulas of those it lacks stand below. What `flex` does on CUDA is compiled and not
-counted.
+FLOPs are those of matrix products and convolutions, forward and backward, as counted by PyTorch's
+FlopCounterMode; a multiply-add counts as two. Formulas for the kernels it does not know are at the
+end of this file. The `flex` kernel on CUDA is compiled and not counted.
 
-Memory of weights, gradients, optimisers and averages follows from shapes: a model on the `meta`
-device, which has no numbers, is enough. Activations are what autograd keeps for the way back.
+The memory of weights, gradients, optimisers and averages follows from shapes: a model on the `meta`
+device is enough. Activations are the tensors that autograd saves for the backward pass.
 """
 
 import math
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.attention.varlen  # makes the kernels known that are named below
+import torch.nn.attention.varlen  # registers the kernels named below
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
@@ -23,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from glassformer.config import TrainConfig
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.objective import objective, reseeding
-from glassformer.training.optimisers import sorted_out
+from glassformer.training.optimisers import group_parameters
 from glassformer.training.setup import TrainSetup
 from glassformer.training.weights import weights_of
 
@@ -32,15 +31,15 @@ Shape = Iterable[int]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Parameters of a part of a model: those that learn, and those that are frozen."""
+    """The number of trainable and of frozen parameters in a part of a model."""
 
-    learning: int
+    trainable: int
     frozen: int
 
 
 @dataclass(frozen=True, slots=True)
 class StateBytes:
-    """What training holds in memory between two steps, and the gradients within one."""
+    """Bytes of training state, including the gradients of a step."""
 
     weights: int
     gradients: int
@@ -49,92 +48,93 @@ class StateBytes:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of all."""
         return self.weights + self.gradients + self.optimiser + self.averages
 
     @property
     def saved(self) -> int:
-        """What a checkpoint of it takes on disk."""
+        """The size of a checkpoint on disk."""
         return self.weights + self.optimiser + self.averages
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCost:
-    """One batch, forwards and backwards: operations, and bytes kept for the way back."""
+    """The FLOPs of one batch, forward and backward, and its activations in bytes."""
 
     tokens: int
     flops: int
-    kept: int
+    activations: int
 
 
 def parts_of(model: nn.Module) -> dict[str, Part]:
-    """Parameters by the first word of their names; shared ones count once, with the first."""
+    """Parameter counts by top-level module; shared parameters count once, under the first name."""
     found: dict[str, Part] = {}
     for name, weight in model.named_parameters():
-        part, learns = name.split(".")[0], weight.requires_grad
+        part = name.split(".")[0]
         old = found.get(part, Part(0, 0))
-        more = (weight.numel(), 0) if learns else (0, weight.numel())
-        found[part] = Part(old.learning + more[0], old.frozen + more[1])
+        more = (weight.numel(), 0) if weight.requires_grad else (0, weight.numel())
+        found[part] = Part(old.trainable + more[0], old.frozen + more[1])
     return found
 
 
 def state_bytes(model: nn.Module, train: TrainConfig) -> StateBytes:
-    """What training this model holds, by shapes alone.
+    """The bytes of training state of a model, from shapes alone.
 
-    AdamW remembers two numbers for each that it learns and a count for each tensor, Muon one.
+    AdamW stores two numbers per weight and a step count per tensor; Muon stores one per weight.
     """
-    learning = [weight for weight in model.parameters() if weight.requires_grad]
-    inside, matrices, others = sorted_out(model, learning)
+    trainable = [weight for weight in model.parameters() if weight.requires_grad]
+    inside, matrices, others = group_parameters(model, trainable)
     by_muon = inside if train.optimiser.kind == "muon" else []
-    by_adamw = [*matrices, *others] if by_muon else learning
+    by_adamw = [*matrices, *others] if by_muon else trainable
     count = torch.float32.itemsize
     weights = sum(x.nbytes for x in weights_of(model).values())
     return StateBytes(
         weights=weights,
-        gradients=sum(x.nbytes for x in learning),
+        gradients=sum(x.nbytes for x in trainable),
         optimiser=sum(x.nbytes for x in by_muon) + sum(2 * x.nbytes + count for x in by_adamw),
         averages=sum(x.nbytes for x in weights_of(model).values()) if train.ema else 0,
     )
 
 
 def batch_cost(model: nn.Module, task: Task, batch: SomeBatch, setup: TrainSetup) -> BatchCost:
-    """What a batch costs, counted while it runs; the model keeps its weights and no gradients."""
-    kept = Kept(model)
+    """Run a batch and count its cost; weights are unchanged and gradients are cleared."""
+    saved = SavedTensors(model)
     model.train()
     with (
         FlopCounterMode(display=False, custom_mapping=FORMULAS) as counter,
-        saved_tensors_hooks(kept.take, lambda tensor: tensor),
+        saved_tensors_hooks(saved.count, lambda tensor: tensor),
     ):
         with setup.machine.autocast():
             total, _ = objective(model, task, batch, setup.train.regularise, reseeding(setup.seed))
         total.backward()
     model.zero_grad(set_to_none=True)
-    return BatchCost(batch.tokens, counter.get_total_flops(), kept.bytes)
+    return BatchCost(batch.tokens, counter.get_total_flops(), saved.bytes)
 
 
-class Kept:
-    """Adds up what autograd keeps for the way back; what is kept twice, and weights, count once."""
+class SavedTensors:
+    """Counts the bytes that autograd saves, each storage once and the model's weights never."""
 
     def __init__(self, model: nn.Module) -> None:
         self.seen = {x.untyped_storage().data_ptr() for x in model.parameters()}
         self.bytes = 0
 
-    def take(self, tensor: Tensor) -> Tensor:
+    def count(self, tensor: Tensor) -> Tensor:
+        """The hook that autograd calls with each tensor it saves."""
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in self.seen:
             self.seen.add(storage.data_ptr())
             self.bytes += storage.nbytes()
-        return tensor.detach()  # the tensor itself could keep itself alive
+        return tensor.detach()  # the tensor itself could form a reference cycle
 
 
 def _attention(q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> int:
-    """Scores, and the mean of the values; every query with every key."""
+    """Scores and the weighted sum of values, for every query and key."""
     pairs, key_width, value_width = _pairs(q, k, v)
     return 2 * pairs * (key_width + value_width)
 
 
-def _attention_back(_: Shape, q: Shape, k: Shape, v: Shape, *__: Any, **___: Any) -> int:
-    """The scores again, then the gradients of weights and values, of queries and of keys."""
+def _attention_backward(_: Shape, q: Shape, k: Shape, v: Shape, *__: Any, **___: Any) -> int:
+    """Recomputed scores, then the gradients of weights, values, queries and keys."""
     pairs, key_width, value_width = _pairs(q, k, v)
     return 2 * pairs * (3 * key_width + 2 * value_width)
 
@@ -146,7 +146,7 @@ def _pairs(q: Shape, k: Shape, v: Shape) -> tuple[int, int, int]:
 
 
 def _varlen(op: Any, keys: int, values: int) -> Callable[..., int]:
-    """Attention over packed rows: each query with the keys of its own row."""
+    """Attention over packed rows: each query attends to the keys of its own row."""
     names = [argument.name for argument in op.default._schema.arguments]
 
     def count(*args: Any, **_: Any) -> int:
@@ -156,12 +156,12 @@ def _varlen(op: Any, keys: int, values: int) -> Callable[..., int]:
         width = keys * key_width + values * given["value"].shape[-1]
         return 2 * int(lengths) * heads * width
 
-    count._get_raw = True  # type: ignore[attr-defined]  # lengths, and not only shapes
+    count._get_raw = True  # type: ignore[attr-defined]  # passes tensors instead of shapes
     return count
 
 
 def _recurrent(times: int) -> Callable[..., int]:
-    """Layers read in one kernel: every vector meets every matrix."""
+    """Recurrent layers fused into one kernel: every vector times every matrix."""
 
     def count(x: Shape, *matrices: Any, **_: Any) -> int:
         *rows, _width = x
@@ -174,7 +174,7 @@ def _recurrent(times: int) -> Callable[..., int]:
 ATEN, PACKED = torch.ops.aten, torch.ops.torch_attn
 FORMULAS: dict[Any, Callable[..., int]] = {
     ATEN._scaled_dot_product_flash_attention_for_cpu: _attention,
-    ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _attention_back,
+    ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
     PACKED._varlen_attn: _varlen(PACKED._varlen_attn, 1, 1),
     PACKED._varlen_attn_backward: _varlen(PACKED._varlen_attn_backward, 3, 2),
     ATEN.mkldnn_rnn_layer: _recurrent(1),

@@ -1,7 +1,7 @@
-"""Models too large for one process: every process holds a part of each weight.
+"""Fully sharded data parallelism: every process holds a shard of each weight.
 
-PyTorch's FSDP2 gathers a block's weights when the block is called and lets them go after it. A
-weight is then a DTensor, cut along its first axis; here is all that the rest needs to know of it.
+PyTorch's FSDP2 gathers the weights of a block when it is called and frees them afterwards. A weight
+is then a DTensor, sharded along its first axis; the functions here are all that other modules need.
 """
 
 import warnings
@@ -14,11 +14,11 @@ from glassformer.training.machine import Machine
 
 
 def shard(model: nn.Module, machine: Machine) -> None:
-    """Deal the weights out to the processes, in place: each block by itself, then the rest."""
+    """Shard the weights over the processes, in place: each block by itself, then the rest."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
-    # Nothing here changes in place what a block gives.
+    # Nothing here modifies the output of a block in place.
     warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module .* returned a view tensor")
     mesh = init_device_mesh(machine.device.type, (processes.world_size(),))
     for name, module in model.named_modules():
@@ -30,27 +30,27 @@ def shard(model: nn.Module, machine: Machine) -> None:
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Whether each process holds a part of each weight."""
+    """Whether each process holds only a shard of each weight."""
     return any(isinstance(parameter, DTensor) for parameter in model.parameters())
 
 
-def is_part(tensor: Tensor) -> bool:
-    """Whether other processes hold more of it."""
+def is_shard(tensor: Tensor) -> bool:
+    """Whether other processes hold other shards of this tensor."""
     return isinstance(tensor, DTensor)
 
 
 def local(tensor: Tensor) -> Tensor:
-    """What this process holds of a tensor; shares its memory."""
+    """This process's shard of a tensor, sharing its memory."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """The tensor with all its parts; all processes must ask."""
+def gathered(tensor: Tensor) -> Tensor:
+    """The full tensor, gathered from all shards; all processes must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def dealt_as(like: Tensor, full: Tensor) -> Tensor:
-    """A whole tensor, dealt out as `like` is; every process has all of it and keeps its part."""
+def sharded_like(like: Tensor, full: Tensor) -> Tensor:
+    """A full tensor, sharded as `like` is; every process holds all of it and keeps its shard."""
     if not isinstance(like, DTensor) or isinstance(full, DTensor):
         return full
     full = full.to(like.device)

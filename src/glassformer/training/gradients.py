@@ -1,4 +1,4 @@
-"""Gradients of all processes and all batches of a step: divided once, measured, and clipped."""
+"""Gradients over all processes and batches of a step: normalised once, measured and clipped."""
 
 import torch
 import torch.distributed as dist
@@ -8,25 +8,25 @@ from glassformer import processes
 from glassformer.training.fsdp import is_sharded, local
 
 
-def settle(model: nn.Module, count: Tensor, clip: float) -> Tensor:
-    """Divide the gradients by what the step counted in all processes, and cut those too long.
+def normalise_and_clip(model: nn.Module, count: Tensor, clip: float) -> Tensor:
+    """Divide the gradients by the count of the step over all processes, then clip their norm.
 
-    PyTorch has taken their mean over the processes, where there are several; so the mean of the
-    counts divides them. Returns their length as it was before the cut.
+    With several processes, PyTorch has already averaged the gradients over them, so they are
+    divided by the mean count per process. Returns the norm before clipping.
     """
-    summed(count)
+    sum_over_processes(count)
     gradients = [local(p.grad) for p in model.parameters() if p.grad is not None]
     torch._foreach_div_(gradients, (count / processes.world_size()).clamp(min=1e-12))
-    length = nn.utils.get_total_norm(gradients)
+    norm = nn.utils.get_total_norm(gradients)
     if is_sharded(model):
-        length = summed(length**2).sqrt()
+        norm = sum_over_processes(norm**2).sqrt()
     if clip:
-        torch._foreach_mul_(gradients, (clip / (length + 1e-6)).clamp(max=1.0))
-    return length
+        torch._foreach_mul_(gradients, (clip / (norm + 1e-6)).clamp(max=1.0))
+    return norm
 
 
-def summed(tensor: Tensor) -> Tensor:
-    """The sum over all processes, in place."""
+def sum_over_processes(tensor: Tensor) -> Tensor:
+    """All-reduce a tensor, in place."""
     if processes.world_size() > 1:
         dist.all_reduce(tensor)
     return tensor

@@ -1,7 +1,7 @@
-"""Batches on their way to the model, prepared ahead by threads.
+"""The data loader: batches prepared ahead of time by threads.
 
-A batch is dealt out to the processes that train together, and cut into micro-batches where it does
-not fit into memory: neither changes which rows a step learns from.
+A batch is distributed over the processes that train together, and split into micro-batches if it
+does not fit in memory. Neither changes which rows a step learns from.
 """
 
 from collections.abc import Generator, Iterator
@@ -19,23 +19,23 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.task import ShapedBatch, SomeBatch, Task
 from glassformer.training.setup import TrainSetup
 
-SAMPLED, LONGEST_ROWS = 16, 8  # batches and rows that tell the common shape
-LARGER_ON_GPU = 4  # batches that are only scored, which need far less memory
-SLACK, ROUND = 32, 64  # one part in so many is added to it, up to a multiple
+SAMPLED, LONGEST_ROWS = 16, 8  # batches, and longest rows, that the common shape is taken from
+LARGER_ON_GPU = 4  # times the batch size for evaluation, which needs far less memory
+SLACK, MULTIPLE = 32, 64  # a size grows by 1/32 and is rounded up to a multiple of 64
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Which rows make a piece of a batch, and where the batch is.
+class BatchSource:
+    """The rows of a micro-batch, and the position of its batch in the epoch.
 
     Attributes:
-        rows: Those of this piece and process.
-        batch_rows: Those of the whole batch.
-        idle: Whether all rows went to other processes; one of them stands in and counts nothing.
-        ends: Whether the piece is the last of its batch.
-        next_epoch, next_batch: The batch after it.
+        rows: The rows of this micro-batch in this process.
+        batch_rows: The rows of the whole batch.
+        idle: Whether all rows went to other processes; the one row here is then not counted.
+        last: Whether this is the last micro-batch of its batch.
+        next_epoch, next_batch: The position of the next batch.
     """
 
     epoch: int
@@ -43,24 +43,25 @@ class Place:
     rows: RowNumbers
     batch_rows: RowNumbers
     idle: bool
-    ends: bool
+    last: bool
     next_epoch: int
     next_batch: int
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A batch on its way to the model, or a part of one.
+class TrainingBatch:
+    """A batch, or a micro-batch of one, ready for a step.
 
     Attributes:
-        tokens: How many it has, without what only fills it up.
-        fixed: Whether it was filled up to the common shape; it is still on the CPU, pinned.
+        tokens: Number of tokens, without padding.
+        fixed_shape: Whether it is padded to the common shape; such a batch is in pinned CPU memory,
+            others are on the device.
     """
 
-    place: Place
+    source: BatchSource
     batch: SomeBatch
     tokens: int
-    fixed: bool
+    fixed_shape: bool
 
 
 def training_batches(
@@ -70,31 +71,33 @@ def training_batches(
     batch: int,
     micro_batches: int = 1,
     shape: Shape | None = None,
-) -> Generator[Piece, None, None]:
-    """Batches of the training split without end, from this one on.
+) -> Generator[TrainingBatch, None, None]:
+    """An endless stream of training batches, starting from the given one.
 
     Args:
-        micro_batches: How many each is cut into.
-        shape: What those that fit are filled up to.
+        micro_batches: How many micro-batches each batch is split into.
+        shape: The shape that batches are padded to if they fit.
     """
-    found = places(task, setup, epoch, batch, micro_batches)
-    return ahead(lambda place: piece_at(task, setup, place, shape), found, setup.data.workers)
+    sources = batch_sources(task, setup, epoch, batch, micro_batches)
+    return ahead(lambda source: load_batch(task, setup, source, shape), sources, setup.data.workers)
 
 
-def piece_at(task: Task, setup: TrainSetup, place: Place, shape: Shape | None) -> Piece:
-    """What stands at a place of the training split."""
-    batch: SomeBatch = task.batch("train", place.rows, place.epoch)
+def load_batch(
+    task: Task, setup: TrainSetup, source: BatchSource, shape: Shape | None
+) -> TrainingBatch:
+    """Build one batch, padded to the shape if it fits."""
+    batch: SomeBatch = task.batch("train", source.rows, source.epoch)
     if shape is not None and isinstance(batch, ShapedBatch) and fits(batch.sizes, shape):
-        return Piece(place, pinned(batch.filled(shape)), batch.tokens, fixed=True)
-    return Piece(place, batch.to(setup.machine.device), batch.tokens, fixed=False)
+        return TrainingBatch(source, pinned(batch.filled(shape)), batch.tokens, fixed_shape=True)
+    return TrainingBatch(source, batch.to(setup.machine.device), batch.tokens, fixed_shape=False)
 
 
 def common_shape(task: Task, setup: TrainSetup, micro_batches: int = 1) -> Shape | None:
-    """A shape that nearly all batches fit, from some of them; None where they cannot be filled."""
-    some = islice(places(task, setup, 0, 0, micro_batches), SAMPLED)
+    """A shape that nearly all batches fit into, from a sample; None if they cannot be padded."""
+    sample = islice(batch_sources(task, setup, 0, 0, micro_batches), SAMPLED)
     longest = np.argsort(task.lengths("train"))[-LONGEST_ROWS:]
     sizes = []
-    for rows in (*(place.rows for place in some), longest):
+    for rows in (*(source.rows for source in sample), longest):
         batch = task.batch("train", rows, 0)
         if not isinstance(batch, ShapedBatch) or not batch.sizes:
             return None
@@ -102,95 +105,102 @@ def common_shape(task: Task, setup: TrainSetup, micro_batches: int = 1) -> Shape
     return tuple(with_slack(int(size)) for size in np.max(sizes, axis=0))
 
 
-def first_piece(task: Task, setup: TrainSetup, micro_batches: int, shape: Shape) -> Piece:
-    """The first piece of the training split that fits a shape."""
-    pieces = (
-        piece_at(task, setup, place, shape) for place in places(task, setup, 0, 0, micro_batches)
-    )
-    return next(piece for piece in pieces if piece.fixed)
+def first_fitting(task: Task, setup: TrainSetup, micro_batches: int, shape: Shape) -> TrainingBatch:
+    """The first training batch that fits into a shape."""
+    sources = batch_sources(task, setup, 0, 0, micro_batches)
+    batches = (load_batch(task, setup, source, shape) for source in sources)
+    return next(batch for batch in batches if batch.fixed_shape)
 
 
 def with_slack(size: int) -> int:
-    """A little more, and a round number.
+    """A size with some slack, rounded up.
 
     >>> with_slack(1000), with_slack(0)
     (1088, 0)
     """
-    return -(-(size + size // SLACK) // ROUND) * ROUND
+    return -(-(size + size // SLACK) // MULTIPLE) * MULTIPLE
 
 
 def fits(sizes: Shape, shape: Shape) -> bool:
-    """Whether a batch of these sizes can be filled up to a shape."""
-    return all(size <= most for size, most in zip(sizes, shape, strict=True))
+    """Whether a batch of these sizes can be padded to a shape."""
+    return all(size <= limit for size, limit in zip(sizes, shape, strict=True))
 
 
 def pinned(batch: SomeBatch) -> SomeBatch:
-    """The same in memory that a GPU can copy from while it computes."""
+    """The batch in pinned memory, which a GPU can copy from while it computes."""
     if not torch.cuda.is_available():
         return batch
     return cast(SomeBatch, tree_map_only(torch.Tensor, torch.Tensor.pin_memory, batch))
 
 
-def split_batches(
-    task: Task, setup: TrainSetup, split: str, micro_batches: int = 1, most: int | None = None
+def evaluation_batches(
+    task: Task, setup: TrainSetup, split: str, micro_batches: int = 1, max_rows: int | None = None
 ) -> Generator[SomeBatch, None, None]:
-    """Rows of a split, each once, without anything random.
+    """The rows of a split, each once, with no randomness.
 
     Args:
-        most: How many rows at most: a sample, the same every time.
+        max_rows: Sample at most this many rows, the same every time.
     """
     lengths, device = task.lengths(split), setup.machine.device
     if not len(lengths):
-        raise GlassformerError(f"the {split} split has no rows; give it some")
+        raise GlassformerError(f"the {split} split has no rows; add some")
     larger = LARGER_ON_GPU if device.type == "cuda" else 1
     budget = max(1, larger * setup.data.batch_tokens // micro_batches)
-    rows = sample_rows(len(lengths), most)
-    chosen = ordered_batches(lengths[rows], budget, padded=task.padded)
-    batches = (rows[some] for some in chosen)
-    return ahead(lambda some: task.batch(split, some, None).to(device), batches, setup.data.workers)
+    sample = sample_rows(len(lengths), max_rows)
+    batches = ordered_batches(lengths[sample], budget, padded=task.padded)
+    return ahead(
+        lambda rows: task.batch(split, rows, None).to(device),
+        (sample[rows] for rows in batches),
+        setup.data.workers,
+    )
 
 
-def sample_rows(count: int, most: int | None) -> RowNumbers:
-    """Row numbers up to a count: all of them, or so many at random, the same every time."""
-    if most is None or most >= count:
+def sample_rows(count: int, max_rows: int | None) -> RowNumbers:
+    """All row numbers below a count, or a random sample of them, the same every time."""
+    if max_rows is None or max_rows >= count:
         return np.arange(count)
-    return np.sort(np.random.default_rng(0).permutation(count)[:most])
+    return np.sort(np.random.default_rng(0).permutation(count)[:max_rows])
 
 
-def places(
+def batch_sources(
     task: Task, setup: TrainSetup, epoch: int, batch: int, micro_batches: int = 1
-) -> Iterator[Place]:
-    """The way through the epochs, from this batch on."""
+) -> Iterator[BatchSource]:
+    """An endless stream of what to load in this process, starting from the given batch."""
     while True:
         batches = one_epoch(task, setup, epoch)
         if not batches:
-            raise GlassformerError("the training split has no rows; give it some")
+            raise GlassformerError("the training split has no rows; add some")
         for at in range(batch, len(batches)):
-            ends = at + 1 == len(batches)
-            mine = cut(batches[at], processes.world_size(), micro_batches, processes.rank())
-            for number, rows in enumerate(mine):
-                yield Place(
+            epoch_ends = at + 1 == len(batches)
+            chunks = split_batch(
+                batches[at], micro_batches, processes.world_size(), processes.rank()
+            )
+            for number, rows in enumerate(chunks):
+                yield BatchSource(
                     epoch=epoch,
                     batch=at,
                     rows=rows if len(rows) else batches[at][:1],
                     batch_rows=batches[at],
                     idle=not len(rows),
-                    ends=number + 1 == len(mine),
-                    next_epoch=epoch + ends,
-                    next_batch=0 if ends else at + 1,
+                    last=number + 1 == len(chunks),
+                    next_epoch=epoch + epoch_ends,
+                    next_batch=0 if epoch_ends else at + 1,
                 )
         epoch, batch = epoch + 1, 0
 
 
-def cut(rows: RowNumbers, count: int, micro_batches: int, place: int) -> list[RowNumbers]:
-    """The micro-batches of a batch for one of several processes; all get equally many.
+def split_batch(
+    rows: RowNumbers, micro_batches: int, world_size: int, rank: int
+) -> list[RowNumbers]:
+    """The micro-batches of a batch for one process; every process gets the same number.
 
     >>> import numpy as np
-    >>> [piece.tolist() for piece in cut(np.arange(5), 2, 2, 1)]
+    >>> [chunk.tolist() for chunk in split_batch(np.arange(5), 2, world_size=2, rank=1)]
     [[1], [3]]
     """
-    hands = dealt(rows, count * micro_batches)
-    return [hands[start + place] for start in range(0, len(hands), count) if len(hands[start])]
+    chunks = dealt(rows, world_size * micro_batches)
+    starts = range(0, len(chunks), world_size)
+    return [chunks[start + rank] for start in starts if len(chunks[start])]
 
 
 def one_epoch(task: Task, setup: TrainSetup, epoch: int) -> list[RowNumbers]:
@@ -199,15 +209,15 @@ def one_epoch(task: Task, setup: TrainSetup, epoch: int) -> list[RowNumbers]:
         task.lengths("train"),
         setup.data.batch_tokens,
         padded=task.padded,
-        mixed=mixes(task, setup),
+        mixed=mixes_lengths(task, setup),
         seed=setup.seed,
         epoch=epoch,
     )
 
 
-def mixes(task: Task, setup: TrainSetup) -> bool:
-    """Whether a batch holds rows of any length: packed on a GPU, that costs nothing.
+def mixes_lengths(task: Task, setup: TrainSetup) -> bool:
+    """Whether a batch mixes rows of all lengths, which costs nothing if they are packed on a GPU.
 
-    Batches are then alike in rows and tokens, as one shape for all of them wants it.
+    Batches then have similar numbers of rows and tokens, so that one shape suits all of them.
     """
     return setup.machine.device.type == "cuda" and not task.padded

@@ -1,4 +1,4 @@
-"""The machine: where a model runs, how exactly, and on how many threads."""
+"""The machine: device, precision, and number of threads."""
 
 import contextlib
 import os
@@ -18,8 +18,8 @@ class Machine:
     """A device, the precision of matrix products on it, and whether steps are compiled.
 
     Attributes:
-        compile: None leaves it to what a run makes worthwhile.
-        deterministic: Whether results must not depend on timing.
+        compile: None compiles if a run is long enough for it to pay.
+        deterministic: Whether results must be reproducible bit for bit.
     """
 
     device: torch.device
@@ -28,14 +28,14 @@ class Machine:
     deterministic: bool = False
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Where matrix products run in this precision; weights and sums stay in fp32."""
+        """A context in which matrix products run in this precision; weights stay in fp32."""
         if self.precision == torch.float32:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self.precision)
 
     @property
     def described(self) -> str:
-        """In words: "cpu, fp32, 2 threads"."""
+        """A description: "cpu, fp32, threads 2"."""
         kind = {torch.float32: "fp32", torch.bfloat16: "bf16"}[self.precision]
         if processes.world_size() > 1:
             kind += f", {processes.world_size()} processes"
@@ -45,11 +45,11 @@ class Machine:
 
 
 def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
-    """The machine the settings ask for, made ready.
+    """The machine that the settings select; also sets threads and determinism in PyTorch.
 
     Args:
-        trial: Whether bf16 is tried on a CPU that was not tried yet, which takes seconds; without,
-            such a CPU computes in fp32 unless bf16 is asked for by name.
+        trial: Whether to try bf16 on a CPU without a known result, which takes seconds; otherwise
+            such a CPU computes in fp32 unless the settings request bf16.
     """
     device = torch.device(_device(config.device))
     if device.type == "cuda" and processes.is_launched():
@@ -57,7 +57,7 @@ def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     if config.deterministic:
-        # cuBLAS reads this when it is first used.
+        # cuBLAS reads this at its first use.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
     precision = _precision(config.precision, device, trial)
@@ -66,49 +66,49 @@ def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
 
 
 def training_machine(config: MachineConfig) -> Machine:
-    """The same for training: bf16 is tried if need be, and all processes take one precision."""
+    """The machine for training: bf16 is tried if necessary; all processes use one precision."""
     machine = choose_machine(config, trial=True)
     if processes.any_of(machine.precision == torch.float32):
         return replace(machine, precision=torch.float32)
     return machine
 
 
-def _device(asked: str) -> str:
-    there = {
+def _device(requested: str) -> str:
+    available = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
     }
-    if asked == "auto":
-        return "cuda" if there["cuda"] else "mps" if there["mps"] else "cpu"
-    if not there[asked]:
-        found = ", ".join(name for name, is_there in there.items() if is_there)
+    if requested == "auto":
+        return "cuda" if available["cuda"] else "mps" if available["mps"] else "cpu"
+    if not available[requested]:
+        found = ", ".join(name for name, present in available.items() if present)
         raise GlassformerError(
-            f"--device {asked}: this machine has no such device, only {found}; use --device auto"
+            f"--device {requested}: not available on this machine, only {found}; use --device auto"
         )
-    return asked
+    return requested
 
 
-def _precision(asked: str, device: torch.device, trial: bool) -> torch.dtype:
-    if asked == "bf16":
-        _refuse_bf16_that_fails(device)
+def _precision(requested: str, device: torch.device, trial: bool) -> torch.dtype:
+    if requested == "bf16":
+        _refuse_failing_bf16(device)
         return torch.bfloat16
-    return torch.bfloat16 if asked == "auto" and _bf16_pays(device, trial) else torch.float32
+    return torch.bfloat16 if requested == "auto" and _bf16_pays(device, trial) else torch.float32
 
 
 def _bf16_pays(device: torch.device, trial: bool) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    # A CPU that does not even claim the tiles that make bf16 fast is not tried: docs/log.md.
+    # Without AMX tiles, which make bf16 fast, a CPU is not tried: docs/log.md.
     if device.type != "cpu" or not torch.cpu._is_amx_tile_supported():
         return False
     verdict = find_verdict() if trial else known_verdict()
     return verdict is not None and verdict.works and verdict.faster
 
 
-def _refuse_bf16_that_fails(device: torch.device) -> None:
+def _refuse_failing_bf16(device: torch.device) -> None:
     if device.type == "cpu" and not (verdict := find_verdict()).works:
         raise GlassformerError(
             f"machine.precision=bf16: a trial of bf16 on this CPU failed, {verdict.finding}; use "
-            f"machine.precision=fp32, or delete {verdict_file()} to have it tried again"
+            f"machine.precision=fp32, or delete {verdict_file()} to repeat the trial"
         )

@@ -1,9 +1,9 @@
-"""How much memory there is, and the most that was held.
+"""Available memory and peak usage.
 
-On CUDA, PyTorch's allocator keeps the count. On a CPU it is what the kernel says of the whole
-process (Linux): the program, its libraries, and a heap that breaks up under batches of many shapes.
-Such a heap grows with the logarithm of the steps, several times beyond what tensors need; `grown`
-follows that. Where nobody counts, the answer is None.
+On CUDA, the numbers are those of PyTorch's allocator. On a CPU they are those of the whole process
+as Linux reports them: the program, its libraries, and a heap that batches of many shapes fragment.
+Such a heap grows with the logarithm of the steps, to several times what the tensors need;
+`projected_peak` extrapolates that. Where nothing is measured, the answer is None.
 """
 
 import ctypes
@@ -19,78 +19,78 @@ PROCESS = Path("/proc/self")
 MACHINE = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")  # a container's own limit
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-GROWTH = 0.25  # of a heap at least, for each e-fold of the steps; measured from 20 to 1,000 steps
+GROWTH = 0.25  # of the heap at least, per e-fold of the steps; measured from 20 to 1,000 steps
 
 
-def forget_peak(device: torch.device) -> None:
-    """Let the peak begin again at what is held now."""
+def reset_peak(device: torch.device) -> None:
+    """Reset the peak to what is in use now."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     elif device.type == "cpu":
-        with suppress(OSError):  # not permitted everywhere; then the peak is that of all time
+        with suppress(OSError):  # not permitted everywhere; the peak then covers the whole process
             (PROCESS / "clear_refs").write_text("5")
 
 
-def tidy(device: torch.device) -> None:
-    """Give back what a heap holds without need.
+def trim_heap(device: torch.device) -> None:
+    """Return unused heap memory to the system.
 
-    Batches of many shapes break a heap up, and it grows to several times of what is used.
+    Batches of many shapes fragment the heap, which grows to several times what is used.
     """
     if device.type == "cpu" and _trim is not None:
         _trim(0)
 
 
 def peak(device: torch.device) -> int | None:
-    """The most bytes held since then."""
+    """The most bytes in use since the last reset."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return read_bytes(PROCESS / "status", "VmHWM") if device.type == "cpu" else None
 
 
-def held(device: torch.device) -> int | None:
-    """Bytes held now."""
+def in_use(device: torch.device) -> int | None:
+    """Bytes in use now."""
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     return read_bytes(PROCESS / "status", "VmRSS") if device.type == "cpu" else None
 
 
-def room(device: torch.device) -> int | None:
-    """Bytes that this process may hold in all: what it has already, and what is free."""
+def capacity(device: torch.device) -> int | None:
+    """Bytes that this process can use in total: what it uses already, and what is free."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
-    free, ours = read_bytes(MACHINE, "MemAvailable"), held(device)
-    if free is None or ours is None:
+    free, own = read_bytes(MACHINE, "MemAvailable"), in_use(device)
+    if free is None or own is None:
         return None
     limit, used = (read_number(GROUP / name) for name in ("memory.max", "memory.current"))
     if limit is not None and used is not None:
         free = min(free, limit - used)
-    return ours + max(0, free)
+    return own + max(0, free)
 
 
-def grown(device: torch.device, peaks: Mapping[int, int], fixed: int, steps: int) -> int:
-    """The peak after all steps, from the peaks after some.
+def projected_peak(device: torch.device, peaks: Mapping[int, int], fixed: int, steps: int) -> int:
+    """The peak expected after all steps, from the peaks after some of them.
 
-    Each e-fold of the steps adds what it added in the later half of those seen, and a share of the
-    heap at least.
+    Each e-fold of the steps adds as much as in the later half of the measured steps, and at least a
+    share of the heap.
 
     Args:
-        peaks: By steps taken.
-        fixed: What of them is not the heap of a step, and does not grow.
+        peaks: The measured peaks by number of steps.
+        fixed: The part of the peak that does not grow, as it is not heap used by a step.
 
-    >>> grown(torch.device("cpu"), {20: 500}, fixed=400, steps=148)
+    >>> projected_peak(torch.device("cpu"), {20: 500}, fixed=400, steps=148)
     550
     """
     last = max(peaks)
     if device.type != "cpu":
         return peaks[last]
     half = min(step for step in peaks if 2 * step >= last)
-    risen = (peaks[last] - peaks[half]) / math.log(last / half) if half < last else 0.0
-    efold = max(risen, GROWTH * max(0, peaks[last] - fixed))
+    measured = (peaks[last] - peaks[half]) / math.log(last / half) if half < last else 0.0
+    efold = max(measured, GROWTH * max(0, peaks[last] - fixed))
     return round(peaks[last] + efold * math.log(max(1.0, steps / last)))
 
 
 def read_bytes(path: Path, field: str) -> int | None:
-    """A number of one of the kernel's tables; None where there is no such table."""
+    """A field of one of the kernel's tables, in bytes; None if there is no such table."""
     try:
         for line in path.read_text().splitlines():
             name, _, value = line.partition(":")
@@ -102,9 +102,9 @@ def read_bytes(path: Path, field: str) -> int | None:
 
 
 def read_number(path: Path) -> int | None:
-    """What one of the kernel's files says, if it is a number."""
+    """The number in one of the kernel's files; None if it holds something else."""
     try:
-        said = path.read_text().strip()
+        text = path.read_text().strip()
     except OSError:
         return None
-    return int(said) if said.isdigit() else None
+    return int(text) if text.isdigit() else None

@@ -1,7 +1,7 @@
-"""Muon: orthogonal steps for matrices, so that all directions learn at one pace. Jordan, 2024.
+"""Muon: orthogonalised updates for matrices, equally large in all directions. Jordan, 2024.
 
-PyTorch's own computes in bf16 on every device, which some CPUs do not survive and most are slow at;
-this one computes in bf16 on a GPU and in fp32 elsewhere.
+PyTorch's implementation computes in bf16 on every device, which is slow on most CPUs and crashes on
+some; this one computes in bf16 on a GPU and in fp32 elsewhere.
 """
 
 import math
@@ -18,7 +18,7 @@ MOMENTUM = 0.95
 
 
 class Muon(Optimizer):
-    """Nesterov momentum, made orthogonal; steps as large as AdamW's, so that one rate serves both.
+    """Orthogonalised Nesterov momentum, scaled to the size of AdamW's steps to share its rate.
 
     Args:
         weights: Matrices.
@@ -29,23 +29,25 @@ class Muon(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Move every matrix that has a gradient."""
+        """Update every matrix that has a gradient."""
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is None:
                     continue
-                memory = self.state[weight]
-                if "momentum_buffer" not in memory:
-                    memory["momentum_buffer"] = torch.zeros_like(weight.grad)
-                momentum = memory["momentum_buffer"].lerp_(weight.grad, 1 - MOMENTUM)
+                state = self.state[weight]
+                if "momentum_buffer" not in state:
+                    state["momentum_buffer"] = torch.zeros_like(weight.grad)
+                momentum = state["momentum_buffer"].lerp_(weight.grad, 1 - MOMENTUM)
                 update = orthogonal(weight.grad.lerp(momentum, MOMENTUM))
-                scale = 0.2 * math.sqrt(max(weight.shape))  # AdamW's steps are about 0.2 a weight
+                scale = 0.2 * math.sqrt(
+                    max(weight.shape)
+                )  # the RMS of AdamW's updates is about 0.2
                 weight.mul_(1 - group["lr"] * group["weight_decay"])
                 weight.add_(update, alpha=-group["lr"] * scale)
 
 
 def orthogonal(matrix: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
-    """Nearly U V^T of the singular value decomposition U S V^T, by Newton-Schulz iterations."""
+    """Approximately U V^T of the SVD U S V^T, by Newton-Schulz iterations."""
     a, b, c = COEFFICIENTS
     x = matrix.bfloat16() if matrix.is_cuda else matrix
     x = x.T if len(x) > x.shape[1] else x

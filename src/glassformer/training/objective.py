@@ -1,11 +1,11 @@
-"""What a step makes smaller: the job's loss, and what holds the model back from learning by heart.
+"""The training objective: the job's loss, and regularisers against overfitting.
 
     R-Drop    two passes with different dropout should agree               Liang et al., 2021
                   loss = (loss₁ + loss₂) / 2 + weight · (D(1 ‖ 2) + D(2 ‖ 1)) / 2
-    VAT       the worst small change of the input should change little     Miyato et al., 2016
-                  loss = loss + weight · D(clean ‖ changed)
+    VAT       the worst small perturbation should change little            Miyato et al., 2016
+                  loss = loss + weight · D(clean ‖ perturbed)
 
-Both need of a job only its `forward` and its `divergence`.
+Both need only the `forward`, `loss` and `divergence` of a job.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from glassformer.core.shapes import Vectors
 from glassformer.models.transformer import Noise
 from glassformer.tasks.task import Loss, ShapedBatch, SomeBatch
 
-Reseed = Callable[[int], None]  # with an offset: each is a sequence of random numbers of its own
+Reseed = Callable[[int], None]  # restarts the random numbers, with a separate stream per offset
 
 
 @runtime_checkable
 class Losses(Protocol):
-    """What an objective needs of a task."""
+    """The part of a task that the objective uses."""
 
     def forward(self, model: nn.Module, batch: Any, *, noise: Noise | None = None) -> Any: ...
 
@@ -39,27 +39,27 @@ class Losses(Protocol):
 def objective(
     model: nn.Module, task: Losses, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
 ) -> tuple[Tensor, Loss]:
-    """What to take the gradient of, a sum over the batch, and the job's own loss in it."""
+    """The objective to differentiate, summed over the batch, and the job's own loss in it."""
     reseed(0)
     if config.vat.weight:
         return adversarial(model, task, batch, config, reseed)
     if config.r_drop and isinstance(batch, ShapedBatch):
-        return doubled(model, task, batch, config.r_drop)
+        return doubled_r_drop(model, task, batch, config.r_drop)
     output = task.forward(model, batch)
     loss = task.loss(output, batch)
     return with_second_pass(model, task, batch, output, loss, config.r_drop), loss
 
 
-def doubled(
+def doubled_r_drop(
     model: nn.Module, task: Losses, batch: ShapedBatch, weight: float
 ) -> tuple[Tensor, Loss]:
-    """R-Drop with both passes as one, over a batch that holds every row twice."""
-    both = batch.twice()
-    output = task.forward(model, both)
-    loss = task.loss(output, both)
-    one, other = (tree_map_only(Tensor, partial(half, n), output) for n in (0, 1))
-    apart = disagreement(task, one, other, batch)
-    return loss.total / 2 + weight * apart, Loss(loss.total / 2, loss.count / 2)
+    """R-Drop in a single pass, over a batch that holds every row twice."""
+    doubled = batch.twice()
+    output = task.forward(model, doubled)
+    loss = task.loss(output, doubled)
+    first, second = (tree_map_only(Tensor, partial(half, n), output) for n in (0, 1))
+    divergence = symmetric_divergence(task, first, second, batch)
+    return loss.total / 2 + weight * divergence, Loss(loss.total / 2, loss.count / 2)
 
 
 def half(number: int, x: Tensor) -> Tensor:
@@ -70,64 +70,64 @@ def half(number: int, x: Tensor) -> Tensor:
 def with_second_pass(
     model: nn.Module, task: Losses, batch: SomeBatch, output: Any, loss: Loss, weight: float
 ) -> Tensor:
-    """R-Drop with a second pass after the first; without a weight, the loss as it is."""
+    """R-Drop with a second pass; with weight 0, the plain loss."""
     if not weight:
         return loss.total
     other = task.forward(model, batch)
-    apart = disagreement(task, output, other, batch)
-    return (loss.total + task.loss(other, batch).total) / 2 + weight * apart
+    divergence = symmetric_divergence(task, output, other, batch)
+    return (loss.total + task.loss(other, batch).total) / 2 + weight * divergence
 
 
-def disagreement(task: Losses, output: Any, other: Any, batch: SomeBatch) -> Tensor:
-    """The mean of both divergences of two answers."""
-    there = task.divergence(output, other, batch).total
-    return (there + task.divergence(other, output, batch).total) / 2
+def symmetric_divergence(task: Losses, output: Any, other: Any, batch: SomeBatch) -> Tensor:
+    """The mean of the divergences of two outputs in both directions."""
+    forward = task.divergence(output, other, batch).total
+    return (forward + task.divergence(other, output, batch).total) / 2
 
 
 def adversarial(
     model: nn.Module, task: Losses, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
 ) -> tuple[Tensor, Loss]:
     """The objective with virtual adversarial training."""
-    seen = Seen()
-    output = task.forward(model, batch, noise=seen)
+    recorder = InputRecorder()
+    output = task.forward(model, batch, noise=recorder)
     loss = task.loss(output, batch)
     total = with_second_pass(model, task, batch, output, loss, config.r_drop)
-    apart = adversary(model, task, batch, output, seen, config.vat, reseed)
-    return total + config.vat.weight * apart, loss
+    divergence = adversarial_divergence(model, task, batch, output, recorder, config.vat, reseed)
+    return total + config.vat.weight * divergence, loss
 
 
-def adversary(
+def adversarial_divergence(
     model: nn.Module,
     task: Losses,
     batch: SomeBatch,
     output: Any,
-    seen: "Seen",
+    inputs: "InputRecorder",
     config: VirtualAdversaryConfig,
     reseed: Reseed,
 ) -> Tensor:
-    """How much the answer changes under the worst small change of the input, as a sum.
+    """The divergence under the worst small perturbation of the input, summed over the batch.
 
-    Each row moves by a share of its own norm, taken over all its vectors. All passes use the same
-    dropout as the clean one, so that they differ by the change alone.
+    Each row is perturbed by a fraction of its own norm over all its vectors. All passes use the
+    same dropout as the clean one, so that they differ by the perturbation alone.
 
     Args:
-        output: The clean answer.
-        seen: What the frontend gave for it.
+        output: The clean output.
+        inputs: The output of the frontend in the clean pass.
     """
     clean = detached(output)
     reseed(1)
-    direction = unit(torch.randn_like(seen.vectors), seen.layout).requires_grad_()
+    direction = normalised(torch.randn_like(inputs.vectors), inputs.layout).requires_grad_()
     reseed(0)
-    changed = task.forward(model, batch, noise=Push(config.probe, direction))
-    apart = task.divergence(clean, changed, batch).total
-    (worst,) = torch.autograd.grad(apart, direction)
+    probed = task.forward(model, batch, noise=Perturbation(config.probe, direction))
+    divergence = task.divergence(clean, probed, batch).total
+    (worst,) = torch.autograd.grad(divergence, direction)
     reseed(0)
-    push = Push(config.distance, unit(worst, seen.layout))
-    return task.divergence(clean, task.forward(model, batch, noise=push), batch).total
+    noise = Perturbation(config.distance, normalised(worst, inputs.layout))
+    return task.divergence(clean, task.forward(model, batch, noise=noise), batch).total
 
 
-class Seen:
-    """Noise at a frontend's output that changes nothing and remembers what it saw."""
+class InputRecorder:
+    """Noise at a frontend's output that changes nothing and records what it is called with."""
 
     vectors: Vectors
     layout: Layout
@@ -137,18 +137,18 @@ class Seen:
         return x
 
 
-class Push:
-    """Noise at a frontend's output: a step of a given length in a direction of length 1."""
+class Perturbation:
+    """Noise at a frontend's output: each row moves along a unit vector, scaled by its norm."""
 
-    def __init__(self, length: float, direction: Vectors) -> None:
-        self.length, self.direction = length, direction
+    def __init__(self, distance: float, direction: Vectors) -> None:
+        self.distance, self.direction = distance, direction
 
     def __call__(self, x: Vectors, layout: Layout) -> Vectors:
-        return x + self.length * row_lengths(x.detach(), layout) * self.direction
+        return x + self.distance * row_norms(x.detach(), layout) * self.direction
 
 
 def reseeding(seed: int) -> Reseed:
-    """Where random numbers begin again, on every device."""
+    """A function that restarts the random numbers of every device at this seed, plus an offset."""
 
     def reseed(offset: int) -> None:
         torch.manual_seed(seed + offset)
@@ -157,7 +157,7 @@ def reseeding(seed: int) -> Reseed:
 
 
 def detached(output: Any) -> Any:
-    """The same answer, with nothing to learn from it."""
+    """The same output without gradients."""
     if not any(isinstance(leaf, Tensor) for leaf in tree_leaves(output)):
         raise TypeError(
             f"a job's output must be a tensor, or tensors in a tuple, list or dict; got "
@@ -166,13 +166,13 @@ def detached(output: Any) -> Any:
     return tree_map_only(Tensor, Tensor.detach, output)
 
 
-def unit(direction: Vectors, layout: Layout) -> Vectors:
-    """The same directions, each row of length 1."""
-    return direction / row_lengths(direction, layout).clamp(min=1e-12)
+def normalised(direction: Vectors, layout: Layout) -> Vectors:
+    """The same directions, with norm 1 in each row."""
+    return direction / row_norms(direction, layout).clamp(min=1e-12)
 
 
-def row_lengths(x: Vectors, layout: Layout) -> Tensor:
-    """The length of each row's vectors taken as one, beside each of its tokens."""
+def row_norms(x: Vectors, layout: Layout) -> Tensor:
+    """The norm of each row over all its vectors, in a shape that broadcasts to its tokens."""
     squares = x.float().square().sum(-1)  # (B, T) or (N,)
     squares = squares.masked_fill(~layout.real, 0.0)
     if layout.row_of is None:

@@ -1,4 +1,4 @@
-"""Where training stands, in plain numbers, and what was decided on the way."""
+"""The progress of a training: all of its state that is not a tensor."""
 
 import math
 from dataclasses import asdict, dataclass, field
@@ -8,25 +8,25 @@ from typing import Any
 from glassformer.errors import GlassformerError
 from glassformer.files import read_json
 
-HALVINGS = 3  # of the rate, before training is given up
+MAX_HALVINGS = 3  # of the learning rate, before training is aborted
 COUNTS = ("step", "epoch", "batch", "stale", "halvings", "micro_batches")
 
 
 @dataclass
 class Progress:
-    """What a checkpoint remembers besides tensors.
+    """What a checkpoint stores besides tensors.
 
     Attributes:
         step: Steps done.
-        epoch, batch: Where the next batch is.
+        epoch, batch: The position of the next batch.
         best: The best validations so far, best first: (score, step).
         stale: Validations since the best one.
-        stopped: Whether patience ran out.
-        seconds: Time spent learning, over all resumptions.
-        halvings: How often the rate was halved because training diverged.
-        micro_batches: Into how many each batch is cut because the memory did not hold it.
-        since: Sums since the last report, where training was stopped between two.
-        unvalidated: Whether the validation that is due after this step is still to be made.
+        stopped: Whether patience ran out (early stopping).
+        seconds: Training time, over all resumptions.
+        halvings: How often the learning rate was halved because training diverged.
+        micro_batches: How many micro-batches each batch is split into to fit in memory.
+        since: Sums since the last report, if training was stopped between two reports.
+        unvalidated: Whether the validation due after this step has yet to finish.
     """
 
     step: int = 0
@@ -42,37 +42,37 @@ class Progress:
     unvalidated: bool = False
 
     @property
-    def pace(self) -> float:
-        """The share of the planned rate that is left."""
+    def lr_scale(self) -> float:
+        """The factor on the scheduled learning rate."""
         return 0.5**self.halvings
 
     def as_values(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Plain values for JSON."""
         return asdict(self)
 
 
 def read_progress(path: Path) -> tuple[Progress, dict[str, str]]:
-    """Where training stood at a checkpoint, and the checksum of each of its files."""
+    """The progress stored in a checkpoint, and the checksum of each of its files."""
     try:
         values = read_json(path)
         files = {str(name): str(checksum) for name, checksum in values.pop("files", {}).items()}
         best = [(math.nan if s is None else s, step) for s, step in values.pop("best")]
         progress = Progress(**values, best=best)
-        _refuse_impossible(progress)
+        _check_values(progress)
         return progress, files
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise GlassformerError(f"{path}: not the state of a checkpoint ({error})") from None
+        raise GlassformerError(f"{path}: not a valid checkpoint state ({error})") from None
 
 
-def _refuse_impossible(progress: Progress) -> None:
-    """Refuse numbers that no training comes to."""
+def _check_values(progress: Progress) -> None:
+    """Refuse values that no training can produce."""
     for name in COUNTS:
         value = getattr(progress, name)
         if type(value) is not int or value < (name == "micro_batches"):
             raise ValueError(f"{name} cannot be {value!r}")
     for score, step in progress.best:
         if type(step) is not int or not 0 < step <= progress.step or not _is_number(score):
-            raise ValueError(f"best cannot have {[score, step]}")
+            raise ValueError(f"best cannot contain {[score, step]}")
     if not _is_number(progress.seconds) or not 0 <= progress.seconds < math.inf:
         raise ValueError(f"seconds cannot be {progress.seconds!r}")
     if not all(map(_is_number, progress.since)):

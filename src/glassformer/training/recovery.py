@@ -1,14 +1,14 @@
-"""Training that does not give up at once: when it diverges it steps back and goes on slower."""
+"""Recovery from divergence: roll back to a checkpoint and continue at a lower learning rate."""
 
 from collections.abc import Callable, Generator
 
 from glassformer.errors import GlassformerError
 from glassformer.tasks.task import Task
+from glassformer.training.diverged import DivergedError
 from glassformer.training.loop import train
-from glassformer.training.progress import HALVINGS
+from glassformer.training.progress import MAX_HALVINGS
 from glassformer.training.setup import Event, TrainSetup, Trouble
 from glassformer.training.state import State
-from glassformer.training.trouble import DivergedError
 from glassformer.training.weights import Weights
 
 
@@ -16,31 +16,33 @@ def train_with_recovery(
     state: State,
     task: Task,
     setup: TrainSetup,
-    beginning: Callable[[], Weights],
+    initial_weights: Callable[[], Weights],
     stop: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, None]:
-    """The loop; a loss that is no number leads back to the last checkpoint and half the rate.
+    """Train; if the loss diverges, roll back to the last checkpoint and halve the learning rate.
 
     Args:
-        beginning: The weights before the first step, for when there is no checkpoint yet.
+        initial_weights: The weights before the first step, in case there is no checkpoint yet.
     """
     while True:
         try:
             yield from train(state, task, setup, stop)
-        except DivergedError as trouble:
-            said = trouble.with_rows(task)
-            if setup.checkpoints is None or state.progress.halvings == HALVINGS:
-                tried = f", after {HALVINGS} tries at lower rates" if setup.checkpoints else ""
-                lower = min(1e-3, state.progress.pace * setup.train.optimiser.lr / 3)
+        except DivergedError as error:
+            message = error.with_rows(task)
+            if setup.checkpoints is None or state.progress.halvings == MAX_HALVINGS:
+                tried = ""
+                if setup.checkpoints:
+                    tried = f", after {MAX_HALVINGS} retries at lower learning rates"
+                lower = min(1e-3, state.progress.lr_scale * setup.train.optimiser.lr / 3)
                 raise GlassformerError(
-                    f"{said}{tried}; look at these rows, or lower the learning rate: "
+                    f"{message}{tried}; check these rows, or lower the learning rate: "
                     f"--set train.optimiser.lr={lower:.1g}"
                 ) from None
-            state.step_back(setup.checkpoints, beginning())
+            state.roll_back(setup.checkpoints, initial_weights())
             yield Trouble(
                 state.progress.step,
-                f"{said}; went back to step {state.progress.step:,} and goes on at "
-                f"{state.progress.pace:.3g} of the rate",
+                f"{message}; went back to step {state.progress.step:,}, continuing at "
+                f"{state.progress.lr_scale:.3g}x the learning rate",
             )
         else:
             return

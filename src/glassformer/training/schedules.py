@@ -1,13 +1,13 @@
-"""Schedules: how the learning rate rises and falls, as a share of its highest value.
+"""Learning rate schedules, relative to the peak learning rate.
 
-Steps count from 1. After a warm-up, in which the share rises evenly to 1:
+Steps count from 1. After a linear warm-up to the peak:
 
-    cosine         half a wave down to the floor            Loshchilov and Hutter, 2016
-    linear         a straight line down to the floor
-    inverse-root   with the root of the step                Vaswani et al., 2017
-    constant       stays
+    cosine         half a cosine wave down to the floor     Loshchilov and Hutter, 2016
+    linear         linear decay to the floor
+    inverse-root   inverse square root of the step          Vaswani et al., 2017
+    constant       no decay
 
-To add one, write a function of the share of the way gone, and list it.
+To add one, write a function of the fraction of the decay that is done, and list it in SHAPES.
 """
 
 import math
@@ -18,19 +18,19 @@ from glassformer.config import OptimiserConfig
 Shape = Callable[[float], float]
 
 SHAPES: dict[str, Shape] = {
-    "cosine": lambda gone: 0.5 * (1 + math.cos(math.pi * gone)),
-    "linear": lambda gone: 1 - gone,
-    "constant": lambda gone: 1.0,
+    "cosine": lambda done: 0.5 * (1 + math.cos(math.pi * done)),
+    "linear": lambda done: 1 - done,
+    "constant": lambda done: 1.0,
 }
 
 
 def lr_at(step: int, steps: int, config: OptimiserConfig) -> float:
     """The learning rate of a step."""
-    warm = round(config.warmup * steps)
-    if step <= warm:
-        return config.lr * step / warm
+    warmup = round(config.warmup * steps)
+    if step <= warmup:
+        return config.lr * step / warmup
     if config.schedule == "inverse-root":
-        return config.lr * math.sqrt(max(warm, 1) / step)
-    gone = (step - warm) / max(1, steps - warm + 1)
-    left = SHAPES[config.schedule](gone)
+        return config.lr * math.sqrt(max(warmup, 1) / step)
+    done = (step - warmup) / max(1, steps - warmup + 1)
+    left = SHAPES[config.schedule](done)
     return config.lr * (config.floor + (1 - config.floor) * left)

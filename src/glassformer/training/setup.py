@@ -1,4 +1,4 @@
-"""What the loop needs to know before it starts, all numbers settled, and what it tells."""
+"""The resolved settings of a training run, and the events that the loop yields."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.training.machine import Machine
 
-VALIDATIONS = 10  # in a run, unless the settings say how often
-FEWEST_STEPS = 300  # when nobody says how many
+VALIDATIONS = 10  # in a run, unless train.validate_every is set
+FEWEST_STEPS = 300  # unless train.steps is set
 
 
 @dataclass(frozen=True, slots=True)
 class TrainSetup:
-    """How a model will be taught.
+    """The settings of a training run, with every default resolved.
 
     Args:
-        checkpoints: Where they go; None keeps none.
+        checkpoints: The folder for checkpoints; None saves none.
     """
 
     train: TrainConfig
@@ -26,39 +26,39 @@ class TrainSetup:
 
     @property
     def steps(self) -> int:
-        """How many steps there are in all."""
+        """Total number of steps."""
         if self.train.steps is None:
-            raise ValueError("the setup has no number of steps; settle it before training")
+            raise ValueError("train.steps is not set; set it before training")
         return self.train.steps
 
     @property
-    def keeps(self) -> int:
-        """How many of the best checkpoints stay."""
+    def kept_checkpoints(self) -> int:
+        """How many of the best checkpoints are kept."""
         return max(self.train.keep, self.train.average)
 
     def validates(self, step: int) -> bool:
-        """Whether the model is to be tried on the validation part after this step."""
+        """Whether the model is validated after this step."""
         every = self.train.validate_every or max(1, -(-self.steps // VALIDATIONS))
         return step % every == 0 or step == self.steps
 
     def saves(self, step: int) -> bool:
-        """Whether a checkpoint is due after this step."""
+        """Whether a checkpoint is saved after this step."""
         every = self.train.save_every
         return self.validates(step) or (every is not None and step % every == 0)
 
     def reports(self, step: int) -> bool:
-        """Whether numbers are read after this step; always before a checkpoint."""
+        """Whether the loss is reported after this step; always before a checkpoint."""
         return step % self.train.log_every == 0 or self.saves(step)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happened since the last report.
+    """The training metrics since the last report.
 
     Attributes:
-        norm: The largest norm of a gradient.
-        data_wait: Share of the time in which the next batch was not ready.
-        gpu_busy: Share of the time in which a GPU had a step to make; None on other devices.
+        norm: The largest gradient norm.
+        data_wait: Fraction of the time spent waiting for the next batch.
+        gpu_busy: Fraction of the time in which a GPU was running a step; None on other devices.
     """
 
     step: int
@@ -72,7 +72,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """How good the model is now, and whether it was never better."""
+    """The validation scores, and whether they are the best so far."""
 
     step: int
     scores: dict[str, float]
@@ -81,7 +81,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something went wrong, and what was done about it."""
+    """A problem, and what was done about it."""
 
     step: int
     what: str
@@ -89,7 +89,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something worth knowing about the steps from here on."""
+    """Information about how the steps are run from here on."""
 
     step: int
     text: str

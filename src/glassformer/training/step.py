@@ -1,30 +1,30 @@
-"""One batch of a step: forward and backward, whose gradients add up in the model."""
+"""Forward and backward of one batch. Gradients accumulate in the model."""
 
 from torch import nn
 
 from glassformer.tasks.task import Loss, SomeBatch, Task
-from glassformer.training.ddp import spread
-from glassformer.training.loader import Piece, Shape
+from glassformer.training.ddp import wrap_ddp
+from glassformer.training.loader import Shape, TrainingBatch
 from glassformer.training.objective import Losses, Reseed, objective, reseeding
 from glassformer.training.setup import TrainSetup
 
 
 class EagerStep:
-    """Forward and backward of a batch, kernel by kernel; gradients add up in the model.
+    """Forward and backward in eager mode, kernel by kernel.
 
     Attributes:
-        shape: What batches are filled up to; None where each keeps its own.
+        shape: The shape that batches are padded to; None if each keeps its own.
     """
 
     shape: Shape | None = None
 
     def __init__(self, model: nn.Module, task: Task, setup: TrainSetup) -> None:
-        self.model, self.setup = spread(model, setup.machine), setup
+        self.model, self.setup = wrap_ddp(model, setup.machine), setup
         self.losses: Losses = task
 
-    def __call__(self, piece: Piece, seed: int) -> Loss:
-        """The loss of a piece of a batch, whose gradients are added; an idle one adds none."""
-        return self.run(piece.batch, reseeding(seed), idle=piece.place.idle)
+    def __call__(self, batch: TrainingBatch, seed: int) -> Loss:
+        """The loss of a batch, after accumulating its gradients; an idle batch adds zeros."""
+        return self.run(batch.batch, reseeding(seed), idle=batch.source.idle)
 
     def run(self, batch: SomeBatch, reseed: Reseed, *, idle: bool = False) -> Loss:
         """Forward and backward."""

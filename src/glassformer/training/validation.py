@@ -1,4 +1,4 @@
-"""How good the model is meanwhile: the scores of a step, the book of the best, and patience."""
+"""Validation during training: scores, the list of the best checkpoints, and early stopping."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -11,21 +11,21 @@ from glassformer import processes
 from glassformer.errors import NonFiniteScoresError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.checkpoints import discard
-from glassformer.training.loader import split_batches
+from glassformer.training.diverged import DivergedError
+from glassformer.training.loader import evaluation_batches
 from glassformer.training.setup import Event, TrainSetup, Validation
 from glassformer.training.state import State
-from glassformer.training.trouble import DivergedError
-from glassformer.training.weights import using
+from glassformer.training.weights import using_weights
 
 
 def save_and_validate(
     state: State, model: nn.Module, task: Task, setup: TrainSetup, stop: Callable[[], bool]
 ) -> Iterator[Event]:
-    """Save and validate where it is due.
+    """Save and validate, if either is due after this step.
 
-    A step is told before it is saved: after a kill, a log that forgets what came after the last
-    checkpoint misses nothing and says nothing twice. It is saved before it is validated, which may
-    take long: a kill meanwhile costs the validation alone.
+    A step is reported before it is saved: a log cut back to the last checkpoint after a crash is
+    then complete and has no duplicates. It is saved before it is validated, which may take long: a
+    crash meanwhile costs only the validation.
     """
     progress = state.progress
     progress.unvalidated = setup.validates(progress.step) and len(task.lengths("valid")) > 0
@@ -38,13 +38,13 @@ def save_and_validate(
 def validate_saved(
     state: State, model: nn.Module, task: Task, setup: TrainSetup, stop: Callable[[], bool]
 ) -> Iterator[Event]:
-    """The validation of a step whose checkpoint is there, and its result in that checkpoint.
+    """Validate a step that is already saved, and add the result to its checkpoint.
 
-    Of a validation that is stopped nothing remains, and the step stays unvalidated.
+    A validation that is interrupted leaves no trace: the step stays unvalidated.
     """
     progress = state.progress
     try:
-        with using(state.model, state.useful):
+        with using_weights(state.model, state.averaged_weights):
             scores = validate(model, task, setup, micro_batches=progress.micro_batches, stop=stop)
     except StoppedError:
         return
@@ -52,7 +52,7 @@ def validate_saved(
         if setup.checkpoints is not None:
             discard(setup.checkpoints, progress.step)
         raise DivergedError(math.nan, math.nan, progress.step, None) from None
-    best = enter(state, task, setup, scores[task.goal])
+    best = record_score(state, task, setup, scores[task.goal])
     yield Validation(progress.step, scores, best)
     progress.unvalidated = False
     if setup.checkpoints is not None:
@@ -60,7 +60,7 @@ def validate_saved(
 
 
 class StoppedError(Exception):
-    """Someone wants the training to stop, inside a validation."""
+    """Training was asked to stop during a validation."""
 
 
 def validate(
@@ -71,11 +71,11 @@ def validate(
     micro_batches: int = 1,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """The job's scores on a split; several processes go by those of the first.
+    """The job's scores on a split; all processes use those of the first.
 
-    The validation split may be sampled, as the settings say.
+    `train.validate_rows` limits the validation split to a sample.
     """
-    most = setup.train.validate_rows if split == "valid" else None
+    max_rows = setup.train.validate_rows if split == "valid" else None
 
     def until_stopped(batches: Iterator[SomeBatch]) -> Iterator[SomeBatch]:
         for batch in batches:
@@ -89,7 +89,7 @@ def validate(
         with (
             torch.no_grad(),
             setup.machine.autocast(),
-            closing(split_batches(task, setup, split, micro_batches, most)) as batches,
+            closing(evaluation_batches(task, setup, split, micro_batches, max_rows)) as batches,
         ):
             scores = task.score(model, until_stopped(batches))
     finally:
@@ -98,18 +98,18 @@ def validate(
     return dict(zip(scores, map(float.fromhex, agreed.split()), strict=True))
 
 
-def enter(state: State, task: Task, setup: TrainSetup, score: float) -> bool:
-    """Enter a score in the book of the best, and stop when patience runs out. Is it the best?"""
+def record_score(state: State, task: Task, setup: TrainSetup, score: float) -> bool:
+    """Add a score to the best ones, and stop early if patience runs out; True if it is the best."""
     progress, sign = state.progress, 1 if task.higher_is_better else -1
 
-    def worth(value: float) -> float:  # what is no number is worse than any
+    def goodness(value: float) -> float:  # NaN is worse than any number
         return -math.inf if math.isnan(value) else sign * value
 
-    better = not progress.best or worth(score) > worth(progress.best[0][0])
+    better = not progress.best or goodness(score) > goodness(progress.best[0][0])
     progress.best.append((float(score), progress.step))
-    # Of two that score alike, the later one has learned for longer.
-    progress.best.sort(key=lambda entry: (-worth(entry[0]), -entry[1]))
-    del progress.best[setup.keeps :]
+    # Of equal scores, the later one was trained for longer.
+    progress.best.sort(key=lambda entry: (-goodness(entry[0]), -entry[1]))
+    del progress.best[setup.kept_checkpoints :]
     progress.stale = 0 if better else progress.stale + 1
     progress.stopped = setup.train.patience is not None and progress.stale >= setup.train.patience
     return progress.best[0][1] == progress.step

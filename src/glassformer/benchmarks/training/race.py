@@ -68,8 +68,8 @@ class Lead:
 
 def enter(make: Callable[[], Side], device: torch.device, warm_ups: int) -> Entrant:
     """Build a side and warm it up: its first steps, and so many times as many."""
-    memory.forget_peak(device)
-    before, started = memory.held(device), time.perf_counter()
+    memory.reset_peak(device)
+    before, started = memory.in_use(device), time.perf_counter()
     side = make()
     side.advance()
     start = time.perf_counter() - started

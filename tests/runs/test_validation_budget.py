@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig
 from glassformer.config.run import Config
-from glassformer.runs.validating import resolve_validation, validation_line
+from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.tasks.job import JobTask
 from glassformer.training.loader import sample_rows
 

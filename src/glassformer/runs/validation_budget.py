@@ -1,7 +1,7 @@
-"""How often, and on how many rows, a run validates: at most a tenth of its time.
+"""How often, and on how many rows, a run validates: for at most a tenth of its time.
 
-It follows from what a validation costs in tokens to train on, not from a clock, so that a run is
-the same on every machine.
+The cost of a validation is estimated in training tokens, not measured, so that a run is the same on
+every machine.
 """
 
 from dataclasses import replace
@@ -11,20 +11,20 @@ from glassformer.config.run import Config
 from glassformer.tasks.job import JobTask
 from glassformer.training.setup import VALIDATIONS
 
-VALIDATING = 0.1  # share of the time
-FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # so that scores mean something
+VALIDATION_SHARE = 0.1  # of the training time
+FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # for scores that mean something
 
 
 def resolve_validation(config: Config, task: JobTask[Any, Any, Any]) -> Config:
-    """The settings with validations that fit their share of the time, unless chosen by hand."""
+    """The settings, with validations that fit their share of the time unless they are set."""
     train, lengths = config.train, task.lengths("valid")
     if train.steps is None or train.validate_every is not None or len(lengths) <= FEWEST_ROWS:
         return config
     batch = min(config.data.batch_tokens, int(task.lengths("train").sum()))
-    learned = train.steps * train.accumulate * batch
-    a_row = task.scoring_work * float(lengths.mean())
+    trained_tokens = train.steps * train.accumulate * batch
+    row_cost = task.scoring_work * float(lengths.mean())  # in training tokens
     rows = train.validate_rows or len(lengths)
-    affordable = VALIDATING * learned / a_row  # rows, over all validations
+    affordable = VALIDATION_SHARE * trained_tokens / row_cost  # rows, over all validations
     if train.validate_rows is None:
         rows = min(rows, max(FEWEST_ROWS, int(affordable / VALIDATIONS)))
     times = min(VALIDATIONS, max(FEWEST_VALIDATIONS, int(affordable / rows)))
@@ -36,11 +36,11 @@ def resolve_validation(config: Config, task: JobTask[Any, Any, Any]) -> Config:
 
 
 def validation_line(config: Config, task: JobTask[Any, Any, Any]) -> str | None:
-    """What is sampled, in words; None where all rows are validated on."""
+    """A message that validation uses a sample; None if it uses all rows."""
     rows, sampled = len(task.lengths("valid")), config.train.validate_rows
     if sampled is None or sampled >= rows:
         return None
     return (
-        f"validating on a sample of {sampled:,} of {rows:,} rows; for all of them, "
+        f"validating on a sample of {sampled:,} of {rows:,} rows; to use all of them, "
         f"--set train.validate_rows={rows}"
     )

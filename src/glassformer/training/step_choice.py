@@ -1,4 +1,4 @@
-"""How the steps of a run are made: kernel by kernel, recorded as CUDA graphs, or compiled, too."""
+"""Choose how a run executes its steps: eagerly, as CUDA graphs, or compiled and as CUDA graphs."""
 
 import os
 import time
@@ -11,33 +11,33 @@ from glassformer.files import cache_folder
 from glassformer.tasks.task import Task
 from glassformer.training.captured import CapturedStep
 from glassformer.training.compiled import compile_blocks
-from glassformer.training.loader import Shape, common_shape, first_piece
+from glassformer.training.loader import Shape, common_shape, first_fitting
 from glassformer.training.progress import Progress
 from glassformer.training.setup import Note, TrainSetup
 from glassformer.training.step import EagerStep
 
 COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
-COMPILING = 25.0  # seconds, where the compiler has nothing in its cache
-GAIN = 0.3  # share of a recorded step that compiling saves
+COMPILE_SECONDS = 25.0  # with a cold compiler cache
+COMPILE_GAIN = 0.3  # share of a captured step's time that compiling saves
 
 
 def choose_step(
     model: nn.Module, task: Task, setup: TrainSetup, progress: Progress
 ) -> tuple[EagerStep, Note | None]:
-    """The fastest way to make the steps left, and a note where there was a choice."""
+    """The fastest way to run the remaining steps, and a note if there was a choice."""
     wanted, device = setup.machine.compile, setup.machine.device.type
     if wanted is False or (device != "cuda" and not wanted):
         return EagerStep(model, task, setup), None
-    keep_compilations()
+    set_compiler_cache()
     if device != "cuda":
         compile_blocks(model, dynamic=True)
         return EagerStep(model, task, setup), None
-    found = reason_against(model, setup)
-    shape = None if found else common_shape(task, setup, progress.micro_batches)
+    reason = reason_to_stay_eager(model, setup)
+    shape = None if reason else common_shape(task, setup, progress.micro_batches)
     if shape is None:
-        found = found or "batches of this job differ in shape"
+        reason = reason or "batches of this job differ in shape"
         return EagerStep(model, task, setup), Note(
-            progress.step, f"steps run kernel by kernel, not as CUDA graphs: {found}"
+            progress.step, f"steps run eagerly, not as CUDA graphs: {reason}"
         )
     return captured_step(model, task, setup, progress, shape)
 
@@ -45,8 +45,8 @@ def choose_step(
 def captured_step(
     model: nn.Module, task: Task, setup: TrainSetup, progress: Progress, shape: Shape
 ) -> tuple[EagerStep, Note | None]:
-    """A step recorded, and compiled where that is wanted or pays; what fails is done without."""
-    first = first_piece(task, setup, progress.micro_batches, shape).batch
+    """A captured step, compiled if that is requested or pays; on failure the next simpler one."""
+    first = first_fitting(task, setup, progress.micro_batches, shape).batch
     failure = ""
 
     def attempt(*, compiled: bool) -> CapturedStep | None:
@@ -64,7 +64,7 @@ def captured_step(
         if step is not None and not compiling_pays(step, setup, progress):
             return step, Note(progress.step, "steps run as CUDA graphs")
     if not failure:
-        step = None  # gives its memory back
+        step = None  # frees its memory
         step = attempt(compiled=True)
     if step is not None:
         took = f"ready after {time.perf_counter() - started:.0f}s"
@@ -72,23 +72,23 @@ def captured_step(
     reason, step = failure, attempt(compiled=False) if setup.machine.compile else None
     if step is None:
         return EagerStep(model, task, setup), Note(
-            progress.step, f"steps run kernel by kernel, as recording them failed: {reason}"
+            progress.step, f"steps run eagerly, as capturing them failed: {reason}"
         )
     return step, Note(
-        progress.step, f"steps run as CUDA graphs, but not compiled, as that failed: {reason}"
+        progress.step, f"steps run as CUDA graphs without compiling, which failed: {reason}"
     )
 
 
 def compiling_pays(step: CapturedStep, setup: TrainSetup, progress: Progress) -> bool:
-    """Whether the steps left save more time than compiling takes."""
-    if setup.machine.deterministic:  # which must not depend on how fast a machine happens to be
+    """Whether compiling saves more time over the remaining steps than it takes."""
+    if setup.machine.deterministic:  # must not depend on the speed of the machine
         return False
-    pieces = setup.train.accumulate * progress.micro_batches * (setup.steps - progress.step)
-    return GAIN * pieces * step.seconds() > COMPILING
+    batches = setup.train.accumulate * progress.micro_batches * (setup.steps - progress.step)
+    return COMPILE_GAIN * batches * step.seconds() > COMPILE_SECONDS
 
 
-def reason_against(model: nn.Module, setup: TrainSetup) -> str | None:
-    """Why steps of this run cannot be recorded, if they cannot."""
+def reason_to_stay_eager(model: nn.Module, setup: TrainSetup) -> str | None:
+    """Why the steps of this run cannot be captured, or None if they can."""
     if processes.is_joined():
         return "several processes train together"
     if setup.train.recompute:
@@ -98,8 +98,8 @@ def reason_against(model: nn.Module, setup: TrainSetup) -> str | None:
     return None
 
 
-def keep_compilations() -> None:
-    """Let the compiler keep what it made in our cache, unless it was told another place."""
+def set_compiler_cache() -> None:
+    """Cache compiled kernels in our cache folder, unless another one is configured."""
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
     if os.environ.get(COMPILER_CACHE, default_cache_dir()) == default_cache_dir():
@@ -107,5 +107,5 @@ def keep_compilations() -> None:
 
 
 def first_line(error: Exception) -> str:
-    """What went wrong, briefly."""
+    """The first line of an error message, or the name of its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

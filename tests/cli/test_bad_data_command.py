@@ -146,7 +146,7 @@ OPTIONS = {
     ),
     "a part that is not there": (
         ("fine.csv", "--set", 'train.freeze=["encodr"]'),
-        "train.freeze: no parameter begins with 'encodr'; the parts are ",
+        "train.freeze: no parameter name starts with 'encodr'; the model's modules are ",
     ),
     "an unknown size": (("fine.csv", "--size", "huge"), "unknown size 'huge'; the choices are"),
     "no such settings": (("fine.csv", "--config", "none.toml"), "none.toml: cannot be read"),
@@ -207,7 +207,7 @@ def test_a_device_that_is_not_there_is_refused(device, home, tmp_path, refused, 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     write_csv(tmp_path / "fine.csv", reviews())
-    told = f"--device {device}: this machine has no such device, only cpu; use --device auto"
+    told = f"--device {device}: not available on this machine, only cpu; use --device auto"
     assert refused("train", "classify", "fine.csv", "--device", device, *SHORT) == told
     assert refused("predict", home / "run", "fine", "--device", device) == told
 

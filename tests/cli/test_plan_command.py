@@ -63,8 +63,8 @@ def test_a_table_tells_people(data, capsys):
 
 
 def test_what_does_not_fit_is_said_with_what_to_change(data, capsys, monkeypatch):
-    monkeypatch.setattr(memory, "held", lambda device: 0)
-    monkeypatch.setattr(memory, "room", lambda device: 300_000)
+    monkeypatch.setattr(memory, "in_use", lambda device: 0)
+    monkeypatch.setattr(memory, "capacity", lambda device: 300_000)
     assert main(["plan", "classify", data, *WORDS, "--quiet"]) == 0
     out = capsys.readouterr().out
     assert "enough: no" in out

@@ -146,9 +146,9 @@ def test_a_step_that_would_not_fit_is_not_tried(data, monkeypatch):
         raise AssertionError("a step was taken")
 
     monkeypatch.setattr(planning, "tried_steps", never)
-    monkeypatch.setattr(memory, "held", lambda device: 0)
+    monkeypatch.setattr(memory, "in_use", lambda device: 0)
     state = planned_state(data)
-    monkeypatch.setattr(memory, "room", lambda device: state + 100_000)
+    monkeypatch.setattr(memory, "capacity", lambda device: state + 100_000)
     found = planned(data)
     assert not found.fits
     assert found.time is None

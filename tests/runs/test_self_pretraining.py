@@ -175,7 +175,7 @@ def test_a_mistake_in_the_settings_shows_before_the_texts_are_learned(data, tmp_
 
     monkeypatch.setattr(api, "pretrain_first", never)
     for setting, told in (
-        ('train.freeze=["encodr"]', "no parameter begins with 'encodr'"),
+        ('train.freeze=["encodr"]', "no parameter name starts with 'encodr'"),
         ("model.encoder.dim=17", "this model cannot be built"),
     ):
         with pytest.raises(GlassformerError, match=told):

@@ -160,7 +160,7 @@ def test_a_pass_is_tried_no_longer_than_a_step_is(monkeypatch, rough):
 def test_measuring_stops_when_it_takes_long(settled, monkeypatch):
     config, job, machine = settled
     done = []
-    monkeypatch.setattr(timing, "learn", lambda *_: done.append(1))
+    monkeypatch.setattr(timing, "train_step", lambda *_: done.append(1))
     monkeypatch.setattr(timing.time, "perf_counter", lambda: 3.0 * len(done))
     setup = TrainSetup(config.train, config.data, machine, config.seed)
     assert step_pace(job, setup).step == 3.0

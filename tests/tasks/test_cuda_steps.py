@@ -1,4 +1,4 @@
-"""Steps recorded as CUDA graphs, or compiled, learn what steps run kernel by kernel do."""
+"""Steps recorded as CUDA graphs, or compiled, learn what eager steps do."""
 
 from dataclasses import replace
 
@@ -98,15 +98,13 @@ def test_what_cannot_be_recorded_says_why(tmp_path, monkeypatch):
     kind, rows, values = JOBS["pairs"]
     job = job_of(kind, tmp_path / "job", rows, **values | {"data": {"form": "padded"}})
     _, _, [note] = trained(job, None, steps=2)
-    assert note == (
-        "steps run kernel by kernel, not as CUDA graphs: batches of this job differ in shape"
-    )
+    assert note == ("steps run eagerly, not as CUDA graphs: batches of this job differ in shape")
     job = job_of(kind, tmp_path / "other", rows, **values)
     _, _, [note] = trained(job, None, steps=2, recompute=True)
     assert note.endswith("train.recompute is on")
     monkeypatch.setattr(job, "loss", lambda output, batch: _waiting(job, output, batch))
     _, _, [note] = trained(job, None, steps=2)
-    assert note.startswith("steps run kernel by kernel, as recording them failed: ")
+    assert note.startswith("steps run eagerly, as capturing them failed: ")
 
 
 def _waiting(job, output, batch):

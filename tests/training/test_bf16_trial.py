@@ -31,16 +31,16 @@ FAILURES = {
     "crashes": (dying_by("SIGSEGV"), "it was killed by SIGSEGV"),
     "raises": (
         "raise RuntimeError('could not create a primitive')",
-        "it ended with exit code 1: RuntimeError: could not create a primitive",
+        "it failed with exit code 1: RuntimeError: could not create a primitive",
     ),
-    "differs": (answer(difference=0.53), "its answers are 53.0% away from those of fp32"),
+    "differs": (answer(difference=0.53), "its results differ from fp32 by 53.0%"),
     "is no number": (
         answer(difference=float("nan")),
-        "its answers are nan% away from those of fp32",
+        "its results differ from fp32 by nan%",
     ),
-    "babbles": ("print('{}')", "its answer cannot be read"),
-    "is silent": ("", "its answer cannot be read"),
-    "hangs": ("import time; time.sleep(30)", "it was not done after 0.7 seconds"),
+    "babbles": ("print('{}')", "its output cannot be read"),
+    "is silent": ("", "its output cannot be read"),
+    "hangs": ("import time; time.sleep(30)", "it timed out after 0.7 seconds"),
 }
 
 
@@ -102,7 +102,7 @@ def test_asking_for_bf16_by_hand_where_it_fails_is_refused_in_words(way, plant, 
         choose_machine(BY_HAND)
     assert str(refused.value) == (
         f"machine.precision=bf16: a trial of bf16 on this CPU failed, {finding}; use "
-        f"machine.precision=fp32, or delete {verdict_file()} to have it tried again"
+        f"machine.precision=fp32, or delete {verdict_file()} to repeat the trial"
     )
     assert training_machine(CPU).precision == torch.float32
 
@@ -117,7 +117,7 @@ def test_a_child_that_cannot_be_started_means_fp32(plant, monkeypatch):
 def test_slower_is_allowed_by_hand(plant):
     plant(SLOWER)
     assert choose_machine(BY_HAND).precision == torch.bfloat16
-    assert find_verdict().finding == "it took 30.7 ms for what takes 10.1 ms in fp32"
+    assert find_verdict().finding == "it took 30.7 ms, fp32 10.1 ms"
 
 
 def test_short_commands_use_a_verdict_and_do_not_pay_for_one(plant):

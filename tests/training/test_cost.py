@@ -115,7 +115,7 @@ def test_counting_leaves_a_model_as_it_was(tmp_path):
 def test_what_is_kept_for_the_way_back_counts_once_and_without_weights():
     layer, x = nn.Linear(5, 7), torch.randn(3, 5, requires_grad=True)
     kept = SavedTensors(layer)
-    with saved_tensors_hooks(kept.take, lambda tensor: tensor):
+    with saved_tensors_hooks(kept.count, lambda tensor: tensor):
         y = layer(x).exp()  # keeps x, the weights, and its answer
         (y * y).sum()  # keeps the same answer twice
     assert kept.bytes == 4 * (3 * 5 + 3 * 7)

@@ -54,7 +54,7 @@ def test_a_memory_that_is_too_small_cuts_batches_and_learns_the_same(data, tmp_p
     lines = (tmp_path / "tight" / "metrics.jsonl").read_text().splitlines()
     told = [line["what"] for line in map(json.loads, lines) if "what" in line]
     assert told
-    assert "cut into 2 micro-batches" in told[0]
+    assert "split into 2 micro-batches" in told[0]
     alike(tmp_path / "roomy", tmp_path / "tight")
 
 

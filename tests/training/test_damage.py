@@ -59,8 +59,8 @@ IMPOSSIBLE = [
     ({"epoch": None}, "epoch cannot be None"),
     ({"micro_batches": 0}, "micro_batches cannot be 0"),
     ({"halvings": True}, "halvings cannot be True"),
-    ({"best": [[0.5, -3]]}, "best cannot have [0.5, -3]"),
-    ({"best": [["good", 3]]}, "best cannot have ['good', 3]"),
+    ({"best": [[0.5, -3]]}, "best cannot contain [0.5, -3]"),
+    ({"best": [["good", 3]]}, "best cannot contain ['good', 3]"),
     ({"seconds": -1.0}, "seconds cannot be -1.0"),
     ({"since": ["much"]}, "since cannot be ['much']"),
 ]
@@ -82,7 +82,7 @@ def test_a_checkpoint_whose_numbers_cannot_be_is_passed_over(values, said, task,
     state = fresh(task, setup)
     assert state.load(setup.checkpoints)
     assert state.progress.step == 5
-    assert state.damaged == [f"{path}: not the state of a checkpoint ({said})"]
+    assert state.damaged == [f"{path}: not a valid checkpoint state ({said})"]
 
 
 def test_a_checkpoint_that_tells_of_another_step_is_passed_over(task, setup):
@@ -90,7 +90,7 @@ def test_a_checkpoint_that_tells_of_another_step_is_passed_over(task, setup):
     write_values(path, step=4, best=[])
     state = fresh(task, setup)
     assert state.load(setup.checkpoints)
-    assert state.damaged == [f"{path}: tells of step 4"]
+    assert state.damaged == [f"{path}: belongs to step 4"]
 
 
 def remove(path):
@@ -102,10 +102,10 @@ DAMAGE = {
     "a bit": ("optimiser.safetensors", turn_a_bit, "is damaged"),
     "average": ("average.safetensors", turn_a_bit, "is damaged"),
     "missing": ("model.safetensors", remove, "is missing"),
-    "no json": ("state.json", write_nonsense, "not the state of a checkpoint (Expecting"),
-    "a list": ("state.json", write_a_list, "not the state of a checkpoint ("),
-    "strange": ("state.json", write_a_strange_field, "not the state of a checkpoint ("),
-    "no state": ("state.json", remove, "not the state of a checkpoint ("),
+    "no json": ("state.json", write_nonsense, "not a valid checkpoint state (Expecting"),
+    "a list": ("state.json", write_a_list, "not a valid checkpoint state ("),
+    "strange": ("state.json", write_a_strange_field, "not a valid checkpoint state ("),
+    "no state": ("state.json", remove, "not a valid checkpoint state ("),
 }
 
 
@@ -136,8 +136,8 @@ def test_when_no_checkpoint_is_whole_it_says_so_and_removes_nothing(task, setup)
     with pytest.raises(GlassformerError) as refused:
         fresh(task, setup).load(setup.checkpoints)
     message = str(refused.value)
-    assert message.startswith(f"{setup.checkpoints}: no checkpoint is whole (")
-    assert message.endswith("is damaged); remove the folder to train from the start")
+    assert message.startswith(f"{setup.checkpoints}: all checkpoints are damaged (")
+    assert message.endswith("is damaged); remove the folder to train from scratch")
     assert sorted(setup.checkpoints.iterdir()) == before
 
 

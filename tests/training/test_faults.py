@@ -67,7 +67,7 @@ def test_a_loss_that_is_no_number_leads_back_to_the_checkpoint_and_half_the_rate
     assert trouble.step == 10
     assert trouble.what.startswith("training diverged at step 13 in batch ")
     assert "row " in trouble.what
-    assert trouble.what.endswith("went back to step 10 and goes on at 0.5 of the rate")
+    assert trouble.what.endswith("went back to step 10, continuing at 0.5x the learning rate")
     rates = {event.step: event.lr for event in events if isinstance(event, Step)}
     assert rates == {5: 1e-2, 10: 1e-2, 15: 5e-3, 20: 5e-3}
     assert state.progress.halvings == 1
@@ -95,7 +95,7 @@ def test_a_model_that_diverged_just_before_its_validation_goes_back_as_well(
     state, events = through(task, setup, state)
     (trouble,) = troubles(events)
     assert trouble.what.startswith("training diverged at step 4: loss nan")
-    assert trouble.what.endswith("went back to step 2 and goes on at 0.5 of the rate")
+    assert trouble.what.endswith("went back to step 2, continuing at 0.5x the learning rate")
     assert state.progress.best == [(0.6, 4)]
 
 
@@ -160,7 +160,7 @@ def test_after_repeated_failure_it_gives_up_in_one_line_that_names_rows(
     assert message.startswith("training diverged at step 11 in batch ")
     assert "row " in message
     assert message.endswith(
-        ", after 3 tries at lower rates; look at these rows, or lower the learning rate: "
+        ", after 3 retries at lower learning rates; check these rows, or lower the learning rate: "
         "--set train.optimiser.lr=0.0004"
     )
     assert "\n" not in message
@@ -204,7 +204,7 @@ def test_what_does_not_fit_is_cut_into_pieces_and_learns_the_same(
     state, events = train_on(task, replace(setup, checkpoints=tmp_path))
     assert state.progress.micro_batches in (2, 4, 8)
     assert troubles(events)
-    assert all("cut into" in trouble.what for trouble in troubles(events))
+    assert all("split into" in trouble.what for trouble in troubles(events))
     for name, tensor in weights_of(peace.model).items():
         torch.testing.assert_close(weights_of(state.model)[name], tensor, **ROUNDING)
     assert (state.progress.epoch, state.progress.batch) == (
@@ -225,7 +225,7 @@ def test_a_row_that_does_not_fit_alone_ends_in_one_line(task, monkeypatch):
     with pytest.raises(GlassformerError) as ended:
         train_on(task, setup_for(task, steps=2))
     assert str(ended.value).startswith(
-        "step 1 does not fit the memory of the device even with one row at a time: CUDA out of "
+        "step 1 does not fit in device memory, even with one row at a time: CUDA out of "
         "memory. Tried to allocate 2 GiB; use a smaller --size"
     )
 
@@ -240,7 +240,7 @@ def test_other_faults_of_a_step_are_not_taken_for_a_full_memory(task, monkeypatc
 def test_pieces_of_all_processes_are_the_rows_of_the_batch(count, pieces):
     for size in range(1, 12):
         rows = np.arange(10, 10 + size)
-        each = [split_batch(rows, count, pieces, place) for place in range(count)]
+        each = [split_batch(rows, pieces, count, rank) for rank in range(count)]
         assert len({len(mine) for mine in each}) == 1  # all make equally many passes
         assert len(each[0]) <= pieces
         assert sorted(np.concatenate([np.concatenate(mine) for mine in each])) == rows.tolist()

@@ -153,13 +153,13 @@ def test_a_part_to_freeze_that_is_not_there_is_refused_with_the_parts_there_are(
     with pytest.raises(GlassformerError) as refused:
         fresh(task, setup_for(task, steps=1, freeze=(start,)))
     assert str(refused.value) == (
-        f"train.freeze: no parameter begins with {start!r}; the parts are encoder, frontend, "
-        f"to_class"
+        f"train.freeze: no parameter name starts with {start!r}; the model's modules are encoder, "
+        f"frontend, to_class"
     )
 
 
 def test_freezing_everything_is_refused(task):
-    with pytest.raises(GlassformerError, match=r"^train\.freeze leaves nothing to learn; freeze"):
+    with pytest.raises(GlassformerError, match=r"^train\.freeze leaves nothing to train; freeze"):
         fresh(task, setup_for(task, steps=1, freeze=("encoder", "frontend", "to_class")))
 
 
@@ -178,8 +178,8 @@ def test_a_loss_that_is_no_number_ends_in_one_clear_line(task, loss, at, monkeyp
         train_on(task, setup)
     message = str(ended.value)
     assert re.fullmatch(
-        rf"training diverged at step {at} in batch \d of epoch \d+: loss {loss}, length of the "
-        r"gradient (nan|inf); lower the learning rate, --set train\.optimiser\.lr=\.\.\.",
+        rf"training diverged at step {at} in batch \d of epoch \d+: loss {loss}, gradient norm "
+        r"(nan|inf); lower the learning rate with --set train\.optimiser\.lr=\.\.\.",
         message,
     )
     weights = checkpoint_weights(tmp_path / "checkpoints", 10)  # the last good state is there
@@ -197,9 +197,7 @@ def test_a_gradient_too_long_to_measure_is_seen_even_if_the_next_ones_are_fine(t
         return replace(found, total=found.total * 1e30) if len(calls) == 2 else found
 
     monkeypatch.setattr(task, "loss", broken)
-    with pytest.raises(
-        GlassformerError, match=r"at step 2 in batch .*, length of the gradient inf;"
-    ):
+    with pytest.raises(GlassformerError, match=r"at step 2 in batch .*, gradient norm inf;"):
         train_on(task, setup_for(task, steps=10, log_every=5, validate_every=10))
 
 
@@ -308,7 +306,7 @@ def test_a_run_is_tried_about_ten_times_unless_told_otherwise(task, steps, times
 
 
 def test_a_plan_without_a_number_of_steps_is_refused(task):
-    with pytest.raises(ValueError, match="no number of steps; settle it before training"):
+    with pytest.raises(ValueError, match="train.steps is not set; set it before training"):
         train_on(task, setup_for(task, epochs=1.0))
 
 
@@ -319,7 +317,7 @@ def test_a_training_part_without_rows_is_refused():
 
 
 def test_a_part_without_rows_is_asked_about_in_vain(task):
-    with pytest.raises(GlassformerError, match=r"^the test split has no rows; give it some$"):
+    with pytest.raises(GlassformerError, match=r"^the test split has no rows; add some$"):
         evaluation_batches(task, setup_for(task), "test")
 
 

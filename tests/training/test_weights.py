@@ -99,7 +99,7 @@ def test_what_is_no_whole_file_of_weights_is_refused_in_one_line(name, tmp_path)
     with pytest.raises(GlassformerError) as refused:
         read_tensors(tmp_path / name)
     message = str(refused.value)
-    assert message.startswith(f"{tmp_path / name}: not a whole file of weights (")
+    assert message.startswith(f"{tmp_path / name}: not a complete weights file (")
     assert message.endswith("); copy it again, or resume the run")
     assert "\n" not in message
 
@@ -107,18 +107,18 @@ def test_what_is_no_whole_file_of_weights_is_refused_in_one_line(name, tmp_path)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda w: w.pop("bias"), "here: lacks bias; it belongs to another model"),
+        (lambda w: w.pop("bias"), "here: missing weight bias; it belongs to another model"),
         (
             lambda w: w.update(extra=torch.ones(1)),
-            "here: has, unlike the model, extra; it belongs to another model",
+            "here: unexpected weight extra; it belongs to another model",
         ),
         (
             lambda w: w.update(bias=torch.ones(5)),
-            "here: bias has shape (5,), the model wants (2,); it belongs to another model",
+            "here: bias has shape (5,), the model expects (2,); it belongs to another model",
         ),
         (
             lambda w: w.update(bias=torch.ones(2, dtype=torch.int32)),
-            "here: bias holds int32, the model wants float32; it belongs to another model",
+            "here: bias holds int32, the model expects float32; it belongs to another model",
         ),
     ],
 )

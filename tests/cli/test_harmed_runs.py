@@ -131,7 +131,11 @@ HARM = {
     "a job of another type": ("config.toml", with_job_of_a_list, "unknown job ['classify']"),
     "no model": ("model.safetensors", os.unlink, "it has no model.safetensors; resume it with"),
     "half a model": ("model.safetensors", cut, "not a complete weights file"),
-    "an empty model": ("model.safetensors", lambda p: p.write_bytes(b""), "not a complete weights file"),
+    "an empty model": (
+        "model.safetensors",
+        lambda p: p.write_bytes(b""),
+        "not a complete weights file",
+    ),
     "a model of another size": (
         "config.toml",
         replaced("heads = 2", "heads = 2\nkv_heads = 1"),

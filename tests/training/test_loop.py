@@ -306,7 +306,7 @@ def test_a_run_is_tried_about_ten_times_unless_told_otherwise(task, steps, times
 
 
 def test_a_plan_without_a_number_of_steps_is_refused(task):
-    with pytest.raises(ValueError, match="train.steps is not set; set it before training"):
+    with pytest.raises(ValueError, match=r"^train\.steps is not set; set it before training$"):
         train_on(task, setup_for(task, epochs=1.0))
 
 

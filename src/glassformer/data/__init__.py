@@ -11,6 +11,7 @@ columns, schema     which column plays which role; what a job's samples are
 splits, splitter    which split each belongs to
 samples, ingest     all samples of a run, from raw files to memory-mapped ones
 text/               tokens
+audio/              recordings, and their features
 jagged, ragged      rows of different lengths, in memory and on disk
 batches             which rows form a batch
 doctor/             problems in the data

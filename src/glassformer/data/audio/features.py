@@ -1,0 +1,164 @@
+"""Log-mel filterbank energies and cepstra, as Kaldi computes them, for padded batches.
+
+    frame     25 ms of sound every 10 ms
+              minus its mean; x[t] - 0.97 x[t-1]; times a window
+    power     |FFT|², padded to a power of two
+    mel       triangles, evenly spaced on the scale 1127 ln(1 + f / 700)
+    log       of at least 1.2e-7, for sound in the range of 16-bit integers
+    cepstra   a cosine transform of the logarithms, low orders only (MFCC)
+
+Davis and Mermelstein, 1980; Povey et al., "The Kaldi Speech Recognition Toolkit", 2011. Frames are
+computed a slab at a time, so that a long recording needs little more memory than its features.
+Numbers of frames are integers known in advance, so that a GPU is never waited for.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.errors import unknown
+
+WINDOW, SHIFT = 25, 10  # milliseconds
+PREEMPHASIS = 0.97
+LOWEST = 20.0  # Hz, where the first triangle begins; the last ends at half the rate
+FULL_SCALE = 2.0**15  # Kaldi's samples are 16-bit integers
+FLOOR = torch.finfo(torch.float32).eps
+SLAB = 1 << 10  # frames that stay in a CPU's cache
+GPU_SLAB = 1 << 17  # frames that keep a GPU busy, in a few hundred MB
+
+Waveforms = Float[Tensor, "B T"]
+Frames = Float[Tensor, "B F M"]
+
+
+def frame_count(samples: int, rate: int, *, centred: bool = False) -> int:
+    """How many frames a recording has.
+
+    Args:
+        centred: Frames are centred on multiples of the shift, and reach over the ends, where the
+            sound is mirrored; otherwise only frames that fit are taken.
+
+    >>> frame_count(16000, 16000), frame_count(16000, 16000, centred=True)
+    (98, 100)
+    """
+    window, shift = rate * WINDOW // 1000, rate * SHIFT // 1000
+    if centred:
+        return (samples + shift // 2) // shift
+    return max(0, 1 + (samples - window) // shift)
+
+
+class FilterBank(nn.Module):
+    """Sound between -1 and 1 to log-mel energies; 0 where a row is padding.
+
+    Args:
+        rate: Samples a second.
+        bins: Number of mel bins (M).
+        window: A name in WINDOWS.
+        centred: As for `frame_count`; Kaldi's snip_edges=false.
+    """
+
+    weights: Tensor
+    triangles: Tensor
+
+    def __init__(
+        self, rate: int = 16000, bins: int = 80, *, window: str = "povey", centred: bool = False
+    ) -> None:
+        super().__init__()
+        if window not in WINDOWS:
+            raise ValueError(unknown("window", window, WINDOWS))
+        self.rate, self.bins, self.centred = rate, bins, centred
+        self.width, self.shift = rate * WINDOW // 1000, rate * SHIFT // 1000
+        self.padded = 1 << (self.width - 1).bit_length()  # for the FFT
+        weights = WINDOWS[window](self.width) * FULL_SCALE
+        self.register_buffer("weights", weights.float(), persistent=False)
+        self.register_buffer("triangles", _triangles(rate, bins, self.padded), persistent=False)
+
+    def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
+        counts = [frame_count(length, self.rate, centred=self.centred) for length in lengths]
+        longest = max(counts, default=0)
+        if not longest:
+            return waveforms.new_zeros(len(waveforms), 0, self.bins), counts
+        if self.centred:
+            waveforms = _mirrored(waveforms, lengths, self.width // 2 - self.shift // 2)
+        frames = waveforms.unfold(1, self.width, self.shift)[:, :longest]  # (B, F, W), a view
+        slab = max(1, (GPU_SLAB if waveforms.is_cuda else SLAB) // len(waveforms))
+        with torch.autocast(waveforms.device.type, enabled=False):
+            energies = torch.cat([self._energies(part) for part in frames.split(slab, 1)], 1)
+        ends = torch.tensor(counts, device=energies.device)[:, None, None]
+        inside = torch.arange(longest, device=energies.device)[:, None] < ends  # (B, F, 1)
+        return energies.masked_fill(~inside, 0.0), counts
+
+    def _energies(self, frames: Float[Tensor, "B F W"]) -> Frames:
+        frames = frames - frames.mean(-1, keepdim=True)
+        before = torch.cat([frames[..., :1], frames[..., :-1]], -1)
+        frames = torch.sub(frames, before, alpha=PREEMPHASIS) * self.weights
+        spectrum = torch.view_as_real(torch.fft.rfft(frames, n=self.padded))
+        power = spectrum.square().sum(-1)  # (B, F, padded / 2 + 1)
+        return (power @ self.triangles).clamp_min(FLOOR).log()
+
+
+class Cepstra(nn.Module):
+    """Sound to mel-frequency cepstral coefficients (MFCC), the zeroth among them.
+
+    Args:
+        orders: How many coefficients.
+        lifter: Coefficient n is scaled by 1 + lifter/2 sin(pi n / lifter).
+    """
+
+    transform: Tensor
+
+    def __init__(
+        self, rate: int = 16000, bins: int = 23, *, orders: int = 13, lifter: float = 22.0
+    ) -> None:
+        super().__init__()
+        self.filterbank = FilterBank(rate, bins)
+        n = torch.arange(orders, dtype=torch.float64)
+        angles = math.pi / bins * (torch.arange(bins, dtype=torch.float64)[:, None] + 0.5) * n
+        transform = angles.cos() * math.sqrt(2 / bins)  # (M, orders)
+        transform[:, 0] = math.sqrt(1 / bins)
+        transform *= 1 + lifter / 2 * (math.pi * n / lifter).sin()
+        self.register_buffer("transform", transform.float(), persistent=False)
+
+    def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
+        energies, counts = self.filterbank(waveforms, lengths)
+        with torch.autocast(energies.device.type, enabled=False):
+            return energies @ self.transform, counts
+
+
+def _mirrored(
+    waveforms: Waveforms, lengths: Sequence[int], before: int
+) -> Float[Tensor, "B longer"]:
+    """Each row continued over its own ends, as often as needed: b a | a b c | c b a a b ..."""
+    device = waveforms.device
+    n = torch.tensor(lengths, device=device).clamp_min(1)[:, None]
+    at = torch.arange(-before, waveforms.shape[1] + 2 * before, device=device) % (2 * n)
+    return waveforms.gather(1, torch.where(at < n, at, 2 * n - 1 - at))
+
+
+def _triangles(rate: int, bins: int, padded: int) -> Float[Tensor, "frequencies M"]:
+    """The share of each frequency in each bin: triangles on the mel scale, of height 1."""
+    lowest, highest = _mel(torch.tensor([LOWEST, rate / 2], dtype=torch.float64)).tolist()
+    edges = torch.linspace(lowest, highest, bins + 2, dtype=torch.float64)
+    frequencies = _mel(torch.arange(padded // 2 + 1, dtype=torch.float64) * rate / padded)[:, None]
+    step = edges[1] - edges[0]
+    shares = (1 - (frequencies - edges[1:-1]).abs() / step).clamp_min(0)
+    if not shares.sum(0).all():
+        raise ValueError(f"{bins} mel bins are too many for a rate of {rate} Hz; take fewer")
+    return shares.float()
+
+
+def _mel(frequencies: Tensor) -> Tensor:
+    return 1127 * (1 + frequencies / 700).log()
+
+
+def _hann(width: int) -> Tensor:
+    return torch.hann_window(width, periodic=False, dtype=torch.float64)
+
+
+WINDOWS: dict[str, Callable[[int], Tensor]] = {
+    "povey": lambda width: _hann(width) ** 0.85,
+    "hann": _hann,
+    "hamming": lambda width: torch.hamming_window(width, periodic=False, dtype=torch.float64),
+}

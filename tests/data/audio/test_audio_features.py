@@ -1,0 +1,151 @@
+"""Our features are Kaldi's, and padding does not change them."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from sounds import hiss
+
+from glassformer.data.audio.features import Cepstra, FilterBank, frame_count
+
+# The largest difference of a logarithm; both sides compute in 32 bits, and where a bin has far less
+# energy than its neighbours, either is as far from the truth.
+TOLERANCE = 3e-3
+
+
+def by_kaldi(kind, options, sound, rate):
+    """The features of another implementation, for samples in the range of 16-bit integers."""
+    options.frame_opts.dither = 0.0
+    options.frame_opts.samp_freq = rate
+    features = kind(options)
+    features.accept_waveform(rate, sound * 2**15)
+    features.input_finished()
+    return np.stack([features.get_frame(n) for n in range(features.num_frames_ready)])
+
+
+def kaldi_fbank(sound, rate=16000, bins=80, window="povey", centred=False):
+    kaldi = pytest.importorskip("kaldi_native_fbank")
+    options = kaldi.FbankOptions()
+    options.mel_opts.num_bins = bins
+    options.frame_opts.window_type = window
+    options.frame_opts.snip_edges = not centred
+    return by_kaldi(kaldi.OnlineFbank, options, sound, rate)
+
+
+def padded(sounds):
+    """A batch whose padding is anything but silence."""
+    lengths = [len(sound) for sound in sounds]
+    batch = torch.full((len(sounds), max(lengths)), 0.7)
+    for row, sound in enumerate(sounds):
+        batch[row, : len(sound)] = torch.from_numpy(sound)
+    return batch, lengths
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(
+    ("window", "name"), [("povey",) * 2, ("hann", "hanning"), ("hamming",) * 2]
+)
+def test_a_batch_has_the_features_that_kaldi_computes(window, name, centred):
+    sounds = [hiss(samples, seed=samples) for samples in (7919, 401, 31013)]
+    bank = FilterBank(window=window, centred=centred)
+    features, counts = bank(*padded(sounds))
+    for row, sound in enumerate(sounds):
+        reference = kaldi_fbank(sound, window=name, centred=centred)
+        assert counts[row] == len(reference)
+        found = features[row, : counts[row]].numpy()
+        assert np.abs(found - reference).max() < TOLERANCE
+        assert np.median(np.abs(found - reference)) < 1e-5
+        assert not features[row, counts[row] :].any()
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100])
+def test_frames_of_any_rate_are_kaldis(rate, centred):
+    sound = hiss(rate + 13)
+    features, [count] = FilterBank(rate, 41, centred=centred)(*padded([sound]))
+    reference = kaldi_fbank(sound, rate, 41, centred=centred)
+    assert count == len(reference) == frame_count(len(sound), rate, centred=centred)
+    assert np.abs(features[0].numpy() - reference).max() < TOLERANCE
+
+
+def test_cepstra_are_kaldis():
+    kaldi = pytest.importorskip("kaldi_native_fbank")
+    options = kaldi.MfccOptions()
+    options.use_energy = False
+    sounds = [hiss(7919), hiss(1201)]
+    features, counts = Cepstra()(*padded(sounds))
+    for row, sound in enumerate(sounds):
+        reference = by_kaldi(kaldi.OnlineMfcc, options, sound, 16000)
+        np.testing.assert_allclose(features[row, : counts[row]], reference, atol=10 * TOLERANCE)
+        assert not features[row, counts[row] :].any()
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_a_recording_has_the_same_features_alone_and_beside_a_longer_one(centred):
+    short, long, bank = hiss(1709), hiss(200_003, 1), FilterBank(centred=centred)
+    [alone], [count] = bank(*padded([short]))
+    beside, counts = bank(*padded([short, long]))
+    assert counts[0] == count
+    torch.testing.assert_close(beside[0, :count], alone, atol=1e-5, rtol=0.0)
+    [long_alone], _ = bank(*padded([long]))  # more than a slab of frames
+    torch.testing.assert_close(beside[1], long_alone, atol=1e-5, rtol=0.0)
+
+
+def test_silence_is_the_floor_and_never_infinite():
+    features, _ = FilterBank()(torch.zeros(1, 4000), [4000])
+    assert features.unique().tolist() == pytest.approx([np.log(np.finfo(np.float32).eps)])
+
+
+def test_too_short_a_recording_has_no_frames():
+    features, counts = FilterBank(bins=23)(torch.zeros(2, 399), [399, 1])
+    assert features.shape == (2, 0, 23)
+    assert counts == [0, 0]
+    features, counts = FilterBank(bins=23)(torch.zeros(2, 400), [400, 1])
+    assert features.shape == (2, 1, 23)
+    assert counts == [1, 0]
+
+
+def test_autocast_does_not_coarsen_features():
+    bank, batch = FilterBank(), padded([hiss(1709)])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        features, _ = bank(*batch)
+    assert torch.equal(features, bank(*batch)[0])
+
+
+def test_an_unknown_window_and_too_many_bins_are_refused():
+    with pytest.raises(ValueError, match="unknown window 'hanning'; did you mean 'hann'"):
+        FilterBank(window="hanning")
+    with pytest.raises(ValueError, match="200 mel bins are too many for a rate of 16000 Hz"):
+        FilterBank(bins=200)
+
+
+def test_features_cost_less_than_a_hundredth_of_the_sound_and_no_more_than_twice_kaldis():
+    sounds = [hiss(160_000, seed) for seed in range(4)]  # 40 seconds
+    bank, batch = FilterBank(), padded(sounds)
+    ours, others = [], []
+    for _ in range(3):
+        start = time.process_time()
+        bank(*batch)
+        middle = time.process_time()
+        for sound in sounds:
+            kaldi_fbank(sound)
+        ours.append(middle - start)
+        others.append(time.process_time() - middle)
+    assert min(ours) < 40 / 100
+    assert min(ours) < 2 * min(others)
+
+
+@pytest.mark.cuda
+def test_a_gpu_computes_the_same_features():
+    batch, lengths = padded([hiss(7919), hiss(401)])
+    for centred in (False, True):
+        bank = FilterBank(centred=centred)
+        expected, counts = bank(batch, lengths)
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            found, same = bank.cuda()(batch.cuda(), lengths)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert same == counts
+        torch.testing.assert_close(found.cpu(), expected, atol=TOLERANCE, rtol=0.0)

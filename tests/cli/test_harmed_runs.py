@@ -144,7 +144,7 @@ HARM = {
     "a model of another width": (
         "config.toml",
         replaced("dim = 16", "dim = 40000"),
-        "run/config.toml: tells of a width of 40,000, which no tensor of the model has; copy",
+        "run/config.toml: declares a width of 40,000, which no tensor of the model has; copy",
     ),
     "a model that cannot be": (
         "config.toml",
@@ -175,7 +175,7 @@ HARM = {
     "more layers than tensors": (
         "config.toml",
         replaced("depth = 1", "depth = 9999"),
-        "run/config.toml: tells of 9,999 layers, but the model has ",
+        "run/config.toml: declares 9,999 layers, but the model has ",
     ),
     **{
         f"a pipe for {name}": (name, pipe, f"run/{name}: neither a file nor a folder; remove it")

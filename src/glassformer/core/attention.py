@@ -80,8 +80,8 @@ def describe(
     """The call that attends from `q` to `k`; without layouts, full rows that start at zero.
 
     Args:
-        aligned: Whether the queries are the last tokens of the keys. Unless told, only where both
-            have the same layout.
+        aligned: Whether the queries are the last tokens of the keys; by default, if both have the
+            same layout.
         branches: Of a BranchingCache, where the queries are branches of their rows.
     """
     queries = queries or full_layout(q, steps=2)
@@ -232,5 +232,5 @@ class MultiHeadAttention(AttentionLayer):
 
 
 def normed(x: ByHead, norm: RMSNorm | None) -> ByHead:
-    """Queries or keys as they are compared."""
+    """Queries or keys after the norm, if there is one."""
     return x if norm is None else norm(x)

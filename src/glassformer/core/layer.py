@@ -36,7 +36,7 @@ class AttentionLayer(nn.Module, ABC):
         heads: Number of heads, or a `Heads` for grouped heads and widths of their own.
         bias: Whether the projections add a bias: all, none, or those named, of q, k, v and out.
         project: Whether heads are mixed by an output projection; without it they lie side by side.
-        memory_dim: Width of the memory in cross-attention; `dim` unless told otherwise.
+        memory_dim: Width of the memory in cross-attention; `dim` by default.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class AttentionLayer(nn.Module, ABC):
         return memory if isinstance(memory, Memory) else self.keep(memory, layout)
 
     def queries(self, x: Vectors) -> Queries:
-        """What these vectors ask, by head."""
+        """The queries of these vectors, by head."""
         return split_heads(self.to_q(x), self.heads)
 
     def keys_and_values(self, x: MemoryVectors) -> tuple[Keys, Values]:
-        """What these vectors are found by and what they tell, by head."""
+        """The keys and values of these vectors, by head."""
         return split_heads(self.to_k(x), self.kv_heads), split_heads(self.to_v(x), self.kv_heads)
 
     def project_out(self, answer: Answers) -> Float[Tensor, "*tokens out"]:

@@ -166,7 +166,7 @@ class _Spooling:
         self.incomplete: set[str] = set()
 
     def add(self, sample: Sample) -> None:
-        """Spool the texts of a sample; the first one tells what are texts."""
+        """Spool the texts of a sample; the first sample determines which roles are texts."""
         if self.spools is None:
             texts = (role for role, value in sample.items() if isinstance(value, str))
             self.spools = {role: Spool(self.folder) for role in texts if role != "where"}

@@ -82,7 +82,7 @@ def confusion_matrix(
 def confusion_intervals(
     matrix: Int[np.ndarray, "C C"],
 ) -> tuple[Int[np.ndarray, "C C"], Int[np.ndarray, "C C"]]:
-    """The interval of each cell's count, taken as a share of all rows."""
+    """The interval of each cell's count, as a share of all rows."""
     rows = int(matrix.sum())
     if not rows:
         return matrix, matrix

@@ -9,8 +9,8 @@ which the one observed is no surprise:
 
 Here n is the number of trials that would give the variance seen between the units, which are rows
 or groups of rows. So rows with several trials each, groups, and means over classes all fit in. The
-variance is taken with half a unit added that is all right and half a unit that is all wrong, so it
-is never 0; where all units agree, n is the number of units.
+variance includes half a unit that is all right and half a unit that is all wrong, so that it is
+never 0; where all units agree, n is the number of units.
 """
 
 from collections.abc import Callable

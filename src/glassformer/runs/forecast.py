@@ -63,7 +63,7 @@ class Forecaster:
         self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came
         self.measured: MeasuredPace | None = None
         self.took, self.peak = 0.0, memory.peak(self.device)
-        self.peaks: dict[int, int] = {}  # by steps taken
+        self.peaks: dict[int, int] = {}  # by number of steps
         to_come = state_bytes(state.model, setup.train)
         held = memory.in_use(self.device) or 0  # with the weights and their averages
         self.fixed = held + to_come.gradients + to_come.optimiser

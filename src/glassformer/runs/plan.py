@@ -187,8 +187,8 @@ class TrialRun:
         peaks: dict[int, int] = {}
         memory.reset_peak(self.device)
         step, warm_up = warmed_up(self.task, self.setup, self.state)
-        for taken in tried_steps(self.task, self.setup, self.state, step, widest):
-            seconds.append(taken)
+        for elapsed in tried_steps(self.task, self.setup, self.state, step, widest):
+            seconds.append(elapsed)
             if (peak := memory.peak(self.device)) is not None:
                 peaks[len(seconds)] = peak
         validation = validation_seconds(self.task, self.setup, self.state.model)

@@ -50,14 +50,14 @@ def refuse_other_sizes(folder: RunFolder, config: Config, weights: Weights) -> N
     layers = sum(stack.depth for stack in stacks)
     if layers > len(weights):
         raise GlassformerError(
-            f"{folder.config_file}: tells of {layers:,} layers, but the model has {len(weights):,} "
+            f"{folder.config_file}: declares {layers:,} layers, but the model has {len(weights):,} "
             f"tensors; copy the run again"
         )
     axes = {size for tensor in weights.values() for size in tensor.shape}
     for stack in stacks:
         if stack.dim not in axes:
             raise GlassformerError(
-                f"{folder.config_file}: tells of a width of {stack.dim:,}, which no tensor of the "
+                f"{folder.config_file}: declares a width of {stack.dim:,}, which no tensor of the "
                 f"model has; copy the run again"
             )
 

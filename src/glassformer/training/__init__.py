@@ -1,13 +1,30 @@
 """Training: one loop for every job. It knows a Task and a model, and never sees a token.
 
-cost, memory  what a step takes: operations, bytes; what the machine has of them
-machine       the device, the precision, the threads; bf16_trial: whether a CPU can do bf16
-optimisers    AdamW and muon; schedules of the learning rate
+machine       device, precision and threads
+bf16_trial    whether bf16 works on a CPU and is faster; bf16_work: the program that it runs
+setup         the resolved settings of a run, and the events that the loop yields
+fsdp          weights sharded over processes
+ddp           the same weights in all processes
+weights       weights by name: from a model, into a model, to disk and back
+averages      the exponential moving average of the weights, and the mean of checkpoints
+muon          the Muon optimiser
+optimisers    AdamW and Muon behind one interface
+schedules     learning rate schedules
+progress      the state of a training that is not a tensor
+checkpoints   checkpoints on disk
+state         all state of a training: model, optimisers, average, progress
+loader        batches, prepared ahead of time by threads
 objective     the loss, with R-Drop and virtual adversarial training
-averages      an exponential average of the weights, and the mean of checkpoints
-gradients     divided once, measured and clipped, over all batches and processes
-fsdp          weights sharded over processes; ddp: the same weights in all of them
-state         all that changes while training; progress: its numbers; checkpoints: it on disk
-loop          the loop: a generator of what happened; meters: sums between two reports
-recovery      the loop, stepping back where it diverges; trouble: what can go wrong, in words
+step          forward and backward of a batch in eager mode
+compiled      torch.compile for blocks and losses
+captured      a step captured as CUDA graphs
+step_choice   which of these a run uses
+gradients     normalised once and clipped, over all batches and processes
+diverged      the error of a training that diverged
+meters        running sums between two reports
+validation    scores, the best checkpoints, early stopping
+loop          the training loop, a generator of events
+recovery      the loop, rolling back when it diverges
+cost          the FLOPs and memory of a step
+memory        available memory and peak usage
 """

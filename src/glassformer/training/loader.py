@@ -19,7 +19,7 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.task import ShapedBatch, SomeBatch, Task
 from glassformer.training.setup import TrainSetup
 
-SAMPLED, LONGEST_ROWS = 16, 8  # batches, and longest rows, that the common shape is taken from
+SAMPLED, LONGEST_ROWS = 16, 8  # batches and longest rows that determine the common shape
 LARGER_ON_GPU = 4  # times the batch size for evaluation, which needs far less memory
 SLACK, MULTIPLE = 32, 64  # a size grows by 1/32 and is rounded up to a multiple of 64
 

@@ -60,7 +60,7 @@ def validate_saved(
 
 
 class StoppedError(Exception):
-    """Training was asked to stop during a validation."""
+    """A request to stop arrived during a validation."""
 
 
 def validate(

@@ -22,7 +22,7 @@ class Side(Protocol):
     """A training that can be continued.
 
     Attributes:
-        remarks: What it told besides its numbers, such as that its steps are compiled.
+        remarks: Notes and warnings of the training, such as that its steps are compiled.
     """
 
     remarks: list[str]

@@ -48,7 +48,7 @@ class Speed:
         memory, their_memory: Peak bytes; None if unknown.
         peak_share, their_peak_share: Operations that the model needs, as a share of what the
             device could do; None if unknown.
-        remarks: What our loop told besides its numbers.
+        remarks: Notes and warnings of our training loop.
     """
 
     work: str

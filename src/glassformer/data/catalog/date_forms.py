@@ -48,7 +48,7 @@ class Form:
 
     Attributes:
         name: The name of the format in CLDR, or of the habit.
-        by_numbers: Whether day and month are numbers that could be taken for each other.
+        by_numbers: Whether day and month are numbers that could be confused.
     """
 
     name: str

@@ -47,7 +47,7 @@ FSDD_STORAGE = Storage(
 
 
 def utterances() -> Iterator[Row]:
-    """What 84 speakers said; those of the test split are in no other."""
+    """Utterances of 84 speakers; those of the test split are in no other."""
     files = AN4_STORAGE.files("an4")
     if FLAC not in files:
         yield from _as_published(unpacked(files[SPHERE], ""))

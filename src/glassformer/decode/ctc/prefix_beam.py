@@ -147,8 +147,8 @@ def merged(
         blank=beams.total + scores[:, blank, None],
         token=torch.logaddexp(token, arriving.logsumexp(1)),
     )
-    taken = torch.zeros_like(extended).scatter_add(2, to, leads.to(extended.dtype)) > 0
-    return kept, extended.masked_fill(taken, -torch.inf)
+    merged = torch.zeros_like(extended).scatter_add(2, to, leads.to(extended.dtype)) > 0
+    return kept, extended.masked_fill(merged, -torch.inf)
 
 
 def extend(

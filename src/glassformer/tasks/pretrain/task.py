@@ -121,12 +121,12 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         hidden = hide(ids.values, chosen, self.tokenizer.mask, self.words(), fates)
         shown = Jagged(hidden, ids.lengths).before(self.tokenizer.start)
         tokens, layout = text_batch(shown, packed=not self.padded)
-        asked = np.flatnonzero(worth_predicting(ids, chosen, self.tokenizer.unknown))
-        row, starts = ids.row_of[asked], shown.starts
+        targets = np.flatnonzero(worth_predicting(ids, chosen, self.tokenizer.unknown))
+        row, starts = ids.row_of[targets], shown.starts
         if self.padded:
             starts = np.arange(layout.rows) * layout.longest
-        positions = starts[row] + ids.places[asked] + 1  # the start is one more
-        labels = ids.values[asked].astype(np.int64)
+        positions = starts[row] + ids.places[targets] + 1  # the start is one more
+        labels = ids.values[targets].astype(np.int64)
         return TextBatch(tokens, layout, *map(torch.from_numpy, (labels, rows[row], positions)))
 
     def words(self) -> range:

@@ -157,8 +157,8 @@ class MachineConfig:
     """The device and precision. `auto` takes the best available.
 
     Args:
-        compile: Whether steps are compiled, and on a GPU recorded as CUDA graphs. `auto` does what
-            the length of a run makes worthwhile; `false` runs them kernel by kernel.
+        compile: Whether steps are compiled, and on a GPU captured as CUDA graphs. `auto` captures
+            on a GPU, and compiles if the run is long enough for it to pay; `false` runs eagerly.
         deterministic: Whether a GPU must give bit-identical results; a CPU does anyway.
         threads: Threads of one process; None leaves it to PyTorch.
     """

@@ -43,22 +43,22 @@ class SomeBatch(Protocol):
 
 @runtime_checkable
 class ShapedBatch(SomeBatch, Protocol):
-    """A batch that can be filled up to a given shape, so that every step has the same one.
+    """A batch that can be padded to a given shape, so that every step has the same one.
 
-    Its class is registered as a pytree. What only fills it counts nothing in `loss`.
+    Its class is registered as a pytree. Padding must not count in `loss`.
     """
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers that its shape follows from; none where it cannot be filled."""
+        """The sizes that determine its shape; empty if it cannot be padded."""
         ...
 
     def filled(self, sizes: tuple[int, ...]) -> "ShapedBatch":
-        """The same batch in the shape of these numbers, none of which is below its own."""
+        """The same batch, padded to these sizes, none of which is below its own."""
         ...
 
     def twice(self) -> "ShapedBatch":
-        """All rows and then all of them again, whose outputs follow in the same order."""
+        """All rows twice, one copy after the other; outputs come in the same order."""
         ...
 
 

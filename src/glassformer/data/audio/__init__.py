@@ -1,10 +1,16 @@
-"""Sound: from files of recordings to features of frames.
+"""Sound: from folders of recordings to features of frames.
 
-    file -> decoders: blocks of samples -> reading: one channel at one rate -> features
+    folder -> layouts: rows                                  a path and its text, or its label
+    file   -> decoders: blocks of samples -> reading: one channel at one rate
+           -> features: frames of mel bins -> normalise
 
 In reading order:
 
-decoders    a file as blocks of samples, through soundfile or PyAV
-reading     one channel at the rate asked for, streamed or whole; facts of a file; what is the same
-features    log-mel filterbank energies and cepstra, as Kaldi computes them, in batches
+paths             which files are recordings, and where a table says that they lie
+kaldi, layouts    data sets of recordings as rows
+decoders          a file as blocks of samples, through soundfile or PyAV
+reading           one channel at a given rate, streamed or whole; what makes two the same
+features          log-mel filterbank energies and cepstra, as Kaldi computes them, in batches
+normalise         mean 0 and variance 1, for each recording or over all of them
+augment           SpecAugment, speed, volume and noise
 """

@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.core.layout import Layout, zero_padding
 from glassformer.errors import unknown
 
 WINDOW, SHIFT = 25, 10  # milliseconds
@@ -86,9 +87,7 @@ class FilterBank(nn.Module):
         slab = max(1, (GPU_SLAB if waveforms.is_cuda else SLAB) // len(waveforms))
         with torch.autocast(waveforms.device.type, enabled=False):
             energies = torch.cat([self._energies(part) for part in frames.split(slab, 1)], 1)
-        ends = torch.tensor(counts, device=energies.device)[:, None, None]
-        inside = torch.arange(longest, device=energies.device)[:, None] < ends  # (B, F, 1)
-        return energies.masked_fill(~inside, 0.0), counts
+        return zero_padding(energies, Layout.padded(counts, device=energies.device)), counts
 
     def _energies(self, frames: Float[Tensor, "B F W"]) -> Frames:
         frames = frames - frames.mean(-1, keepdim=True)
@@ -132,7 +131,7 @@ def _mirrored(
 ) -> Float[Tensor, "B longer"]:
     """Each row continued over its own ends, as often as needed: b a | a b c | c b a a b ..."""
     device = waveforms.device
-    n = torch.tensor(lengths, device=device).clamp_min(1)[:, None]
+    n = torch.tensor(lengths).clamp_min(1).to(device, non_blocking=True)[:, None]
     at = torch.arange(-before, waveforms.shape[1] + 2 * before, device=device) % (2 * n)
     return waveforms.gather(1, torch.where(at < n, at, 2 * n - 1 - at))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -83,6 +84,17 @@ def content_hash(path: Path | str, *, start: float = 0.0, end: float | None = No
     return digest.hexdigest()
 
 
+def import_soxr() -> Any:
+    try:
+        import soxr  # type: ignore[import-untyped]
+    except ImportError:
+        raise GlassformerError(
+            "changing the rate of a recording needs soxr, which is not installed; "
+            "pip install 'glassformer[audio]'"
+        ) from None
+    return soxr
+
+
 def _mono(path: Path, decoder: Decoder, start: float, end: float | None) -> Iterator[Sound]:
     """The average of the channels, checked: finite, and as long as it should be."""
     rate = decoder.rate
@@ -115,14 +127,7 @@ def _resampled(blocks: Iterable[Sound], source: int, target: int) -> Iterator[So
     if source == target:
         yield from blocks
         return
-    try:
-        import soxr  # type: ignore[import-untyped]
-    except ImportError:
-        raise GlassformerError(
-            "changing the sampling rate needs soxr, which is not installed; "
-            "pip install 'glassformer[audio]'"
-        ) from None
-    stream = soxr.ResampleStream(source, target, 1, dtype="float32")
+    stream = import_soxr().ResampleStream(source, target, 1, dtype="float32")
     for block in blocks:
         yield stream.resample_chunk(block)
     yield stream.resample_chunk(np.empty(0, dtype=np.float32), last=True)

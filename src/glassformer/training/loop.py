@@ -22,7 +22,7 @@ from glassformer.training.loader import BatchSource, TrainingBatch, training_bat
 from glassformer.training.meters import Meters
 from glassformer.training.progress import Progress
 from glassformer.training.schedules import lr_at
-from glassformer.training.setup import Event, TrainSetup, Trouble
+from glassformer.training.setup import Event, Step, TrainSetup, Trouble
 from glassformer.training.state import State
 from glassformer.training.step import EagerStep
 from glassformer.training.step_choice import choose_step
@@ -52,12 +52,31 @@ def train(
     progress, model = state.progress, state.model
     if progress.unvalidated:
         yield from validate_saved(state, model, task, setup, stop)
-    if is_finished(progress, setup):
-        model.eval()
-        return
-    step, note = choose_step(model, task, setup, progress)
-    if note is not None:
-        yield note
+    while not is_finished(progress, setup):
+        step, note = choose_step(model, task, setup, progress)
+        if note is not None:
+            yield note
+        overflow = yield from run_steps(state, task, setup, step, stop)
+        del step  # and the memory of its graphs
+        if overflow is None:
+            break
+        yield split_batches_further(state, overflow)
+    model.eval()
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A step that did not fit in memory: the rows of its largest batch, and the error."""
+
+    rows: int
+    message: str
+
+
+def run_steps(
+    state: State, task: Task, setup: TrainSetup, step: EagerStep, stop: Callable[[], bool]
+) -> Generator[Event, None, Overflow | None]:
+    """Steps until training ends, is stopped, or a batch does not fit in memory."""
+    progress, model = state.progress, state.model
     stream = batches_from(progress, task, setup, step)
     meters = Meters(setup.machine.device, progress.since)
     try:
@@ -65,40 +84,45 @@ def train(
             model.train()
             with meters.waiting_for_data():
                 batches = take_batches(stream, setup.train.accumulate)
-            failure = None
             meters.begin_step()
             try:
                 losses = accumulate_gradients(step, setup, progress.step, batches)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                failure = str(error) or "out of memory"
-            if failure is not None:  # outside of `except`, which would hold on to the memory
-                yield split_batches_further(state, batches, failure)
-                stream.close()
-                del step, batches
-                step, _ = choose_step(model, task, setup, progress)
-                stream = batches_from(progress, task, setup, step)
-                continue
+                pause(progress, meters)
+                rows = max(len(batch.source.rows) for batch in batches)
+                return Overflow(rows, str(error) or "out of memory")
             update_weights(state, setup, losses, meters)
             meters.end_step()
             last = batches[-1].source
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
             reports = setup.reports(progress.step)
             if reports:
-                report = meters.read(progress.step, setup, progress.lr_scale)
-                progress.seconds += time.perf_counter() - meters.started
-                progress.since = []
-                yield report
+                yield report(progress, setup, meters)
                 yield from save_and_validate(state, model, task, setup, stop)
                 memory.trim_heap(setup.machine.device)
                 meters = Meters(setup.machine.device)
             if should_stop(stop, reports):
                 save_before_stopping(state, setup, meters, reports)
-                return
+                break
+        return None
     finally:
         stream.close()
-        model.eval()
+
+
+def report(progress: Progress, setup: TrainSetup, meters: Meters) -> Step:
+    """The numbers since the last report."""
+    found = meters.read(progress.step, setup, progress.lr_scale)
+    progress.seconds += time.perf_counter() - meters.started
+    progress.since = []
+    return found
+
+
+def pause(progress: Progress, meters: Meters) -> None:
+    """Keep the running sums, which another start of the loop goes on from."""
+    progress.since = meters.sums()
+    progress.seconds += time.perf_counter() - meters.started
 
 
 def is_finished(progress: Progress, setup: TrainSetup) -> bool:
@@ -167,7 +191,7 @@ def update_weights(
     meters.add_norm(step, losses[-1].source, norm)
 
 
-def split_batches_further(state: State, batches: Sequence[TrainingBatch], failure: str) -> Trouble:
+def split_batches_further(state: State, overflow: Overflow) -> Trouble:
     """Double the number of micro-batches per batch, because a batch did not fit in memory.
 
     The step is then repeated on the same rows: no weight has changed yet.
@@ -176,12 +200,12 @@ def split_batches_further(state: State, batches: Sequence[TrainingBatch], failur
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     progress = state.progress
-    if processes.world_size() > 1 or max(len(batch.source.rows) for batch in batches) == 1:
+    if processes.world_size() > 1 or overflow.rows == 1:
         one = "" if processes.world_size() > 1 else ", even with one row at a time"
         raise GlassformerError(
             f"step {progress.step + 1:,} does not fit in device memory{one}: "
-            f"{failure.splitlines()[0]}; use a smaller --size, shorter rows with task.max_length, "
-            f"or smaller batches with data.batch_tokens and train.accumulate"
+            f"{overflow.message.splitlines()[0]}; use a smaller --size, shorter rows with "
+            f"task.max_length, or smaller batches with data.batch_tokens and train.accumulate"
         )
     progress.micro_batches *= 2
     return Trouble(
@@ -204,8 +228,7 @@ def save_before_stopping(state: State, setup: TrainSetup, meters: Meters, report
         return
     if not reported:
         meters.read(state.progress.step, setup)  # a diverged state must not be saved
-        state.progress.since = meters.sums()
-        state.progress.seconds += time.perf_counter() - meters.started
+        pause(state.progress, meters)
     state.save(setup.checkpoints)
 
 

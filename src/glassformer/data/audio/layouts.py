@@ -11,8 +11,9 @@ Rows also have a `speaker` where it is known, and `start` and `end`, in seconds,
 part of its recording. The location of a row is the line or the file that it comes from. Whether a
 recording exists is not checked here: a job skips the row, or refuses it, and names its location.
 
-Tables with a column of paths are read by the general readers; `paths.located` finds their recordings. To
-add a layout, write a function that recognises it and one that reads it, and list both in LAYOUTS.
+Tables with a column of paths are read by the general readers; `paths.located` finds their
+recordings. To add a layout, write a function that recognises it and one that reads it, and list
+both in LAYOUTS.
 """
 
 from collections.abc import Callable, Iterator

@@ -12,7 +12,8 @@ from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.predictor import Prediction
-from glassformer.tasks.shared.text import TextBatch, TextPredictor, growing, text_batch
+from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.text import TextPredictor, growing
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts

@@ -17,8 +17,8 @@ from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
 from glassformer.tasks.classify.sections import classification_sections, side_by_side
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.reporter import Baseline, PoolingReporter
+from glassformer.tasks.shared.batches import TextBatch
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
-from glassformer.tasks.shared.text import TextBatch
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about

@@ -30,14 +30,13 @@ from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.job import JobTask
+from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.text import (
-    TextBatch,
     hidden_at_random,
     index_texts,
     on_gpu,
     reaching,
     take_tokens,
-    text_batch,
 )
 from glassformer.tasks.task import Loss
 

@@ -13,7 +13,8 @@ from glassformer.data.text.coders import SPECIALS
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.pretrain.task import PretrainTask
-from glassformer.tasks.shared.text import TextBatch, TextPredictor, text_batch
+from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.text import TextPredictor
 
 GAP = "<mask>"
 TAKE_BLANKS = ("bpe", "unigram")  # kinds whose words include the space before them

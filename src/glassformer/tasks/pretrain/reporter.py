@@ -13,7 +13,7 @@ from glassformer.metrics.ratios import share_score
 from glassformer.metrics.score import Score
 from glassformer.tasks.pretrain.task import GapAnswers, PretrainTask
 from glassformer.tasks.reporter import Reporter
-from glassformer.tasks.shared.text import TextBatch
+from glassformer.tasks.shared.batches import TextBatch
 
 
 class PretrainReporter(Reporter[PretrainTask, GapAnswers]):

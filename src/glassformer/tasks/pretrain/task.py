@@ -27,14 +27,9 @@ from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.masking import choose_words, hide, worth_predicting
+from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.losses import token_divergence, token_loss
-from glassformer.tasks.shared.text import (
-    TextBatch,
-    index_texts,
-    reaching,
-    take_tokens,
-    text_batch,
-)
+from glassformer.tasks.shared.text import index_texts, reaching, take_tokens
 from glassformer.tasks.task import Loss
 
 STILL = 2**31  # the epoch of evaluation, where gaps are the same every time and in every run

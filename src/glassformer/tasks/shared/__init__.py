@@ -1,6 +1,8 @@
 """What several jobs share.
 
-text         texts as tokens, and batches of them
+text         texts as tokens
+batches      batches of them, padded, packed, or filled up to a shape
+losses       cross-entropy over a vocabulary, and how far two answers are apart
 ngrams       texts as counts of their n-grams
 generation   options of answers that are generated token by token
 """

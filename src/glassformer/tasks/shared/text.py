@@ -1,19 +1,15 @@
-"""What jobs that read text share: choosing and learning tokens, indexing, and batches of rows."""
+"""What jobs that read text share: choosing and learning tokens, and indexing."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float, Int, Shaped
-from torch import Tensor
-from torch.utils._pytree import register_dataclass
+from jaxtyping import Float, Shaped
 
 from glassformer.config import MachineConfig, ModelConfig, TokenizerConfig, require
-from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
@@ -21,82 +17,9 @@ from glassformer.data.text.coders import chunked
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Predictor, SomeTask
-from glassformer.tasks.shared.losses import IGNORED
 
-FILLER = 64  # tokens of a filler row at most: short ones cost attention little
 TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
-
-
-@dataclass(frozen=True, slots=True)
-class TextBatch:
-    """Rows of tokens, and what is known about each.
-
-    Attributes:
-        ids: (B, T) padded or (N,) packed.
-        labels: The label of each row, or of each of the positions; `IGNORED` counts nothing.
-        row_ids: The row of the split that each label belongs to.
-        positions: Where in the batch the labels belong; None where each row has one.
-    """
-
-    ids: Int[Tensor, "B T"] | Int[Tensor, " N"]
-    layout: Layout
-    labels: Tensor
-    row_ids: Int[Tensor, " labels"]
-    positions: Int[Tensor, " positions"] | None = None
-
-    @property
-    def tokens(self) -> int:
-        """How many there are, without padding."""
-        assert self.layout.tokens is not None  # made on the CPU, where they are counted
-        return self.layout.tokens
-
-    def to(self, device: torch.device) -> "TextBatch":
-        """The same on another device."""
-        return TextBatch(
-            self.ids.to(device, non_blocking=True),
-            self.layout.to(device),
-            self.labels.to(device, non_blocking=True),
-            self.row_ids.to(device, non_blocking=True),
-            None if self.positions is None else self.positions.to(device, non_blocking=True),
-        )
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Rows, the longest of them, tokens, and labels at positions; none when padded."""
-        if not self.layout.is_packed:
-            return ()
-        layout = self.layout
-        positions = 0 if self.positions is None else len(self.positions)
-        return layout.rows, layout.longest, len(self.ids), positions
-
-    def filled(self, sizes: tuple[int, ...]) -> "TextBatch":
-        """The same in a fixed shape: filler rows, and labels that are ignored."""
-        rows, longest, tokens, positions = sizes
-        rows += filler_rows(longest, tokens)
-        ids, layout = filled_pack(self.ids, self.layout, rows, longest, tokens)
-        if self.positions is None:
-            labels = pad_first(self.labels, layout.rows, 0)
-            return TextBatch(ids, layout, labels, pad_first(self.row_ids, layout.rows, -1))
-        return TextBatch(
-            ids,
-            layout,
-            pad_first(self.labels, positions, IGNORED),
-            pad_first(self.row_ids, positions, -1),
-            pad_first(self.positions, positions, 0),
-        )
-
-    def twice(self) -> "TextBatch":
-        """All rows, and then all of them again."""
-        positions = self.positions
-        if positions is not None:
-            positions = torch.cat([positions, positions + self.ids.numel()])
-        again = (torch.cat([x, x]) for x in (self.ids, self.labels, self.row_ids))
-        ids, labels, row_ids = again
-        return TextBatch(ids, self.layout.twice(), labels, row_ids, positions)
-
-
-register_dataclass(TextBatch)
 
 
 class TextPredictor(Predictor[SomeTask, str]):
@@ -104,34 +27,6 @@ class TextPredictor(Predictor[SomeTask, str]):
 
     def from_sample(self, sample: Sample) -> str:
         return str(sample["text"])
-
-
-def filled_pack(
-    ids: Int[Tensor, " N"], layout: Layout, rows: int, longest: int, tokens: int
-) -> tuple[Int[Tensor, " tokens"], Layout]:
-    """A pack and its layout in a fixed shape; the fillers hold token 0."""
-    layout = Layout.packed(layout.lengths, longest=longest, budget=tokens, rows=rows)
-    return pad_first(ids, tokens, 0), layout
-
-
-def filler_rows(longest: int, tokens: int) -> int:
-    """How many rows can fill a whole pack."""
-    return -(-tokens // min(longest, FILLER))
-
-
-def pad_first(x: Tensor, size: int, value: int) -> Tensor:
-    """The tensor with its first axis filled up to a size."""
-    return F.pad(x, (0, 0) * (x.ndim - 1) + (0, size - len(x)), value=value)
-
-
-def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:
-    """Rows of tokens as one tensor, with their layout."""
-    lengths, values = torch.from_numpy(rows.lengths), torch.from_numpy(rows.values).long()
-    if packed:
-        return values, Layout.packed(lengths)
-    layout = Layout.padded(lengths)
-    ids = torch.zeros(layout.rows, layout.longest, dtype=torch.long)
-    return ids.masked_scatter(layout.real, values), layout
 
 
 def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[list[str]]:

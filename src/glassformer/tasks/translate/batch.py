@@ -13,13 +13,8 @@ from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.tasks.shared.batches import filled_pack, filler_rows, pad_first, text_batch
 from glassformer.tasks.shared.losses import IGNORED
-from glassformer.tasks.shared.text import (
-    filled_pack,
-    filler_rows,
-    pad_first,
-    text_batch,
-)
 
 References = tuple[tuple[str, ...], ...]
 

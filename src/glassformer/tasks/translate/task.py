@@ -29,11 +29,7 @@ from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import token_divergence, token_loss
-from glassformer.tasks.shared.text import (
-    as_settled,
-    hidden_at_random,
-    token_rows,
-)
+from glassformer.tasks.shared.text import as_settled, hidden_at_random, token_rows
 from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
     GOALS,

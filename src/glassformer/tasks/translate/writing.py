@@ -19,8 +19,8 @@ from glassformer.decode import Hypothesis, Request, cut_at_stop, decode
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import translating
 from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.shared.batches import text_batch
 from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens, spell
-from glassformer.tasks.shared.text import text_batch
 from glassformer.tasks.translate.tokens import PairTokens
 
 ROOMY = 16  # branches per row; with more, a batch has fewer rows

@@ -23,10 +23,21 @@ def write(path: Path, sound: np.ndarray, rate: int = 16000, **options: str) -> P
     return path
 
 
-def write_by_pyav(path: Path, sound: np.ndarray, rate: int, codec: str, kind: str) -> Path:
-    """A recording as a phone (AAC in MP4) or a browser (Opus in WebM) makes it."""
+def write_by_pyav(
+    path: Path,
+    sound: np.ndarray,
+    rate: int,
+    codec: str,
+    kind: str,
+    *,
+    live: bool = False,
+    title: str = "",
+) -> Path:
+    """A recording as a phone (AAC in MP4) or a browser (Opus in WebM, live) makes it."""
     av = pytest.importorskip("av")
-    with av.open(str(path), "w", format=kind) as container:
+    options = {"live": "1"} if live else {}  # without a length, as it is sent while it is made
+    with av.open(str(path), "w", format=kind, options=options) as container:
+        container.metadata["title"] = title
         stream = container.add_stream(codec, rate=rate, layout="mono")
         size = stream.codec_context.frame_size or 960
         for start in range(0, len(sound), size):

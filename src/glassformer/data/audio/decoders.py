@@ -26,7 +26,8 @@ STREAMED = 0x7FFF0000  # bytes; a header written before the end of the sound was
 UNKNOWN = 1 << 48  # samples; libsndfile says more where a header says nothing
 
 # Formats that hold sound themselves, unlike playlists, which would open other files.
-CONTAINERS = "mov,matroska,avi,asf,flv,mpegts,mpeg,ogg,aac,ac3,amr,ape,caf,mp3,tta,wv"
+CONTAINERS = "mov,matroska,avi,asf,flv,mpegts,mpeg,ogg,aac,ac3,amr,ape,caf,mp3,tta,wav,wv"
+MEASURED = ("mov", "matroska")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ def open_sound(path: Path) -> Iterator[Decoder]:
     soundfile = import_soundfile()
     try:
         file = soundfile.SoundFile(path)
-    except (soundfile.SoundFileError, TypeError):  # TypeError: raw samples, without a header
-        opened: AbstractContextManager[Decoder] = _open_by_pyav(path)
+    except (soundfile.SoundFileError, TypeError) as error:
+        why = getattr(error, "error_string", "no header")  # TypeError: raw samples without one
+        opened: AbstractContextManager[Decoder] = _open_by_pyav(path, why)
     else:
         opened = _open_by_soundfile(path, file, soundfile.SoundFileError)
     with opened as decoder:
@@ -82,7 +84,7 @@ def _open_by_soundfile(path: Path, file: Any, broken: type[Exception]) -> Iterat
             while len(block := file.read(BLOCK, dtype="float32", always_2d=True)):
                 yield block
         except broken as error:
-            raise _damaged(path, error) from None
+            raise _damaged(path, reason(error)) from None
 
     with file:
         frames = file.frames if file.frames < UNKNOWN else None
@@ -99,7 +101,7 @@ def _is_cut(log: str) -> bool:
 
 
 @contextmanager
-def _open_by_pyav(path: Path) -> Iterator[Decoder]:
+def _open_by_pyav(path: Path, why: str) -> Iterator[Decoder]:
     try:
         import av
     except ImportError:
@@ -108,33 +110,42 @@ def _open_by_pyav(path: Path) -> Iterator[Decoder]:
             f"pip install 'glassformer[media]'"
         ) from None
     options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "none"}
-    try:
-        with path.open("rb") as file, av.open(file, "r", options=options) as container:
-            if not container.streams.audio:
+    with path.open("rb") as file:
+        try:
+            container = av.open(file, "r", options=options, metadata_errors="ignore")
+        except av.FFmpegError:
+            raise _damaged(path, why) from None
+        with container:
+            streams = [one for one in container.streams.audio if one.codec_context is not None]
+            if not streams:
                 raise GlassformerError(f"{path}: has no sound; give a recording, or remove it")
-            stream = container.streams.audio[0]
+            stream = streams[0]
 
             def blocks(first: int) -> Iterator[Block]:
                 same = av.AudioResampler(format="fltp")  # same rate and channels
-                for frame in container.decode(stream):
-                    for part in same.resample(frame):
-                        if len(block := part.to_ndarray().T[first:]):
-                            yield block
-                        first = max(0, first - part.samples)
+                try:
+                    for frame in container.decode(stream):
+                        for part in same.resample(frame):
+                            if len(block := part.to_ndarray().T[first:]):
+                                yield block
+                            first = max(0, first - part.samples)
+                except av.FFmpegError as error:
+                    raise _damaged(path, reason(error)) from None
 
-            yield Decoder(stream.rate, stream.channels, _duration(stream), False, blocks)
-    except av.FFmpegError as error:
-        raise _damaged(path, error) from None
+            yield Decoder(stream.rate, stream.channels, _duration(container, stream), False, blocks)
 
 
-def _duration(stream: Any) -> int | None:
-    if stream.duration is None:
+def _duration(container: Any, stream: Any) -> int | None:
+    """Samples by the header, in those formats that write it there; FFmpeg guesses for others."""
+    if not container.format.name.startswith(MEASURED):
         return None
-    return round(stream.duration * stream.time_base * stream.rate)
+    if stream.duration is not None:
+        return round(stream.duration * stream.time_base * stream.rate)
+    return container.duration and container.duration * stream.rate // 10**6
 
 
-def _damaged(path: Path, error: Exception) -> GlassformerError:
+def _damaged(path: Path, why: str) -> GlassformerError:
     return GlassformerError(
-        f"{path}: not sound, or damaged ({reason(error)}); fetch it again, convert it to WAV or "
-        f"FLAC, or remove it"
+        f"{path}: not sound, or damaged ({why.strip().rstrip('.')}); fetch it again, convert it to "
+        f"WAV or FLAC, or remove it"
     )

@@ -23,11 +23,11 @@ class MovingAverage:
     def update(self, weights: Weights, step: int) -> None:
         """Include the weights of one step."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        for name, tensor in self.weights.items():
-            if tensor.is_floating_point():
-                tensor.lerp_(weights[name], 1 - decay)
-            else:
-                tensor.copy_(weights[name])
+        numbers = {n: tensor for n, tensor in self.weights.items() if tensor.is_floating_point()}
+        averages, latest = map(local, numbers.values()), (local(weights[n]) for n in numbers)
+        torch._foreach_lerp_(list(averages), list(latest), 1 - decay)
+        for name in self.weights.keys() - numbers.keys():
+            self.weights[name].copy_(weights[name])
 
     @torch.no_grad()
     def load(self, weights: Weights) -> None:

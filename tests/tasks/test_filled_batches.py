@@ -132,3 +132,12 @@ def test_padded_batches_are_not_filled(tmp_path):
     kind, rows, settings = JOBS["pairs"]
     job = job_of(kind, tmp_path / "job", rows, **settings | {"data": {"form": "padded"}})
     assert everything(job).sizes == ()
+
+
+@pytest.mark.parametrize(("kind", "mixes"), [("attention", True), ("gru", False)])
+def test_rows_of_all_lengths_are_mixed_where_no_stack_pads_them(kind, mixes, tmp_path):
+    name, rows, settings = JOBS["gaps"]
+    settings = settings | {"model": {"encoder": {"kind": kind}}}
+    assert job_of(name, tmp_path / "job", rows, **settings).mixes_lengths is mixes
+    padded = settings | {"data": {"form": "padded"}}
+    assert not job_of(name, tmp_path / "padded", rows, **padded).mixes_lengths

@@ -122,3 +122,8 @@ class Task(ABC, Generic[Batch, Output]):
     def padded(self) -> bool:
         """Whether padding counts towards the size of a batch."""
         return True
+
+    @property
+    def mixes_lengths(self) -> bool:
+        """Whether rows of all lengths in one packed batch cost a GPU no more than similar ones."""
+        return not self.padded

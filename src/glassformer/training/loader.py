@@ -209,15 +209,7 @@ def one_epoch(task: Task, setup: TrainSetup, epoch: int) -> list[RowNumbers]:
         task.lengths("train"),
         setup.data.batch_tokens,
         padded=task.padded,
-        mixed=mixes_lengths(task, setup),
+        mixed=setup.machine.device.type == "cuda" and task.mixes_lengths,
         seed=setup.seed,
         epoch=epoch,
     )
-
-
-def mixes_lengths(task: Task, setup: TrainSetup) -> bool:
-    """Whether a batch mixes rows of all lengths, which costs nothing if they are packed on a GPU.
-
-    Batches then have similar numbers of rows and tokens, so that one shape suits all of them.
-    """
-    return setup.machine.device.type == "cuda" and not task.padded

@@ -32,6 +32,7 @@ from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.text import (
+    attends,
     hidden_at_random,
     index_texts,
     on_gpu,
@@ -157,8 +158,13 @@ class ClassifyTask(JobTask[TextBatch, Tensor, ClassAnswers]):
 
     @property
     def padded(self) -> bool:
-        form = self.config.data.form
-        return form == "padded" or (form == "auto" and not on_gpu(self.config.machine))
+        form, config = self.config.data.form, self.config
+        packs = on_gpu(config.machine) and attends(config.model)
+        return form == "padded" or (form == "auto" and not packs)
+
+    @property
+    def mixes_lengths(self) -> bool:
+        return not self.padded and attends(self.config.model)
 
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None

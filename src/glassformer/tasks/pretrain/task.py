@@ -29,7 +29,7 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.masking import choose_words, hide, worth_predicting
 from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.losses import token_divergence, token_loss
-from glassformer.tasks.shared.text import index_texts, reaching, take_tokens
+from glassformer.tasks.shared.text import attends, index_texts, reaching, take_tokens
 from glassformer.tasks.task import Loss
 
 STILL = 2**31  # the epoch of evaluation, where gaps are the same every time and in every run
@@ -104,6 +104,10 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     @property
     def padded(self) -> bool:
         return self.config.data.form == "padded"
+
+    @property
+    def mixes_lengths(self) -> bool:
+        return not self.padded and attends(self.config.model)
 
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> TextBatch:
         ids = self.tokens.slices(*(column[rows] for column in self.pieces(split)))

@@ -59,6 +59,12 @@ def hidden_at_random(
     return Jagged(np.where(hidden, mask, rows.values), rows.lengths)
 
 
+def attends(model: ModelConfig) -> bool:
+    """Whether all stacks attend; recurrent and convolutional ones pad their rows inside."""
+    stacks = (model.encoder, model.decoder)
+    return all(stack is None or stack.kind == "attention" for stack in stacks)
+
+
 def on_gpu(machine: MachineConfig) -> bool:
     """Whether a run is trained on a GPU, where packing rows always pays."""
     return machine.device in ("auto", "cuda") and torch.cuda.is_available()

@@ -29,7 +29,7 @@ from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import token_divergence, token_loss
-from glassformer.tasks.shared.text import as_settled, hidden_at_random, token_rows
+from glassformer.tasks.shared.text import as_settled, attends, hidden_at_random, token_rows
 from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
     GOALS,
@@ -135,6 +135,10 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     @property
     def padded(self) -> bool:
         return self.config.data.form == "padded"
+
+    @property
+    def mixes_lengths(self) -> bool:
+        return not self.padded and attends(self.config.model)
 
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> PairBatch:
         assert self.samples is not None

@@ -13,6 +13,7 @@ from glassformer.config import (
     TrainConfig,
     VirtualAdversaryConfig,
 )
+from glassformer.training import captured, step_choice
 from glassformer.training.loop import train
 from glassformer.training.machine import Machine
 from glassformer.training.setup import Note, Step, TrainSetup
@@ -112,3 +113,16 @@ def _waiting(job, output, batch):
     loss = type(job).loss(job, output, batch)
     loss.total.item()
     return loss
+
+
+@pytest.mark.parametrize("wanted", [None, True])
+def test_steps_that_cannot_be_compiled_are_captured_as_they_are(wanted, tmp_path, monkeypatch):
+    def fails(task):
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(captured, "CompiledLosses", fails)
+    monkeypatch.setattr(step_choice, "COMPILE_SECONDS", 0.0)
+    kind, rows, values = JOBS["gaps"]
+    job = job_of(kind, tmp_path / "job", rows, **values)
+    _, _, [note] = trained(job, wanted, steps=2)
+    assert note == "steps run as CUDA graphs without compiling, which failed: no compiler"

@@ -58,25 +58,24 @@ def captured_step(
             failure = "out of memory" if is_out_of_memory(error) else first_line(error)
         return None
 
-    started, step = time.perf_counter(), None
+    def eager() -> tuple[EagerStep, Note]:
+        text = f"steps run eagerly, as capturing them failed: {failure}"
+        return EagerStep(model, task, setup), Note(progress.step, text)
+
+    started = time.perf_counter()
     if setup.machine.compile is None:
         step = attempt(compiled=False)
-        if step is not None and not compiling_pays(step, setup, progress):
+        if step is None:
+            return eager()
+        if not compiling_pays(step, setup, progress):
             return step, Note(progress.step, "steps run as CUDA graphs")
-    if not failure:
-        step = None  # frees its memory
-        step = attempt(compiled=True)
-    if step is not None:
+        del step  # frees its memory
+    if (step := attempt(compiled=True)) is not None:
         took = f"ready after {time.perf_counter() - started:.0f}s"
         return step, Note(progress.step, f"steps are compiled and run as CUDA graphs, {took}")
-    reason, step = failure, attempt(compiled=False) if setup.machine.compile else None
-    if step is None:
-        return EagerStep(model, task, setup), Note(
-            progress.step, f"steps run eagerly, as capturing them failed: {reason}"
-        )
-    return step, Note(
-        progress.step, f"steps run as CUDA graphs without compiling, which failed: {reason}"
-    )
+    text = f"steps run as CUDA graphs without compiling, which failed: {failure}"
+    step = attempt(compiled=False)
+    return eager() if step is None else (step, Note(progress.step, text))
 
 
 def compiling_pays(step: CapturedStep, setup: TrainSetup, progress: Progress) -> bool:

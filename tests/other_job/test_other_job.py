@@ -98,7 +98,7 @@ def examine(glass, folder):
     lines += [f"clips/{path.name},ad" for path in sorted((folder / "clips").glob("a*-*.wav"))]
     (folder / "faulty.csv").write_text("\n".join(lines), encoding="utf-8")
     write_recording(folder / "silence.wav", np.zeros(131))
-    said = glass("doctor", "faulty.csv", "--fix", "clean.csv")
+    said = glass("doctor", "faulty.csv", "--job", "listen", "--fix", "clean.csv")
     assert "for listen" in said
     assert "1 recording without a sound\n    record them again, or drop them with --fix" in said
     assert "1 row without a recording\n" in said
@@ -195,7 +195,7 @@ def test_help_lists_the_job_and_its_options_without_importing_it(environment):
     ).stdout
     train, doctor, predict = said.split("Usage: ")[1:]
     assert "listen: Write the word that a recording of tones plays." in train
-    assert "classify, pretrain, translate, listen" in doctor
-    assert "Options of listen" in predict
-    assert "--times" in predict.split("Options of listen")[1]
+    assert "classify, pretrain, transcribe, translate, listen" in doctor
+    assert "Options of transcribe, listen" in predict
+    assert "--times" in predict.split("Options of transcribe, listen")[1]
     assert "imported:\n" in predict

@@ -11,6 +11,7 @@ shared/      what several jobs share
 
 classify/    one or more labels for a text
 pretrain/    predict masked words in raw text
+transcribe/  recordings of speech to text
 translate/   sequences to sequences: sentences, dates, words to phonemes
 
 JOBS finds a job by name and loads it when it is used. Another package adds a job through the
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.job import Job
 
 GROUP = "glassformer.jobs"
-BUILT_IN = ("classify", "pretrain", "translate")
+BUILT_IN = ("classify", "pretrain", "transcribe", "translate")
 
 
 class Jobs(Mapping[str, "Job"]):

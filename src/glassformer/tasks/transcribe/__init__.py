@@ -1,0 +1,17 @@
+"""transcribe: recordings of speech to text.
+
+job           the job
+settings      its settings and defaults
+data          the schema: a recording and its transcript, in the layouts of common corpora
+facts         what is known of a recording once it was read
+checks        what the doctor looks for
+transcripts   normalisation of texts, and their tokens
+sounds        features of recordings, in batches
+losses        CTC, attention, and both
+searching     from a model to texts: CTC, attention, and both
+answers       texts of many rows, and their scores
+task          what training needs
+predictor     texts of new recordings, and when each word is spoken
+nearest       the baseline: the most similar recording
+reporter      the report
+"""

@@ -1,0 +1,130 @@
+"""Texts of new recordings: paths, or samples from Python."""
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from glassformer.data.samples import Sample
+from glassformer.errors import GlassformerError
+from glassformer.tasks.predictor import Prediction, Predictor
+from glassformer.tasks.transcribe.facts import Part, read_part
+from glassformer.tasks.transcribe.searching import Written
+from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND, Features
+from glassformer.tasks.transcribe.task import TranscribeTask
+
+TOGETHER = 16  # recordings per batch, after the first one
+
+Recording = Part | np.ndarray
+
+
+class TranscribePredictor(Predictor[TranscribeTask, Recording]):
+    """The text of a recording; with `times`, when each word is spoken."""
+
+    kinds = (str, Path, np.ndarray, Part)
+    noun = "recording"
+    times = False
+
+    def configured(self, **options: Any) -> "TranscribePredictor":
+        times = options.get("times", False)
+        if times and not self.task.settings.ctc_weight:
+            raise GlassformerError(
+                "this run was trained without CTC, which tells when words are spoken; train with "
+                "--set task.ctc_weight=0.3, or leave out --times"
+            )
+        other = copy(self)
+        other.times = times
+        return other
+
+    def accept(self, value: Any) -> Recording:
+        value = super().accept(value)
+        if isinstance(value, str | Path):
+            return Part(path=Path(value))
+        if isinstance(value, Part):
+            return value
+        if value.ndim != 1 or value.dtype.kind != "f" or not len(value):
+            raise GlassformerError(
+                f"a recording is one channel of numbers between -1 and 1, "
+                f"{self.task.settings.rate:,} a second; got {value.dtype} of shape {value.shape}"
+            )
+        return value.astype(np.float32)
+
+    def from_sample(self, sample: Sample) -> Recording:
+        return Part.of(sample)
+
+    def example(self) -> str:
+        return "recording.wav"
+
+    def predict(self, model: nn.Module, inputs: Iterable[Recording]) -> Iterator[Prediction]:
+        rest, size = iter(inputs), 1
+        while some := list(islice(rest, size)):
+            sounds = [self._features(one) for one in some]
+            pieces = [cut_at_pauses(sound, self._longest) for sound in sounds]
+            flat = [piece for several in pieces for piece in several]
+            written = iter(self._written(model, flat))
+            for several in pieces:
+                yield self._prediction(several, [next(written) for _ in several])
+            size = TOGETHER
+
+    @property
+    def _longest(self) -> int:
+        return int(self.task.settings.max_seconds * FRAMES_A_SECOND)
+
+    def _features(self, given: Recording) -> Features:
+        task = self.task
+        rate = task.settings.rate
+        return task.features(given if isinstance(given, np.ndarray) else read_part(given, rate))
+
+    def _written(self, model: Any, sounds: list[Features]) -> list[Written]:
+        """The texts of some recordings, a few at a time."""
+        found: list[Written] = []
+        for start in range(0, len(sounds), TOGETHER):
+            some = sounds[start : start + TOGETHER]
+            found += self.task.searcher.write(model, some, times=self.times)
+        return found
+
+    def _prediction(self, pieces: list[Features], written: list[Written]) -> Prediction:
+        """The texts of the pieces of a recording as one."""
+        text = " ".join(one.text for one in written if one.text)
+        tokens = sum(len(one.tokens) + 1 for one in written)
+        score = sum(one.score for one in written)
+        confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
+        if not self.times:
+            return Prediction(text, confidence, {})
+        words = list(self._words(pieces, written))
+        lines = [f"{word['start']:.2f}\t{word['end']:.2f}\t{word['word']}" for word in words]
+        return Prediction(text, confidence, {"words": words}, below=lines)
+
+    def _words(self, pieces: list[Features], written: list[Written]) -> Iterator[dict[str, Any]]:
+        """Each word, and when it is spoken, in seconds."""
+        before = 0
+        for piece, one in zip(pieces, written, strict=True):
+            for word in one.words:
+                start, end = (self._seconds(before, at) for at in (word.start, word.end))
+                yield {"word": word.text, "start": start, "end": end}
+            before += len(piece)
+
+    def _seconds(self, before: int, vector: int) -> float:
+        return round((before + vector * self.task.factor) / FRAMES_A_SECOND, 3)
+
+
+def cut_at_pauses(sound: Features, longest: int) -> list[Features]:
+    """Features in pieces of at most so many frames, each cut where the second half is quietest.
+
+    >>> sound = np.ones((10, 2), dtype=np.float16)
+    >>> sound[5] = -1
+    >>> [len(piece) for piece in cut_at_pauses(sound, 6)]
+    [5, 5]
+    """
+    pieces = []
+    while len(sound) > longest:
+        half = max(1, longest // 2)
+        loudness = sound[half:longest].astype(np.float32).mean(1)
+        at = half + int(loudness.argmin())
+        pieces.append(sound[:at])
+        sound = sound[at:]
+    return [*pieces, sound]

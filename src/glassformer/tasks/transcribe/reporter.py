@@ -1,0 +1,133 @@
+"""The report of a transcriber: scores, confused words, the worst rows, and a baseline."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from glassformer.data.samples import Sample
+from glassformer.metrics.paired import Comparison
+from glassformer.metrics.score import Score
+from glassformer.reports import Sections, Table
+from glassformer.reports.record import SOME_ROWS
+from glassformer.reports.tables import evenly, excerpt
+from glassformer.tasks.reporter import Baseline, PoolingReporter
+from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
+from glassformer.tasks.transcribe.nearest import NearestRecording
+from glassformer.tasks.transcribe.sounds import SoundBatch
+from glassformer.tasks.transcribe.task import TranscribeTask
+
+WORST = 10
+CONFUSED = 20
+MOST_ROWS = 20_000  # training recordings that the baseline stores
+
+
+class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
+    """For recordings of speech."""
+
+    score_names = ("wer", "cer", "exact")
+
+    def answers(self, model: nn.Module, batches: Iterable[SoundBatch]) -> Transcripts:
+        return self.task.answers(model, batches)
+
+    def scores(self, answers: Transcripts) -> dict[str, Score]:
+        return answers.scores()
+
+    def compare(self, first: Transcripts, second: Transcripts) -> dict[str, Comparison]:
+        return first.compared_with(second)
+
+    def pool(self, answers: Sequence[Transcripts]) -> Transcripts:
+        return Transcripts(
+            [text for some in answers for text in some.written],
+            [text for some in answers for text in some.right],
+            answers[0].measure,
+        )
+
+    def remarks(self) -> list[str]:
+        if self.task.samples is None:
+            return []
+        return [
+            f"left out: {len(rows):,} recordings with {why}, first {rows[0]}"
+            for why, rows in self.task.left_out.items()
+        ]
+
+    def notes(self, answers: Transcripts) -> list[str]:
+        """The errors by kind."""
+        edits, unit = answers.edits, answers.measure
+        deleted = sum(count for (_, written), count in edits.items() if written == NOTHING)
+        inserted = sum(count for (right, _), count in edits.items() if right == NOTHING)
+        replaced = edits.total() - deleted - inserted
+        total = sum(len(answers.units(text)) for text in answers.right)
+        return [
+            f"{edits.total():,} errors in {total:,} {unit}: {replaced:,} substitutions, "
+            f"{deleted:,} deletions, {inserted:,} insertions"
+        ]
+
+    def sections(self, answers: Transcripts, samples: Sequence[Sample]) -> Sections:
+        names = [Path(sample["path"]).name for sample in samples]
+        return Sections(
+            tables=[some_rows(answers, names), worst_rows(answers, names), confused(answers)]
+        )
+
+    def baseline(self, split: str) -> Baseline[Transcripts]:
+        """The transcript of the nearest training recording."""
+        task, samples = self.task, self.task.samples
+        assert samples is not None
+        known = samples.rows("train")[:MOST_ROWS].tolist()
+        numbers = samples.rows(split).tolist()
+        texts = [task.normalise(samples[row]["text"]) for row in known]
+        memory = NearestRecording.of(map(self._sound, known), texts)
+        right = [task.normalise(samples[row]["text"]) for row in numbers]
+        written = memory(map(self._sound, numbers))
+        answers = Transcripts(written, right, task.settings.measure)
+        return Baseline("nearest recording", "by mean features", answers)
+
+    def baseline_seconds(self) -> float:
+        """Every recording is read once; comparing them takes little."""
+        if self.task.samples is None:
+            return 0.0
+        return 1.0 + 2e-4 * len(self.task.samples)
+
+    def _sound(self, row: int) -> np.ndarray:
+        return self.task.sounds[row].reshape(-1, self.task.bins)
+
+
+def some_rows(answers: Transcripts, names: Sequence[str]) -> Table:
+    """Evenly spaced rows."""
+    return Table(
+        title=SOME_ROWS,
+        header=("recording", "transcript", "written"),
+        rows=[shown(answers, names, row) for row in evenly(len(names))],
+    )
+
+
+def worst_rows(answers: Transcripts, names: Sequence[str]) -> Table:
+    """The rows with the most errors for their length, where bad transcripts are often found."""
+    one = answers.measured["cer"]
+    rates = one.row_statistic(one.rows)
+    wrong = answers.measured["exact"].rows[:, 0] == 0
+    order = [row for row in np.argsort(-rates, kind="stable").tolist() if wrong[row]][:WORST]
+    return Table(
+        title="The worst rows",
+        header=("recording", "transcript", "written", "cer"),
+        rows=[(*shown(answers, names, row), float(rates[row])) for row in order],
+        note=f"{len(order)} of {int(wrong.sum()):,} that are not exact."
+        if order
+        else "Every transcript is exact.",
+    )
+
+
+def confused(answers: Transcripts) -> Table:
+    """The most frequent errors."""
+    return Table(
+        title=f"Most confused {answers.measure}",
+        header=("right", "written", "times"),
+        rows=[(*pair, count) for pair, count in answers.edits.most_common(CONFUSED)],
+        note=f"{NOTHING}: nothing.",
+    )
+
+
+def shown(answers: Transcripts, names: Sequence[str], row: int) -> tuple[str, str, str]:
+    """A row for a table."""
+    return names[row], excerpt(answers.right[row]), excerpt(answers.written[row])

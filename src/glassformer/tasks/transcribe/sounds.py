@@ -1,0 +1,127 @@
+"""Sounds as a model reads them: features of recordings, and batches of them with their texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.data.audio.augment import spec_augment
+from glassformer.data.audio.features import FilterBank
+from glassformer.data.audio.normalise import normalise_rows
+from glassformer.data.jagged import Jagged
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.tasks.shared.batches import text_batch
+from glassformer.tasks.transcribe.settings import MaskingConfig
+
+BLANK = Tokenizer.mask  # which no transcript has
+FRAMES_A_SECOND = 100
+
+Features = Float[np.ndarray, "_ M"]  # no name: each has its own length
+Tokens = Int[np.ndarray, " _"]
+
+
+def features_of(samples: Float[np.ndarray, " _"], bank: FilterBank) -> Features:
+    """The log-mel features of a recording, normalised by its own mean and variance."""
+    with torch.no_grad():
+        frames, counts = bank(torch.from_numpy(samples)[None], [len(samples)])
+        return normalise_rows(frames, counts)[0].numpy()
+
+
+def masked(sound: Features, rng: np.random.Generator, config: MaskingConfig) -> Features:
+    """Features with some of them hidden."""
+    hidden = spec_augment(
+        torch.from_numpy(sound.astype(np.float32)),
+        rng,
+        frequency_masks=config.frequencies,
+        frequency_width=config.bins,
+        time_masks=config.times,
+        time_width=len(sound),
+        time_share=config.share,
+    )
+    return hidden.numpy()
+
+
+def vectors_of(frames: int, factor: int) -> int:
+    """How many vectors a frontend makes of so many frames."""
+    return -(-frames // factor)
+
+
+@dataclass(frozen=True, slots=True)
+class SoundBatch:
+    """Some recordings and their texts, padded. Lengths are known without asking the device.
+
+    Attributes:
+        features, layout: Mel features, and where they lie.
+        vectors: How many vectors the frontend makes of each recording.
+        decoder_input, target_layout: The texts without their ends (teacher forcing).
+        next_tokens: The next token at each real place of `decoder_input`, as one line.
+        labels, counts: The tokens of all texts end to end, and how many each has.
+        row_ids: The row of the split that each row is.
+        references: The right texts, normalised; none while training.
+    """
+
+    features: Float[Tensor, "B frames M"]
+    layout: Layout
+    vectors: tuple[int, ...]
+    decoder_input: Int[Tensor, "B T"]
+    target_layout: Layout
+    next_tokens: Int[Tensor, " next"]
+    labels: Int[Tensor, " labels"]
+    counts: tuple[int, ...]
+    row_ids: Int[Tensor, " B"]
+    references: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """How many vectors are read and tokens written, without padding."""
+        return sum(self.vectors) + sum(self.counts) + len(self.counts)
+
+    def to(self, device: torch.device) -> "SoundBatch":
+        """The same on another device."""
+        names = ("features", "decoder_input", "next_tokens", "labels", "row_ids")
+        moved = {name: getattr(self, name).to(device, non_blocking=True) for name in names}
+        layouts = {name: getattr(self, name).to(device) for name in ("layout", "target_layout")}
+        return replace(self, **moved, **layouts)
+
+
+def sound_batch(
+    sounds: Sequence[Features],
+    texts: Sequence[Tokens],
+    row_ids: Int[np.ndarray, " B"],
+    references: Sequence[str] = (),
+    *,
+    factor: int,
+) -> SoundBatch:
+    """A batch of features and tokens.
+
+    Args:
+        factor: Frames that become one vector.
+    """
+    features, layout = padded_features(sounds)
+    targets = Jagged.of([np.asarray(text, dtype=np.int64) for text in texts])
+    decoder_input, target_layout = text_batch(targets.before(Tokenizer.start), packed=False)
+    return SoundBatch(
+        features,
+        layout,
+        tuple(vectors_of(len(sound), factor) for sound in sounds),
+        decoder_input,
+        target_layout,
+        torch.from_numpy(targets.after(Tokenizer.end).values).long(),
+        torch.from_numpy(targets.values).long(),
+        tuple(targets.lengths.tolist()),
+        torch.from_numpy(row_ids),
+        tuple(references),
+    )
+
+
+def padded_features(sounds: Sequence[Features]) -> tuple[Float[Tensor, "B frames M"], Layout]:
+    """Features of several recordings in one tensor."""
+    layout = Layout.padded([len(sound) for sound in sounds])
+    features = torch.zeros(len(sounds), layout.longest, sounds[0].shape[1])
+    for row, sound in enumerate(sounds):
+        features[row, : len(sound)] = torch.from_numpy(sound.astype(np.float32))
+    return features, layout

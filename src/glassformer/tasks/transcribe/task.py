@@ -1,0 +1,236 @@
+"""`transcribe`: recordings of speech to text, by CTC, by an attention decoder, or by both.
+
+Features are computed once, when the data are indexed, and mapped from a file afterwards.
+"""
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from torch import nn
+
+from glassformer.config import ModelConfig, require
+from glassformer.config.run import Config
+from glassformer.data.audio.features import FilterBank
+from glassformer.data.batches import row_rng
+from glassformer.data.ragged import Ragged
+from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode.ctc import frames_needed
+from glassformer.errors import GlassformerError
+from glassformer.files import read_json, write_json
+from glassformer.models.build import build_transcriber
+from glassformer.models.transcriber import Transcriber
+from glassformer.models.transformer import Noise
+from glassformer.tasks.job import JobTask
+from glassformer.tasks.shared.text import as_settled
+from glassformer.tasks.task import Loss
+from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
+from glassformer.tasks.transcribe.facts import Part, read_part
+from glassformer.tasks.transcribe.losses import Output, joint_divergence, joint_loss
+from glassformer.tasks.transcribe.searching import Searcher
+from glassformer.tasks.transcribe.sounds import (
+    FRAMES_A_SECOND,
+    Features,
+    SoundBatch,
+    features_of,
+    masked,
+    sound_batch,
+    vectors_of,
+)
+from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
+
+SOUND_FRONTENDS = ("subsampling", "resnet")
+LEFT_OUT = "left_out.json"
+
+
+class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
+    """Recordings and their transcripts."""
+
+    name = "transcribe"
+    higher_is_better = False
+    perfect = 0.0
+    default_epochs = 30.0
+    scoring_work = 2.0  # texts are searched
+    timing = False  # whether answers are as long as the right ones, whatever the model says
+
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
+        self.config, self.folder, self.settings = config, folder, config.task
+        self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
+        self.goal = GOALS[self.settings.measure]
+        self.normalise = Normaliser(self.settings.lowercase, self.settings.punctuation)
+        frontend = config.model.frontend
+        self.bins, self.factor = frontend.bins, frontend.factor
+        self.searcher = Searcher(
+            tokenizer=self.tokenizer,
+            search=self.settings.search,
+            decode=self.settings.decode,
+            weight=self.settings.ctc_weight,
+            factor=self.factor,
+        )
+        self.samples = None
+        if data is not None:
+            self.samples = Samples.open(data)
+            self.sounds = Ragged.open(data / "features")
+            self.texts = Ragged.open(data / "tokens", below=self.tokenizer.size)
+            self.left_out: dict[str, list[str]] = read_json(data / LEFT_OUT)
+
+    @cached_property
+    def bank(self) -> FilterBank:
+        """From samples to features."""
+        return FilterBank(self.settings.rate, self.bins)
+
+    @classmethod
+    def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        refuse_unscorable()
+        task, reads = config.task, config.data.tokenizer
+        normalise = Normaliser(task.lowercase, task.punctuation)
+        tokens = learn_tokens(reads, samples, normalise, origin)
+        tokens.save(folder / "tokenizer.json")
+        if task.measure == "auto":
+            measure = measure_for(map(normalise, samples.values("text", "train")))
+            task = replace(task, measure=measure)
+        if task.search == "auto":
+            task = replace(task, search=task.searches[0])
+        return replace(
+            config,
+            model=hearing(config.model, task.max_seconds, decoder=task.ctc_weight < 1),
+            data=replace(config.data, tokenizer=as_settled(reads, tokens)),
+            task=task,
+        )
+
+    def index(self, samples: Samples, data: Path) -> None:
+        texts = self.tokenizer.encode([self.normalise(text) for text in samples.values("text")])
+        Ragged.write(data / "tokens", texts, np.int32)
+        rows = (self.read_row(sample).ravel() for sample in samples)
+        sounds = Ragged.write(data / "features", rows, np.float16)
+        splits, left_out = samples.splits.copy(), dict[str, list[str]]()
+        for row in samples.rows("train").tolist():
+            if why := self._objection(len(sounds[row]) // self.bins, texts[row]):
+                left_out.setdefault(why, []).append(samples[row]["where"])
+                splits[row] = NO_SPLIT
+        if samples.rows("train").size and not (splits == SPLITS.index("train")).any():
+            why, where = next(iter(left_out.items()))
+            raise GlassformerError(f"{where[0]}: {why}, as in every row; give other recordings")
+        Samples.assign(data, splits)
+        write_json(left_out, data / LEFT_OUT)
+
+    def _objection(self, frames: int, tokens: Int[np.ndarray, " _"]) -> str:
+        """Why a row cannot be trained on; empty if it can."""
+        longest = self.settings.max_seconds
+        if frames > longest * FRAMES_A_SECOND:
+            return f"longer than task.max_seconds = {longest:g}"
+        if vectors_of(frames, self.factor) < frames_needed(tokens.tolist()):
+            return "a transcript too long for the sound"
+        return ""
+
+    def read_row(self, sample: Sample) -> Features:
+        """The features of a sample's recording, as they are stored."""
+        return self.features(read_part(Part.of(sample), self.settings.rate))
+
+    def features(self, samples: np.ndarray) -> Features:
+        """The features of a recording at the rate of the settings."""
+        return features_of(samples, self.bank).astype(np.float16)
+
+    def model(self) -> Transcriber:
+        return build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
+
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
+        assert self.samples is not None
+        rows = self.samples.rows(split)
+        return -(-self.sounds.lengths[rows] // (self.bins * self.factor)) + (
+            self.texts.lengths[rows] + 1
+        )
+
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> SoundBatch:
+        assert self.samples is not None
+        numbers = self.samples.rows(split)[rows].tolist()
+        sounds = [self.sounds[number].reshape(-1, self.bins) for number in numbers]
+        references: list[str] = []
+        if epoch is None:
+            references = [self.normalise(self.samples[number]["text"]) for number in numbers]
+        else:
+            rngs = (row_rng(self.config.seed, epoch, number) for number in numbers)
+            masking = self.settings.masking
+            sounds = [masked(sound, rng, masking) for sound, rng in zip(sounds, rngs, strict=True)]
+        texts = [self.texts[number] for number in numbers]
+        return sound_batch(sounds, texts, rows, references, factor=self.factor)
+
+    def forward(self, model: nn.Module, batch: SoundBatch, *, noise: Noise | None = None) -> Output:
+        writes = self.settings.ctc_weight < 1
+        frames, written = model(
+            batch.features,
+            batch.decoder_input if writes else None,
+            source=batch.layout,
+            target=batch.target_layout if writes else None,
+            vectors=sum(batch.vectors),
+            noise=noise,
+        )
+        return frames, None if written is None else written[batch.target_layout.real]
+
+    def loss(self, output: Output, batch: SoundBatch) -> Loss:
+        weight, smoothing = self.settings.ctc_weight, self.settings.label_smoothing
+        return joint_loss(output, batch, weight=weight, smoothing=smoothing)
+
+    def divergence(self, a: Output, b: Output, batch: SoundBatch) -> Loss:
+        return joint_divergence(a, b, batch, weight=self.settings.ctc_weight)
+
+    def answers(self, model: nn.Module, batches: Iterable[SoundBatch]) -> Transcripts:
+        """What is written for the rows of these batches, in the order of the rows."""
+        return self._answers(model, batches, self.searcher)
+
+    def score(self, model: nn.Module, batches: Iterable[SoundBatch]) -> dict[str, float]:
+        """Scores of greedy search, which is quicker than a beam: by CTC where it is trained."""
+        greedy = replace(self.settings.decode, method="greedy", best=1)
+        search = "ctc" if self.settings.ctc_weight else "attention"
+        searcher = replace(self.searcher, search=search, decode=greedy)
+        return self._answers(model, batches, searcher).values()
+
+    def _answers(
+        self, model: nn.Module, batches: Iterable[SoundBatch], searcher: Searcher
+    ) -> Transcripts:
+        found = sorted(self._written(model, batches, searcher))
+        if not found:
+            raise GlassformerError("there are no recordings to transcribe; give at least one")
+        _, written, right = zip(*found, strict=True)
+        return Transcripts(list(written), list(right), self.settings.measure)
+
+    def _written(
+        self, model: Any, batches: Iterable[SoundBatch], searcher: Searcher
+    ) -> Iterator[tuple[int, str, str]]:
+        """The row, what is written for it, and what is right."""
+        for batch in batches:
+            found = searcher.search_batch(
+                model,
+                batch.features,
+                batch.layout,
+                batch.vectors,
+                limits=batch.counts if self.timing else (),
+            )
+            texts = [one.text for one in found]
+            yield from zip(batch.row_ids.tolist(), texts, batch.references, strict=True)
+
+    def for_timing(self) -> "TranscribeTask":
+        other = copy(self)
+        other.timing = True
+        return other
+
+
+def hearing(model: ModelConfig, seconds: float, *, decoder: bool) -> ModelConfig:
+    """The model with positions for recordings of so many seconds; refused if it reads no sound."""
+    require(
+        model.frontend.kind in SOUND_FRONTENDS,
+        f"model.frontend.kind = {model.frontend.kind} does not read sound; choose from "
+        f"{', '.join(SOUND_FRONTENDS)}",
+    )
+    longest = vectors_of(int(seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
+    stacks = {
+        name: None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
+        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
+    }
+    return replace(model, encoder=stacks["encoder"], decoder=stacks["decoder"] if decoder else None)

@@ -1,0 +1,75 @@
+"""A run of transcribe, from recordings to texts, through the command line and from Python."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from small_recordings import RATE, WORDS, play, record, write_table
+
+import glassformer
+from glassformer.cli import main
+from glassformer.errors import GlassformerError
+
+STACK = ("dim=24", "depth=1", "attention.heads=2")
+SETTINGS = [
+    *(f"model.{side}.{one}" for side in ("encoder", "decoder") for one in STACK),
+    *("model.frontend.bins=20", f"task.rate={RATE}", "machine.device=cpu"),
+]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run that learned little, in a folder with its recordings."""
+    folder = tmp_path_factory.mktemp("transcribe")
+    texts = [WORDS[number % len(WORDS)] for number in range(40)]
+    table = write_table(folder / "rows.csv", record(folder / "clips", texts))
+    words = [f"--set={setting}" for setting in SETTINGS]
+    command = ["train", "transcribe", str(table), "--steps", "4", "--run", str(folder / "run")]
+    assert main([*command, "--quiet", *words]) == 0
+    return folder
+
+
+def test_a_report_has_scores_a_baseline_confused_words_and_the_worst_rows(run):
+    report = json.loads((run / "run" / "report.json").read_text())
+    ours, baseline = report["scores"].values()
+    assert ours.keys() == baseline.keys() == {"wer", "cer", "exact"}
+    assert "nearest recording (by mean features)" in report["scores"]
+    assert baseline["wer"]["value"] < 0.5  # a few words, said alike
+    titles = {table["title"] for table in report["tables"]}
+    assert {"The worst rows", "Most confused words"} <= titles
+    assert any("substitutions" in note for note in report["notes"])
+
+
+def test_predict_reads_recordings_and_tables(run, capsys):
+    clip = run / "clips" / "0.wav"
+    assert main(["predict", str(run / "run"), str(clip), "--times", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["input"] == str(clip)
+    assert " ".join(word["word"] for word in found["words"]) == found["prediction"]
+    assert main(["predict", str(run / "run"), f"@{run / 'rows.csv'}"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 40
+    assert main(["predict", str(run / "run"), str(run / "none.wav")]) == 1
+    assert "none.wav" in capsys.readouterr().err
+
+
+def test_evaluate_scores_other_recordings(run, capsys):
+    others = write_table(run / "others.csv", record(run / "others", WORDS, seed=1))
+    assert main(["evaluate", str(run / "run"), str(others), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == len(WORDS)
+    assert found["trained_on"] == 0
+    assert found["wer"]["value"] > 0
+
+
+def test_recordings_from_python_are_paths_or_arrays_at_the_rate_of_the_run(run):
+    loaded = glassformer.load(run / "run")
+    sound = play("ad", np.random.default_rng(7))
+    clip = run / "clips" / "1.wav"
+    alone, *several = [loaded.predict(sound), *loaded.predict([sound, clip, os.fspath(clip)])]
+    assert several[0].text == alone.text
+    assert several[1].text == several[2].text
+    with pytest.raises(GlassformerError, match=r"8,000 a second; got float32 of shape \(2, 3\)"):
+        loaded.predict(np.zeros((2, 3), np.float32))
+    with pytest.raises(GlassformerError, match=r"predict takes a recording or a list .* got 7;"):
+        loaded.predict(7)

@@ -1,0 +1,228 @@
+"""transcribe: its losses, its searches, and what is left out of training."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from small_jobs import everything, job_of, taught
+from small_recordings import RATE, SETTINGS, record
+
+from glassformer.config.values import build, merge_values, plain
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode.ctc import ctc_scores
+from glassformer.errors import GlassformerError
+from glassformer.models.transcriber import Transcriber
+from glassformer.tasks import JOBS
+from glassformer.tasks.transcribe.searching import Timed, Written, attention_scores
+from glassformer.tasks.transcribe.sounds import BLANK
+
+TEXTS = ("ad", "bead", "ace bad", "abba")
+
+
+def task_of(folder, texts=TEXTS, **settings):
+    rows = record(folder / "clips", texts)
+    return job_of("transcribe", folder / "run", rows, **merge_values(SETTINGS, settings))
+
+
+@pytest.fixture
+def joint(tmp_path):
+    return task_of(tmp_path)
+
+
+def test_it_learns_a_few_recordings_by_heart(tmp_path):
+    task = task_of(tmp_path, TEXTS[:3])
+    model = taught(task, 60)
+    assert task.answers(model, [everything(task)]).written == list(TEXTS[:3])
+    assert task.score(model, [everything(task)]) == {"wer": 0.0, "cer": 0.0, "exact": 1.0}
+
+
+@pytest.mark.parametrize(("weight", "search"), [(0.0, "attention"), (1.0, "ctc")])
+def test_attention_and_ctc_learn_alone_too(tmp_path, weight, search):
+    task = task_of(tmp_path, task={"ctc_weight": weight})
+    assert task.settings.search == search
+    assert (task.model().decoder is None) == (search == "ctc")
+    losses = [loss_of(task, taught(task, steps)) for steps in (0, 10)]
+    assert losses[1] < 0.8 * losses[0]
+    assert task.score(task.model(), [everything(task)]).keys() == {"wer", "cer", "exact"}
+
+
+@torch.no_grad()
+def loss_of(task, model):
+    batch = everything(task)
+    loss = task.loss(task.forward(model, batch), batch)
+    return float(loss.total / loss.count)
+
+
+@torch.no_grad()
+def test_the_loss_is_the_weighted_sum_of_ctc_and_cross_entropy(joint):
+    model, batch = joint.model().eval(), everything(joint, epoch=0)
+    frames, written = joint.forward(model, batch)
+    loss = joint.loss((frames, written), batch)
+    texts = [joint.texts[row].tolist() for row in range(len(TEXTS))]
+    log_probs = frames.log_softmax(-1)
+    scores = ctc_scores(log_probs, batch.vectors, [[text] for text in texts], blank=BLANK)
+    ctc = -sum(score for [score] in scores)
+    targets = torch.tensor([token for text in texts for token in [*text, Tokenizer.end]])
+    attention = F.cross_entropy(written, targets, reduction="sum", label_smoothing=0.1)
+    assert float(loss.total) == pytest.approx(0.3 * ctc + 0.7 * float(attention), rel=1e-5)
+    assert float(loss.count) == sum(len(text) + 1 for text in texts)
+
+
+@torch.no_grad()
+def test_two_passes_diverge_by_nothing_only_where_they_agree(joint):
+    batch = everything(joint, epoch=0)
+    a, b = (joint.forward(joint.model().eval(), batch) for _ in range(2))
+    assert float(joint.divergence(a, a, batch).total) == pytest.approx(0.0, abs=1e-4)
+    apart = joint.divergence(a, b, batch)
+    real = torch.arange(a[0].shape[1]) < torch.tensor(batch.vectors)[:, None]
+    frames = F.kl_div(b[0].log_softmax(-1), a[0].log_softmax(-1), reduction="none", log_target=True)
+    tokens = F.kl_div(b[1].log_softmax(-1), a[1].log_softmax(-1), reduction="sum", log_target=True)
+    right = 0.3 * frames.sum(-1)[real].sum() + 0.7 * tokens
+    assert float(apart.total) == pytest.approx(float(right), rel=1e-4)
+
+
+def test_a_joint_search_writes_the_text_with_the_best_sum_of_both_scores(joint):
+    model, batch = taught(joint, 15), everything(joint)
+    found = joint.searcher.search_batch(model, batch.features, batch.layout, batch.vectors)
+    heard = model.listen(batch.features, batch.layout)
+    log_probs = model.to_token(heard.vectors).log_softmax(-1)
+    texts = [[one.tokens] for one in found]
+    by_ctc = ctc_scores(log_probs, batch.vectors, texts, blank=BLANK)
+    by_attention = attention_scores(model, heard, texts)
+    for one, [ctc], [attention] in zip(found, by_ctc, by_attention, strict=True):
+        assert one.score == pytest.approx(0.3 * ctc + 0.7 * attention, rel=1e-4)
+
+
+@pytest.mark.parametrize("search", ["ctc", "attention", "joint"])
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_a_recording_is_written_alone_as_it_is_beside_longer_ones(joint, search, method):
+    settings = {"search": search, "decode": {"method": method}}
+    searcher = task_with(joint, settings).searcher
+    model = taught(joint, 5)
+    sounds = [joint.sounds[row].reshape(-1, joint.bins) for row in range(len(TEXTS))]
+    together = searcher.write(model, sounds)
+    for sound, one in zip(sounds, together, strict=True):
+        [alone] = searcher.write(model, [sound])
+        assert alone.text == one.text
+        assert alone.score == pytest.approx(one.score, abs=1e-3)
+
+
+def task_with(task, settings):
+    """The same task with other settings."""
+    merged = merge_values(plain(task.config.task), settings)
+    config = replace(task.config, task=build(JOBS["transcribe"].settings, merged))
+    return JOBS["transcribe"].task(config, task.folder, None)
+
+
+def test_rows_that_cannot_be_trained_on_are_named_and_left_out_but_scored(tmp_path):
+    rows = record(tmp_path / "clips", ["ad", "bad", "decade " * 9, "ad", "ab"])
+    rows[0]["text"] = "a transcript too long for its sound"
+    rows[3] = rows[0] | {"split": "test"}
+    task = job_of(
+        "transcribe",
+        tmp_path / "run",
+        rows,
+        **merge_values(SETTINGS, {"task": {"max_seconds": 4.0}}),
+    )
+    assert len(task.lengths("train")) == 2
+    assert len(task.lengths("test")) == 1
+    remarks = JOBS["transcribe"].reporter(task).remarks()
+    assert len(remarks) == 2
+    assert "1 recordings with a transcript too long for the sound, first" in remarks[0]
+    assert "rows.jsonl row 1" in remarks[0]
+    assert "longer than task.max_seconds = 4, first" in remarks[1]
+    loss = task.loss(task.forward(task.model(), everything(task)), everything(task))
+    assert bool(loss.total.isfinite())
+    rows = [row | {"text": "a transcript too long for its sound"} for row in rows[:2]]
+    with pytest.raises(GlassformerError, match=r"row 1: a transcript too long .*, as in every row"):
+        job_of("transcribe", tmp_path / "other", rows, **SETTINGS)
+
+
+def test_transcripts_are_normalised_by_the_settings_of_the_run(tmp_path):
+    texts = ["Ad, BAD!", "ace"]
+    task = task_of(tmp_path / "a", texts, task={"punctuation": True, "lowercase": False})
+    assert everything(task).references == ("Ad, BAD!", "ace")
+    task = task_of(tmp_path / "b", texts)
+    assert everything(task).references == ("ad bad", "ace")
+    assert task.config.data.tokenizer.kind == "characters"
+    assert task.goal == "wer"
+    assert task_of(tmp_path / "c", ["早上好", "你好"]).goal == "cer"
+
+
+def test_training_hides_something_else_in_each_epoch_and_the_same_in_each_repetition(tmp_path):
+    masking = {"frequencies": 1, "bins": 9, "times": 1, "share": 0.5}
+    task = task_of(tmp_path, task={"masking": masking})
+    first, again, second, bare = (everything(task, epoch=n).features for n in (0, 0, 1, None))
+    assert first.equal(again)
+    assert not first.equal(second)
+    assert not first.equal(bare)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": {"ctc_weight": 1.5}}, r"task.ctc_weight must lie in \[0, 1\], got 1.5"),
+        ({"task": {"ctc_weight": 1.0, "search": "joint"}}, "does not train; choose ctc"),
+        ({"task": {"decode": {"method": "sample"}}}, "use greedy or beam"),
+        ({"task": {"rate": 7}}, "task.rate must lie in 2,000 ... 192,000"),
+        ({"task": {"max_seconds": 0.1}}, "task.max_seconds must be 1 or more, got 0.1"),
+        ({"task": {"masking": {"times": -1}}}, "task.masking.times must be 0 or more, got -1"),
+        ({"model": {"frontend": {"kind": "tokens"}}}, "tokens does not read sound; choose from"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(tmp_path, settings, message):
+    with pytest.raises(GlassformerError, match=message):
+        task_of(tmp_path, **settings)
+
+
+class Clock:
+    """Writes how many vectors a sound has, and says that it was spoken in the second of them."""
+
+    def write(self, model, sounds, *, times):
+        vectors = [len(sound) // 4 for sound in sounds]
+        return [
+            Written(
+                text=f"{n}", tokens=(7,), score=-1.0, words=(Timed(text=f"{n}", start=1, end=2),)
+            )
+            for n in vectors
+        ]
+
+
+def test_a_long_recording_is_cut_at_a_pause_and_its_texts_are_put_together(tmp_path):
+    task = task_of(tmp_path, task={"max_seconds": 2.0})
+    rng = np.random.default_rng(3)
+    loud = [rng.normal(0, 0.3, size).astype(np.float32) for size in (10400, 13600, 4000)]
+    quiet = rng.normal(0, 1e-4, 800).astype(np.float32)
+    whole = np.concatenate([loud[0], quiet, loud[1], quiet, loud[2]])
+    task.searcher = Clock()
+    predictor = JOBS["transcribe"].predictor(task).configured(times=True)
+    short, found = predictor.predict(torch.nn.Identity(), [loud[2], predictor.accept(whole)])
+    assert short.text == "12"
+    first, second, third = map(int, found.text.split())
+    assert first == pytest.approx((10400 + 400) / RATE * 25, abs=2)
+    assert second == pytest.approx((13600 + 800) / RATE * 25, abs=3)
+    assert first + second + third == pytest.approx(len(whole) / RATE * 25, abs=3)
+    starts = [word["start"] for word in found.details["words"]]
+    assert starts == pytest.approx(
+        [0.04, 0.04 * first + 0.04, 0.04 * (first + second) + 0.04], abs=0.08
+    )
+    assert 0 < found.confidence < 1
+    assert found.below[0] == f"0.04\t0.08\t{first}"
+
+
+def test_words_begin_and_end_where_their_tokens_do(joint):
+    [tokens] = joint.tokenizer.encode(["ad bad"])
+    log_probs = torch.full((1, 12, joint.tokenizer.size), -20.0)
+    path = [BLANK, *tokens[:2], tokens[2], BLANK, *tokens[3:].tolist(), tokens[-1], BLANK]
+    log_probs[0, torch.arange(len(path)), torch.tensor(path)] = 0.0
+    [words] = joint.searcher.timed(log_probs, [len(path)], [tuple(tokens.tolist())])
+    assert [(word.text, word.start, word.end) for word in words] == [("ad", 1, 3), ("bad", 5, 9)]
+
+
+def test_only_a_model_with_ctc_knows_when_words_are_spoken(tmp_path):
+    task = task_of(tmp_path, task={"ctc_weight": 0.0})
+    with pytest.raises(GlassformerError, match="trained without CTC"):
+        JOBS["transcribe"].predictor(task).configured(times=True)
+    assert isinstance(task.model(), Transcriber)

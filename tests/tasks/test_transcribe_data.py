@@ -1,0 +1,130 @@
+"""transcribe: which data it reads, what it skips, and what the doctor finds in them."""
+
+import json
+
+import numpy as np
+import pytest
+from small_recordings import RATE, record, write_table, write_wave
+
+from glassformer.config.run import config_of
+from glassformer.config.values import merge_values
+from glassformer.data.ingest import ingest
+from glassformer.runs.doctor import doctor
+from glassformer.tasks import JOBS
+from glassformer.tasks.transcribe.facts import Part
+
+TEXTS = ("ad", "bad", "cab", "ace", "bead")
+
+
+def ingested(folder, name, **data):
+    job = JOBS["transcribe"]
+    values = {"job": "transcribe", "data": {"files": [str(name)], **data}}
+    config = config_of(merge_values(job.defaults(False), values), job.settings)
+    return ingest(config.data, job.schema, folder / "data")
+
+
+def test_a_table_names_recordings_as_seen_from_where_it_lies(tmp_path):
+    rows = record(tmp_path / "clips", TEXTS)
+    near = [row | {"path": row["path"].removeprefix(f"{tmp_path}/")} for row in rows]
+    samples, _ = ingested(tmp_path, write_table(tmp_path / "rows.csv", near), valid_share=0.4)
+    assert [sample["path"] for sample in samples] == [row["path"] for row in rows]
+    assert samples[0]["sound"]["rate"] == RATE
+
+
+def test_a_column_of_any_name_holds_the_recordings_if_all_its_values_end_like_some(tmp_path):
+    rows = record(tmp_path, TEXTS)
+    lines = [json.dumps({"n": 1, "was": row["path"], "text": row["text"]}) for row in rows]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    samples, report = ingested(tmp_path, tmp_path / "rows.jsonl", valid_share=0.4)
+    assert report.columns["path"] == "was"
+    assert len(samples) == len(TEXTS)
+
+
+def test_text_files_beside_recordings_are_their_transcripts(tmp_path):
+    for number, row in enumerate(record(tmp_path / "pairs", TEXTS)):
+        (tmp_path / "pairs" / f"{number}.txt").write_text(row["text"])
+    samples, _ = ingested(tmp_path, tmp_path / "pairs", valid_share=0.4)
+    assert sorted(sample["text"] for sample in samples) == sorted(TEXTS)
+
+
+@pytest.mark.parametrize(("speakers", "grouped"), [(24, True), (4, False)])
+def test_a_layout_with_many_speakers_is_split_by_speaker(tmp_path, speakers, grouped):
+    rows = record(tmp_path / "clips", TEXTS * 10)
+    keys = [f"{number:02}" for number in range(len(rows))]
+    pairs = list(zip(keys, rows, strict=True))
+    files = {
+        "wav.scp": [f"{key} {row['path']}" for key, row in pairs],
+        "text": [f"{key} {row['text']}" for key, row in pairs],
+        "utt2spk": [f"{key} s{number % speakers}" for number, key in enumerate(keys)],
+    }
+    for name, lines in files.items():
+        (tmp_path / "clips" / name).write_text("\n".join(lines) + "\n")
+    samples, _ = ingested(tmp_path, tmp_path / "clips", valid_share=0.3)
+    assert all(("group" in sample) == grouped for sample in samples)
+    splits = {}
+    for sample, split in zip(samples, samples.splits.tolist(), strict=True):
+        splits.setdefault(sample.get("group"), set()).add(split)
+    assert (max(map(len, splits.values())) == 1) == grouped
+
+
+def test_a_part_of_a_recording_is_a_row_of_its_own(tmp_path):
+    whole = record(tmp_path, ["ad bad cab ace bead"])[0]["path"]
+    times = [(0.1 * n, 0.1 * n + 0.5) for n in range(5)]
+    lines = [f"{whole},{text},{a},{b}" for text, (a, b) in zip(TEXTS, times, strict=True)]
+    (tmp_path / "parts.csv").write_text("\n".join(["path,text,start,end", *lines]))
+    samples, _ = ingested(tmp_path, tmp_path / "parts.csv", valid_share=0.4)
+    assert len({sample["sound"]["content"] for sample in samples}) == 5
+    assert str(Part.of(samples[1])) == f"{whole} from 0.1 to 0.6"
+    assert str(Part.of({"path": whole})) == whole
+    assert [sample["sound"]["seconds"] for sample in samples] == pytest.approx([0.5] * 5)
+
+
+def test_recordings_that_cannot_be_read_are_skipped_and_the_first_is_named(tmp_path):
+    rows = record(tmp_path, TEXTS)
+    (tmp_path / "broken.wav").write_bytes(b"no sound")
+    (tmp_path / "empty.wav").touch()
+    write_wave(tmp_path / "one.wav", np.zeros(1))
+    names = ("none", "broken", "empty", "one")
+    bad = [{"path": str(tmp_path / f"{name}.wav"), "text": "ad"} for name in names]
+    table = write_table(tmp_path / "rows.csv", [*bad, *rows])
+    samples, report = ingested(tmp_path, table, valid_share=0.4)
+    assert len(samples) == len(TEXTS)
+    [skipped] = report.skipped.values()
+    assert (skipped.count, skipped.first) == (4, f"{table} row 1")
+
+
+def test_the_same_sound_under_two_names_is_one_sample(tmp_path):
+    rows = record(tmp_path, TEXTS)
+    copy = tmp_path / "copy.wav"
+    copy.write_bytes((tmp_path / "0.wav").read_bytes())
+    table = write_table(tmp_path / "rows.csv", [*rows, {"path": str(copy), "text": "ad"}])
+    found = doctor(str(table), job="transcribe", quiet=True)
+    assert "duplicate rows" in {finding.kind for finding in found.findings}
+
+
+def test_the_doctor_finds_silence_clipping_and_transcripts_that_do_not_fit(tmp_path):
+    rows = record(tmp_path, [*TEXTS * 2])
+    time = np.arange(RATE) / RATE
+    write_wave(tmp_path / "silent.wav", 1e-3 * np.sin(900 * time))
+    write_wave(tmp_path / "loud.wav", 3 * np.sin(900 * time))
+    write_wave(tmp_path / "long.wav", 0.1 * np.sin(900 * np.arange(4 * RATE) / RATE))
+    more = {"silent": "ad", "loud": "a transcript too long for its sound", "long": "adq"}
+    rows += [{"path": str(tmp_path / f"{name}.wav"), "text": text} for name, text in more.items()]
+    table = write_table(tmp_path / "rows.csv", rows)
+    found = doctor(str(table), quiet=True, settings=("task.max_seconds=3",))
+    assert found.job == "transcribe"
+    rows_of = {finding.kind: finding.rows for finding in found.findings}
+    assert rows_of["silence"] == (f"{table} row 11",)
+    assert rows_of["clipping"] == (f"{table} row 12",)
+    assert rows_of["long transcripts"] == (f"{table} row 12",)
+    assert rows_of["long recordings"] == (f"{table} row 13",)
+    [rare] = [one for one in found.findings if one.kind == "rare characters"]
+    assert "q" in rare.what
+    assert found.to_drop == {10: "silent"}
+    assert found.figures["samples a second"] == {str(RATE): 13}
+
+
+def test_a_table_of_texts_is_for_another_job(tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("text,label\n" + "\n".join(f"text {n},{n % 2}" for n in range(30)))
+    assert doctor(str(table), quiet=True).job == "classify"

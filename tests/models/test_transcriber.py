@@ -41,7 +41,7 @@ def batch():
 def test_a_sound_is_scored_alone_as_it_is_beside_a_longer_one(name, frontend):
     model, (features, tokens) = model_of(ENCODERS[name], frontend=frontend), batch()
     layouts = {"source": Layout.padded(LENGTHS), "target": Layout.padded(TARGETS)}
-    frames, written = model(features, tokens, **layouts)
+    frames, written, _ = model(features, tokens, **layouts)
     for row, (length, target) in enumerate(zip(LENGTHS, TARGETS, strict=True)):
         alone = {"source": Layout.padded([length]), "target": Layout.padded([target])}
         single = model(features[row : row + 1, :length], tokens[row : row + 1, :target], **alone)
@@ -58,13 +58,23 @@ def test_a_decoder_writes_from_what_was_heard_once():
     found = decode(scorer, Request(end=3, limits=[4, 4]))
     tokens = torch.tensor([[2, *found[0][0].tokens[:2]]])
     source, target = Layout.padded(LENGTHS[:1]), Layout.full(1, 3)
-    _, scores = model(features[:1, : LENGTHS[0]], tokens, source=source, target=target)
+    _, scores, _ = model(features[:1, : LENGTHS[0]], tokens, source=source, target=target)
     assert scores[0].argmax(-1).tolist() == list(found[0][0].tokens[:3])
+
+
+def test_after_half_of_the_blocks_frames_are_scored_as_if_they_were_all():
+    model, (features, _) = model_of({}, decoder=False), batch()
+    model.halves, layout = True, Layout.padded(LENGTHS)
+    assert model(features, source=layout).halfway is None
+    halfway = model.train()(features, source=layout).halfway
+    del model.encoder.blocks[1]
+    shorter = model.eval()(features, source=layout).frames
+    torch.testing.assert_close(halfway[:, :3], shorter[:, :3])
 
 
 def test_without_a_decoder_there_is_ctc_alone():
     model, (features, _) = model_of({}, decoder=False), batch()
-    frames, written = model(features, source=Layout.padded(LENGTHS))
+    frames, written, _ = model(features, source=Layout.padded(LENGTHS))
     assert frames.shape == (2, 6, VOCABULARY)
     assert written is None
     with pytest.raises(ValueError, match="this model has no decoder to write with"):

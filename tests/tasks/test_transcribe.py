@@ -15,6 +15,7 @@ from glassformer.decode.ctc import ctc_scores
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.tasks import JOBS
+from glassformer.tasks.transcribe.losses import ctc_loss
 from glassformer.tasks.transcribe.searching import Timed, Written, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK
 
@@ -48,6 +49,14 @@ def test_attention_and_ctc_learn_alone_too(tmp_path, weight, search):
     assert task.score(task.model(), [everything(task)]).keys() == {"wer", "cer", "exact"}
 
 
+def test_every_weight_has_a_gradient_even_where_ctc_is_left_out(tmp_path):
+    task = task_of(tmp_path, task={"ctc_weight": 0.0})
+    model, batch = task.model(), everything(task, epoch=0)
+    task.loss(task.forward(model, batch), batch).total.backward()
+    assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
+    assert not model.to_token.weight.grad.any()
+
+
 @torch.no_grad()
 def loss_of(task, model):
     batch = everything(task)
@@ -58,8 +67,8 @@ def loss_of(task, model):
 @torch.no_grad()
 def test_the_loss_is_the_weighted_sum_of_ctc_and_cross_entropy(joint):
     model, batch = joint.model().eval(), everything(joint, epoch=0)
-    frames, written = joint.forward(model, batch)
-    loss = joint.loss((frames, written), batch)
+    output = joint.forward(model, batch)
+    loss, (frames, written, _) = joint.loss(output, batch), output
     texts = [joint.texts[row].tolist() for row in range(len(TEXTS))]
     log_probs = frames.log_softmax(-1)
     scores = ctc_scores(log_probs, batch.vectors, [[text] for text in texts], blank=BLANK)
@@ -81,6 +90,19 @@ def test_two_passes_diverge_by_nothing_only_where_they_agree(joint):
     tokens = F.kl_div(b[1].log_softmax(-1), a[1].log_softmax(-1), reduction="sum", log_target=True)
     right = 0.3 * frames.sum(-1)[real].sum() + 0.7 * tokens
     assert float(apart.total) == pytest.approx(float(right), rel=1e-4)
+
+
+@torch.no_grad()
+def test_a_share_of_the_ctc_loss_is_taken_halfway(tmp_path):
+    task = task_of(
+        tmp_path,
+        task={"intermediate": 0.4, "ctc_weight": 1.0},
+        model={"encoder": {"depth": 2}},
+    )
+    batch = everything(task, epoch=0)
+    output = task.forward(task.model().train(), batch)
+    last, halfway = (float(ctc_loss(one, batch)) for one in (output.frames, output.halfway))
+    assert float(task.loss(output, batch).total) == pytest.approx(0.6 * last + 0.4 * halfway)
 
 
 def test_a_joint_search_writes_the_text_with_the_best_sum_of_both_scores(joint):
@@ -166,6 +188,8 @@ def test_training_hides_something_else_in_each_epoch_and_the_same_in_each_repeti
         ({"task": {"ctc_weight": 1.5}}, r"task.ctc_weight must lie in \[0, 1\], got 1.5"),
         ({"task": {"ctc_weight": 1.0, "search": "joint"}}, "does not train; choose ctc"),
         ({"task": {"decode": {"method": "sample"}}}, "use greedy or beam"),
+        ({"task": {"intermediate": 0.5}}, "needs an encoder of kind attention with 2 blocks"),
+        ({"task": {"intermediate": 0.5, "ctc_weight": 0.0}}, "task.ctc_weight = 0 leaves out"),
         ({"task": {"rate": 7}}, "task.rate must lie in 2,000 ... 192,000"),
         ({"task": {"max_seconds": 0.1}}, "task.max_seconds must be 1 or more, got 0.1"),
         ({"task": {"masking": {"times": -1}}}, "task.masking.times must be 0 or more, got -1"),

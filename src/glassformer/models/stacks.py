@@ -6,7 +6,7 @@
 Both take padded and packed batches, with the same result for either.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -63,12 +63,21 @@ class Encoder(Stack):
         self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
+        return self.outputs(x, layout=layout, mask=mask)[-1]
+
+    def outputs(
+        self, x: Vectors, *, layout: Layout, mask: Mask = everything, after: Collection[int] = ()
+    ) -> list[Vectors]:
+        """The vectors after so many blocks, each time as if these were all; at last, after all."""
         x, inside = packed_inside(x, layout)
         x = self.dropout(self.position.embed(x, inside))
-        for block in self.blocks:
+        found = []
+        for number, block in enumerate(self.blocks, start=1):
             x = self.through(block, x, layout=inside, mask=mask, position=self.position)
-        x = x if self.norm is None else self.norm(x, inside)
-        return x if inside is layout else pad(x, inside)
+            if number == len(self.blocks) or number in after:
+                y = x if self.norm is None else self.norm(x, inside)
+                found.append(y if inside is layout else pad(y, inside))
+        return found
 
 
 class Decoder(Stack):

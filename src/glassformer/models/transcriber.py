@@ -18,15 +18,34 @@ from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines import BaselineDecoder
 from glassformer.models.frontends import Frontend, Tokens
-from glassformer.models.stacks import Decoder
+from glassformer.models.stacks import Decoder, Encoder
 from glassformer.models.transformer import Noise, Scores, TokenIds, embedded, scored
 
 
 class Heard(NamedTuple):
-    """What the encoder makes of a batch of sounds: vectors, and their layout."""
+    """What the encoder makes of a batch of sounds: vectors, and their layout.
+
+    Attributes:
+        halfway: The vectors after half of the blocks, where they are learned from.
+    """
 
     vectors: Vectors
     layout: Layout
+    halfway: Vectors | None = None
+
+
+class Scored(NamedTuple):
+    """The scores of a batch.
+
+    Attributes:
+        frames: Of every frame, for CTC.
+        written: Of each next token, given the true ones before it; None without a decoder.
+        halfway: Of every frame, after half of the encoder's blocks.
+    """
+
+    frames: Float[Tensor, "B S V"]
+    written: Scores | None = None
+    halfway: Float[Tensor, "B S V"] | None = None
 
 
 class Transcriber(nn.Module):
@@ -38,7 +57,13 @@ class Transcriber(nn.Module):
         vocabulary: How many tokens there are; one of them is the blank of CTC.
         target, decoder: What attends to the memory and writes; None for CTC alone.
         tie: Whether the decoder's output layer shares the weights of `target`.
+
+    Attributes:
+        halves: Whether, while training, frames are also scored after half of the encoder's blocks,
+            by the same weights. Lee and Watanabe, "Intermediate Loss Regularization", 2021.
     """
+
+    halves = False
 
     def __init__(
         self,
@@ -66,7 +91,7 @@ class Transcriber(nn.Module):
         target: Layout | None = None,
         vectors: int | None = None,
         noise: Noise | None = None,
-    ) -> tuple[Float[Tensor, "B S V"], Scores | None]:
+    ) -> Scored:
         """Scores of every frame, and of each next token given the true ones before it.
 
         Args:
@@ -76,9 +101,10 @@ class Transcriber(nn.Module):
         """
         heard = self.listen(features, source, vectors=vectors, noise=noise)
         frames = self.to_token(heard.vectors)
+        halfway = None if heard.halfway is None else self.to_token(heard.halfway)
         if tokens is None or target is None:
-            return frames, None
-        return frames, self.decode(tokens, target, self.keep(heard))
+            return Scored(frames, None, halfway)
+        return Scored(frames, self.decode(tokens, target, self.keep(heard)), halfway)
 
     def listen(
         self,
@@ -92,7 +118,12 @@ class Transcriber(nn.Module):
         x, layout = embedded(self.frontend, features, layout, noise)
         if layout.tokens is None:
             layout = replace(layout, tokens=vectors)
-        return Heard(self.encoder(x, layout=layout), layout)
+        if not (self.halves and self.training):
+            return Heard(self.encoder(x, layout=layout), layout)
+        assert isinstance(self.encoder, Encoder)
+        half = len(self.encoder.blocks) // 2
+        halfway, last = self.encoder.outputs(x, layout=layout, after=(half,))
+        return Heard(last, layout, halfway)
 
     def keep(self, heard: Heard) -> Sequence[Any]:
         """What the decoder attends to, computed once for all its steps."""

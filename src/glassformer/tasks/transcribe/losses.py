@@ -1,6 +1,7 @@
 """The losses: CTC over the frames, cross-entropy over the tokens, and a weighted sum of both.
 
     loss = w CTC + (1 - w) attention          Kim et al., "Joint CTC-Attention", 2017
+    CTC  = (1 - i) last + i halfway           Lee and Watanabe, "Intermediate Loss", 2021
 
 CTC is computed in fp32, from lengths that are known on the CPU. A row with fewer frames than its
 text needs has no path, and an infinite loss: such rows are left out when the data are indexed.
@@ -11,23 +12,27 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.models.transcriber import Scored
 from glassformer.tasks.shared.losses import token_loss
 from glassformer.tasks.task import Loss
+from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import BLANK, SoundBatch
 
-Output = tuple[Float[Tensor, "B S V"], Float[Tensor, "next V"] | None]  # of frames, of next tokens
 
-
-def joint_loss(output: Output, batch: SoundBatch, *, weight: float, smoothing: float) -> Loss:
-    """The weighted sum of both losses, over the tokens of the texts and their ends."""
-    frames, written = output
-    count = batch.row_ids.new_tensor(len(batch.next_tokens)).float()
-    if written is None:
-        return Loss(ctc_loss(frames, batch), count)
-    attention = token_loss(written, batch.next_tokens, smoothing=smoothing).total
-    if not weight:
-        return Loss(attention, count)
-    return Loss(weight * ctc_loss(frames, batch) + (1 - weight) * attention, count)
+def joint_loss(output: Scored, batch: SoundBatch, config: TranscribeConfig) -> Loss:
+    """The weighted sum of the losses, over the tokens of the texts and their ends."""
+    weight, count = config.ctc_weight, batch.row_ids.new_tensor(len(batch.next_tokens)).float()
+    total = 0.0 * output.frames.float().sum()  # processes wait for a gradient of every weight
+    if weight:
+        ctc = ctc_loss(output.frames, batch)
+        if output.halfway is not None:
+            ctc = torch.lerp(ctc, ctc_loss(output.halfway, batch), config.intermediate)
+        total = total + weight * ctc
+    if output.written is not None:
+        smoothing = config.label_smoothing
+        attention = token_loss(output.written, batch.next_tokens, smoothing=smoothing)
+        total = total + (1 - weight) * attention.total
+    return Loss(total, count)
 
 
 def ctc_loss(frames: Float[Tensor, "B S V"], batch: SoundBatch) -> Float[Tensor, ""]:
@@ -42,14 +47,15 @@ def ctc_loss(frames: Float[Tensor, "B S V"], batch: SoundBatch) -> Float[Tensor,
     )
 
 
-def joint_divergence(a: Output, b: Output, batch: SoundBatch, *, weight: float) -> Loss:
+def joint_divergence(a: Scored, b: Scored, batch: SoundBatch, *, weight: float) -> Loss:
     """The weighted sum of D(a || b) over frames and over tokens."""
-    ends = torch.tensor(batch.vectors, device=a[0].device)[:, None]
-    real = torch.arange(a[0].shape[1], device=a[0].device) < ends  # (B, S)
+    device = a.frames.device
+    ends = torch.tensor(batch.vectors, device=device)[:, None]
+    real = torch.arange(a.frames.shape[1], device=device) < ends  # (B, S)
     count = batch.row_ids.new_tensor(len(batch.next_tokens)).float()
-    total = weight * divergence(a[0], b[0]).masked_fill(~real, 0.0).sum()
-    if a[1] is not None and b[1] is not None:
-        total = total + (1 - weight) * divergence(a[1], b[1]).sum()
+    total = weight * divergence(a.frames, b.frames).masked_fill(~real, 0.0).sum()
+    if a.written is not None and b.written is not None:
+        total = total + (1 - weight) * divergence(a.written, b.written).sum()
     return Loss(total, count)
 
 

@@ -46,6 +46,7 @@ class TranscribeConfig:
         punctuation: Whether transcripts keep their punctuation.
         ctc_weight: The share of CTC in the loss and in a joint search; the rest is attention's.
             1 is CTC alone, without a decoder; 0 is attention alone.
+        intermediate: The share of CTC's loss that is taken after half of the encoder's blocks.
         label_smoothing: Of the attention loss.
         search: Which scores decide what is written; auto uses all that are trained.
         measure: What the goal counts: errors in words, or in characters where a script has no
@@ -59,6 +60,7 @@ class TranscribeConfig:
     lowercase: bool = True
     punctuation: bool = False
     ctc_weight: float = 0.3
+    intermediate: float = 0.0
     label_smoothing: float = 0.1
     search: str = "auto"
     measure: str = "auto"
@@ -75,6 +77,12 @@ class TranscribeConfig:
             self.max_seconds >= 1, f"task.max_seconds must be 1 or more, got {self.max_seconds:g}"
         )
         share("task.label_smoothing", self.label_smoothing)
+        share("task.intermediate", self.intermediate)
+        require(
+            not self.intermediate or self.ctc_weight > 0,
+            "task.intermediate is a share of CTC's loss, which task.ctc_weight = 0 leaves out; "
+            "raise that one, or leave it out",
+        )
         require(
             0 <= self.ctc_weight <= 1,
             f"task.ctc_weight must lie in [0, 1], got {self.ctc_weight}; 0.3 is usual",

@@ -25,15 +25,16 @@ from glassformer.decode.ctc import frames_needed
 from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.models.build import build_transcriber
-from glassformer.models.transcriber import Transcriber
+from glassformer.models.transcriber import Scored, Transcriber
 from glassformer.models.transformer import Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
 from glassformer.tasks.transcribe.facts import Part, read_part
-from glassformer.tasks.transcribe.losses import Output, joint_divergence, joint_loss
+from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
 from glassformer.tasks.transcribe.searching import Searcher
+from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import (
     FRAMES_A_SECOND,
     Features,
@@ -49,7 +50,7 @@ SOUND_FRONTENDS = ("subsampling", "resnet")
 LEFT_OUT = "left_out.json"
 
 
-class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
+class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     """Recordings and their transcripts."""
 
     name = "transcribe"
@@ -99,7 +100,7 @@ class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
             task = replace(task, search=task.searches[0])
         return replace(
             config,
-            model=hearing(config.model, task.max_seconds, decoder=task.ctc_weight < 1),
+            model=hearing(config.model, task),
             data=replace(config.data, tokenizer=as_settled(reads, tokens)),
             task=task,
         )
@@ -138,7 +139,9 @@ class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
         return features_of(samples, self.bank).astype(np.float16)
 
     def model(self) -> Transcriber:
-        return build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
+        model = build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
+        model.halves = self.settings.intermediate > 0
+        return model
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
@@ -161,9 +164,9 @@ class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
         texts = [self.texts[number] for number in numbers]
         return sound_batch(sounds, texts, rows, references, factor=self.factor)
 
-    def forward(self, model: nn.Module, batch: SoundBatch, *, noise: Noise | None = None) -> Output:
+    def forward(self, model: nn.Module, batch: SoundBatch, *, noise: Noise | None = None) -> Scored:
         writes = self.settings.ctc_weight < 1
-        frames, written = model(
+        scored: Scored = model(
             batch.features,
             batch.decoder_input if writes else None,
             source=batch.layout,
@@ -171,13 +174,14 @@ class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
             vectors=sum(batch.vectors),
             noise=noise,
         )
-        return frames, None if written is None else written[batch.target_layout.real]
+        if scored.written is None:
+            return scored
+        return scored._replace(written=scored.written[batch.target_layout.real])
 
-    def loss(self, output: Output, batch: SoundBatch) -> Loss:
-        weight, smoothing = self.settings.ctc_weight, self.settings.label_smoothing
-        return joint_loss(output, batch, weight=weight, smoothing=smoothing)
+    def loss(self, output: Scored, batch: SoundBatch) -> Loss:
+        return joint_loss(output, batch, self.settings)
 
-    def divergence(self, a: Output, b: Output, batch: SoundBatch) -> Loss:
+    def divergence(self, a: Scored, b: Scored, batch: SoundBatch) -> Loss:
         return joint_divergence(a, b, batch, weight=self.settings.ctc_weight)
 
     def answers(self, model: nn.Module, batches: Iterable[SoundBatch]) -> Transcripts:
@@ -221,16 +225,23 @@ class TranscribeTask(JobTask[SoundBatch, Output, Transcripts]):
         return other
 
 
-def hearing(model: ModelConfig, seconds: float, *, decoder: bool) -> ModelConfig:
-    """The model with positions for recordings of so many seconds; refused if it reads no sound."""
+def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
+    """The model with positions for the longest recordings; refused if it cannot learn the task."""
     require(
         model.frontend.kind in SOUND_FRONTENDS,
         f"model.frontend.kind = {model.frontend.kind} does not read sound; choose from "
         f"{', '.join(SOUND_FRONTENDS)}",
     )
-    longest = vectors_of(int(seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
+    reads = model.encoder
+    blocks = reads.depth if reads is not None and reads.kind == "attention" else 0
+    require(
+        not task.intermediate or blocks > 1,
+        "task.intermediate needs an encoder of kind attention with 2 blocks or more; leave it out",
+    )
+    longest = vectors_of(int(task.max_seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
     stacks = {
         name: None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
         for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
     }
-    return replace(model, encoder=stacks["encoder"], decoder=stacks["decoder"] if decoder else None)
+    writes = stacks["decoder"] if task.ctc_weight < 1 else None
+    return replace(model, encoder=stacks["encoder"], decoder=writes)

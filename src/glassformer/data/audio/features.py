@@ -28,7 +28,7 @@ LOWEST = 20.0  # Hz, where the first triangle begins; the last ends at half the 
 FULL_SCALE = 2.0**15  # Kaldi's samples are 16-bit integers
 FLOOR = torch.finfo(torch.float32).eps
 SLAB = 1 << 10  # frames that stay in a CPU's cache
-GPU_SLAB = 1 << 17  # frames that keep a GPU busy, in a few hundred MB
+GPU_SLAB = 1 << 15  # frames that keep a GPU busy, in a few hundred MB
 
 Waveforms = Float[Tensor, "B T"]
 Frames = Float[Tensor, "B F M"]

@@ -71,5 +71,8 @@ def test_recordings_from_python_are_paths_or_arrays_at_the_rate_of_the_run(run):
     assert several[1].text == several[2].text
     with pytest.raises(GlassformerError, match=r"8,000 a second; got float32 of shape \(2, 3\)"):
         loaded.predict(np.zeros((2, 3), np.float32))
+    for bad in (np.zeros(9, np.float32), np.full(RATE, np.nan)):
+        with pytest.raises(GlassformerError, match="finite numbers for at least 25 ms; got"):
+            loaded.predict(bad)
     with pytest.raises(GlassformerError, match=r"predict takes a recording or a list .* got 7;"):
         loaded.predict(7)

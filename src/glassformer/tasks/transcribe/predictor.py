@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from glassformer.data.audio.features import frame_count
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Prediction, Predictor
@@ -46,10 +47,16 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
             return Part(path=Path(value))
         if isinstance(value, Part):
             return value
-        if value.ndim != 1 or value.dtype.kind != "f" or not len(value):
+        rate = self.task.settings.rate
+        if value.ndim != 1 or value.dtype.kind != "f":
             raise GlassformerError(
-                f"a recording is one channel of numbers between -1 and 1, "
-                f"{self.task.settings.rate:,} a second; got {value.dtype} of shape {value.shape}"
+                f"a recording is one channel of numbers between -1 and 1, {rate:,} a second; got "
+                f"{value.dtype} of shape {value.shape}"
+            )
+        if not frame_count(len(value), rate) or not np.isfinite(value).all():
+            raise GlassformerError(
+                f"a recording has finite numbers for at least 25 ms; got {len(value)} at {rate:,} "
+                f"a second; record it again"
             )
         return value.astype(np.float32)
 

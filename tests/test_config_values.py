@@ -126,6 +126,9 @@ def test_what_toml_has_no_word_for_is_refused():
     [
         ("seed=3", {"seed": 3}),
         ("train.optimiser.lr = 3e-4", {"train": {"optimiser": {"lr": 3e-4}}}),
+        ("train.clip=.5", {"train": {"clip": 0.5}}),
+        ("train.clip=-.5", {"train": {"clip": -0.5}}),
+        ("data.group=v.5", {"data": {"group": "v.5"}}),
         ("data.tokenizer.kind=bpe", {"data": {"tokenizer": {"kind": "bpe"}}}),
         ("data.group=a film", {"data": {"group": "a film"}}),
         ('data.group="2"', {"data": {"group": "2"}}),

@@ -39,6 +39,7 @@ def raising(error):
 FULL = [
     OSError(errno.ENOSPC, "No space left on device"),
     OSError(errno.EDQUOT, "Disk quota exceeded"),
+    OSError("6000 requested and 3968 written"),  # of numpy
     SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
     SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
 ]
@@ -69,6 +70,16 @@ def test_a_disk_that_is_full_from_the_start_keeps_nothing(data, tmp_path, monkey
     with pytest.raises(GlassformerError, match="or choose another folder with --run"):
         learn(data, tmp_path / "run")
     assert list(tmp_path.iterdir()) == [data]
+
+
+def test_a_full_disk_during_evaluation_is_told_with_what_to_do(data, tmp_path, monkeypatch):
+    run = learn(data, tmp_path / "run")
+    monkeypatch.setattr(Samples, "write", raising(FULL[0]))
+    with pytest.raises(GlassformerError, match="no space left for temporary files; .* set TMPDIR"):
+        run.evaluate(data)
+    monkeypatch.setattr(Samples, "write", raising(FileNotFoundError(errno.ENOENT, "gone")))
+    with pytest.raises(FileNotFoundError):
+        run.evaluate(data)
 
 
 @pytest.mark.parametrize("error", NO_MEMORY, ids=repr)

@@ -5,6 +5,7 @@ what does not fit, with the full name of the setting.
 """
 
 import json
+import re
 import reprlib
 import sys
 import tomllib
@@ -21,6 +22,7 @@ Record = TypeVar("Record")
 Values = dict[str, Any]
 
 RENAMED = {("optimiser", "rate"): "lr", ("attention", "groups"): "kv_heads"}
+BARE_POINT = r"(?<![^+-])\.(?=\d)"  # at the start, where TOML wants a digit before it
 MOST = 2**40  # anything larger must be a typo
 
 
@@ -160,9 +162,9 @@ def parse_setting(text: str) -> Values:
 
 
 def _typed(text: str) -> Any:
-    """A value in TOML syntax; a bare word is text."""
+    """A value in TOML syntax; a bare word is text, and .5 a number."""
     try:
-        found = tomllib.loads(f"value = {text}")
+        found = tomllib.loads(f"value = {re.sub(BARE_POINT, '0.', text)}")
     except tomllib.TOMLDecodeError:
         return text
     return found["value"] if len(found) == 1 else text

@@ -8,10 +8,8 @@ twice the data; it is a guess, and the report says so.
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import UInt8
@@ -23,6 +21,7 @@ from glassformer.reports.wording import named, written
 from glassformer.runs.display import Display
 from glassformer.runs.fit import FitResult, fit
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.limits import scratch_folder
 from glassformer.runs.prepared import Prepared
 from glassformer.runs.timing import SHARES
 from glassformer.training.setup import FEWEST_STEPS
@@ -107,8 +106,8 @@ def trained_on(
     folder: RunFolder, share: float, splits: UInt8[np.ndarray, " samples"], display: Display
 ) -> float:
     """The score of the same run trained on these rows only."""
-    with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
-        smaller = RunFolder(Path(scratch))
+    with scratch_folder() as scratch:
+        smaller = RunFolder(scratch)
         learned = (folder.model, folder.metrics, folder.report)
         for path in folder.path.iterdir():
             if path.is_file() and path not in learned:

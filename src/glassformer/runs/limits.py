@@ -1,6 +1,7 @@
 """A full disk, too little memory or a lost folder during training, as one-line errors."""
 
 import errno
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from safetensors import SafetensorError
 from glassformer.errors import GlassformerError, is_out_of_memory
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL_MESSAGES = ("No space left", "File too large", " requested and ")  # the last is numpy's
 
 
 @contextmanager
@@ -22,15 +24,34 @@ def within_limits(place: Path) -> Iterator[None]:
             raise
         raise too_large(place) from None
     except (OSError, SafetensorError) as error:
-        message = str(error)
-        is_full = getattr(error, "errno", None) in FULL
-        is_full = is_full or "No space left" in message or "File too large" in message
-        if not is_full:
+        if not is_disk_full(error):
             raise
         raise GlassformerError(
             f"{place}: no space left on the disk; free some, then resume or train again, or "
             f"choose another folder with --run"
         ) from None
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder, removed afterwards; a full disk becomes a one-line error."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
+            yield Path(scratch)
+    except (OSError, SafetensorError) as error:
+        if not is_disk_full(error):
+            raise
+        raise GlassformerError(
+            f"{tempfile.gettempdir()}: no space left for temporary files; free some, or set TMPDIR "
+            f"to a folder on another disk"
+        ) from None
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Whether a file could not be written for lack of space."""
+    if getattr(error, "errno", None) in FULL:
+        return True
+    return any(message in str(error) for message in FULL_MESSAGES)
 
 
 @contextmanager

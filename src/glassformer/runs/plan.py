@@ -5,7 +5,6 @@ batch that might not fit is never run: the need of all its rows is extrapolated 
 """
 
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +22,7 @@ from glassformer.runs.display import Display, clock
 from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
 from glassformer.runs.fit import initial_state
 from glassformer.runs.folder import reporter_of
-from glassformer.runs.limits import within_limits
+from glassformer.runs.limits import scratch_folder, within_limits
 from glassformer.runs.model_size import TooLargeError
 from glassformer.runs.new_folder import free_name, refuse_existing
 from glassformer.runs.prepare import Rehearsal, prepare
@@ -83,8 +82,8 @@ def estimate_training(
     budget = config.train.time
     deadline = None if budget is None else Clock(budget, started=started)
     started, rehearsal = time.perf_counter(), Rehearsal(LONGEST_TRY)
-    with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
-        inside = replace(request, run=Path(scratch) / target.name)
+    with scratch_folder() as scratch:
+        inside = replace(request, run=scratch / target.name)
         try:
             run = prepare(inside, config, display, rehearsal=rehearsal)
         except TooLargeError as error:

@@ -1,7 +1,6 @@
 """A finished run: predict with it, evaluate it."""
 
 import html
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -23,6 +22,7 @@ from glassformer.reports.wording import written
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.evaluation import Evaluation, SplitAnswers
 from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.runs.limits import scratch_folder
 from glassformer.runs.request import named_columns, path_of
 from glassformer.runs.trained import load_model, predictions, refuse_unusable
 from glassformer.tasks import JOBS
@@ -154,8 +154,8 @@ class Run:
 
     def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str]) -> SplitAnswers:
         """The answers for all rows of some files."""
-        with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
-            place, names = Path(scratch), tuple(map(str, data))
+        with scratch_folder() as place:
+            names = tuple(map(str, data))
             encoding = self.config.data.encoding
             named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)

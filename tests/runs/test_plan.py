@@ -210,6 +210,7 @@ def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
 def test_pretraining_is_left_out_and_said(asked, said, tmp_path, monkeypatch):
     monkeypatch.setattr(planning, "tried_steps", lambda *_: iter([1.0]))
     monkeypatch.setattr(planning, "validation_seconds", lambda *_: 0.0)
+    monkeypatch.setattr(planning, "calibration_seconds", lambda *_: 0.0)
     monkeypatch.setattr(planning, "report_seconds", lambda *_: 0.0)
     monkeypatch.setattr(planning, "checkpoint_seconds", lambda *_: 0.0)
     data = write_reviews(tmp_path / "many.csv", count=601)

@@ -17,6 +17,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.timing import (
     Clock,
     Pace,
+    calibration_seconds,
     report_seconds,
     step_pace,
     steps_in,
@@ -42,10 +43,9 @@ def settled(tmp_path_factory):
 
 @pytest.fixture
 def paced(monkeypatch):
-    """A step takes a tenth of a second and a validation one second; no time passes otherwise."""
+    """A step takes a tenth of a second and any evaluation one second; no time passes otherwise."""
     monkeypatch.setattr(timing, "step_pace", lambda job, setup, longest: Pace(0.1, 0.0, 0.0))
-    monkeypatch.setattr(timing, "validation_seconds", lambda job, plan: 1.0)
-    monkeypatch.setattr(timing, "report_seconds", lambda job, plan: 1.0)
+    monkeypatch.setattr(timing, "_pass_seconds", lambda *_: 1.0)
     monkeypatch.setattr(timing.time, "monotonic", lambda: 1000.0)
 
 
@@ -99,7 +99,7 @@ class Timed:
     Its rehearsed twin alone may be asked.
     """
 
-    padded = False
+    padded, calibrates = False, True
 
     def __init__(self, monkeypatch, parts):
         self.now, self.parts, self.asked = 0.0, parts, {"score": [], "answers": []}
@@ -117,7 +117,8 @@ class Timed:
         return self
 
     def for_timing(self):
-        return SimpleNamespace(score=self.asking("score"), answers=self.asking("answers"))
+        asking = {how: self.asking(how) for how in ("score", "answers")}
+        return SimpleNamespace(**asking, calibrates=self.calibrates)
 
     def asking(self, how):
         def ask(model, batches):
@@ -147,6 +148,17 @@ def test_without_a_test_part_a_report_asks_about_the_other(monkeypatch, rough):
     job = Timed(monkeypatch, {"valid": [3]})
     assert report_seconds(job, rough, torch.nn.Linear(1, 1)) == pytest.approx(0.3)
     assert report_seconds(Timed(monkeypatch, {}), rough) == 0
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+@pytest.mark.parametrize(("calibrates", "seconds"), [(True, 2.1), (False, 0.0)])
+def test_only_validations_are_timed_on_a_sample(calibrates, seconds, monkeypatch, rough):
+    sampled = replace(rough, train=replace(rough.train, validate_rows=2))
+    job, model = Timed(monkeypatch, {"valid": [3] * 7}), torch.nn.Linear(1, 1)
+    job.calibrates = calibrates
+    assert validation_seconds(job, sampled, model) == pytest.approx(0.6)
+    assert calibration_seconds(job, sampled, model) == pytest.approx(seconds)
+    assert report_seconds(job, sampled, model) == pytest.approx(2.1)
 
 
 @pytest.mark.usefixtures("without_shape_hook")

@@ -1,9 +1,12 @@
 """Validation takes at most a tenth of the time: on a sample of the rows, or less often."""
 
+import json
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from quick import quickly
+from small_runs import learn, write_reviews
 
 from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig
 from glassformer.config.run import Config
@@ -57,3 +60,10 @@ def test_a_sample_is_the_same_every_time_and_from_everywhere():
     assert np.array_equal(rows, np.sort(rows))
     assert 4000 < rows.mean() < 6000
     assert sample_rows(5, 100).tolist() == sample_rows(5, None).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_report_counts_the_rows_that_were_sampled(tmp_path):
+    with quickly():
+        learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", "train.validate_rows=3")
+    notes = json.loads((tmp_path / "run" / "report.json").read_text())["notes"]
+    assert "Only 3 validation rows selected the model, so the choice is noisy." in notes

@@ -34,6 +34,7 @@ from glassformer.runs.timing import (
     SHARES,
     Clock,
     Pace,
+    calibration_seconds,
     checkpoint_seconds,
     mean_after_first,
     report_seconds,
@@ -236,7 +237,7 @@ class TrialRun:
         pace, steps = tried.pace, self.setup.steps
         baseline = self.reporter.timed_baseline_seconds()
         tested = report_seconds(self.task, self.setup, self.state.model)
-        calibrating = pace.validation if self.reporter.calibrates else 0.0
+        calibrating = calibration_seconds(self.task, self.setup, self.state.model)
         return {
             "reading": reading,
             "learning": self.times * (pace.warm_up + pace.step * steps),

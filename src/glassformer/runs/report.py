@@ -19,6 +19,7 @@ from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
 from glassformer.tasks import JOBS
 from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.training.loader import sample_rows
 
 OURS = "this model"
 CHANCE = 0.05  # differences with a larger p-value do not count
@@ -43,7 +44,8 @@ def report_on(
     notes += [f"{remark}." for remark in reporter.remarks()]
     found = Findings()
     if len(task.lengths(split)):
-        notes += choice_notes(len(task.lengths("valid")), split)
+        rows = sample_rows(len(task.lengths("valid")), result.setup.train.validate_rows)
+        notes += choice_notes(len(rows), split)
         found = findings(result, reporter, split, display)
     if curve is not None:
         found.tables.append(curve.table())

@@ -111,7 +111,7 @@ def steps_in(
     longest = min(LONGEST_TRY, TRY_SHARE * clock.left)
     pace = step_pace(job, setup, longest)
     validation, report = validation_seconds(job, setup), report_seconds(job, setup)
-    calibrating = validation if reporter_of(job).calibrates else 0.0
+    calibrating = calibration_seconds(job, setup)
     every = config.train.validate_every
 
     def fitting_steps(pace: Pace) -> int:
@@ -201,8 +201,19 @@ def tried_steps(
 def validation_seconds(
     job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
 ) -> float:
-    """The time of one pass over the validation split, from a few of its batches."""
-    return _pass_seconds(job, setup, model, "valid", job.for_timing().score)
+    """The time of one validation, from a few of its batches."""
+    score, rows = job.for_timing().score, setup.train.validate_rows
+    return _pass_seconds(job, setup, model, "valid", score, rows)
+
+
+def calibration_seconds(
+    job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
+) -> float:
+    """The time of the predictions for the whole validation split, if they are calibrated on it."""
+    reporter = reporter_of(job.for_timing())
+    if not reporter.calibrates:
+        return 0.0
+    return _pass_seconds(job, setup, model, "valid", reporter.answers)
 
 
 def report_seconds(
@@ -222,13 +233,13 @@ def _pass_seconds(
     model: nn.Module | None,
     split: str,
     evaluate: Callable[[nn.Module, Iterable[SomeBatch]], object],
+    max_rows: int | None = None,
 ) -> float:
-    """The time of evaluating all rows of a split, from batches of all lengths."""
+    """The time of evaluating a split, or a sample of it, from batches of all lengths."""
     lengths = job.lengths(split)
     if not len(lengths):
         return 0.0
-    most = setup.train.validate_rows if split == "valid" else None
-    sample = sample_rows(len(lengths), most)
+    sample = sample_rows(len(lengths), max_rows)
     lengths = lengths[sample]
     model = (model or job.model()).to(setup.machine.device).eval()
     batches = ordered_batches(lengths, setup.data.batch_tokens, padded=job.padded)

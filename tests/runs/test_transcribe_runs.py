@@ -46,7 +46,13 @@ def test_predict_reads_recordings_and_tables(run, capsys):
     assert main(["predict", str(run / "run"), str(clip), "--times", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["input"] == str(clip)
+    assert found["prediction"]
     assert " ".join(word["word"] for word in found["words"]) == found["prediction"]
+    subtitles = run / "clip.srt"
+    assert main(["predict", str(run / "run"), str(clip), "--subtitles", str(subtitles)]) == 0
+    assert capsys.readouterr().out.split("\t")[0] == found["prediction"]
+    shown = [line for line in subtitles.read_text().splitlines() if line and "-->" not in line]
+    assert " ".join(shown[1::2]) == found["prediction"]
     assert main(["predict", str(run / "run"), f"@{run / 'rows.csv'}"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 40
     assert main(["predict", str(run / "run"), str(run / "none.wav")]) == 1

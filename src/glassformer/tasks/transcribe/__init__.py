@@ -12,6 +12,7 @@ searching     from a model to texts: CTC, attention, and both
 answers       texts of many rows, and their scores
 task          what training needs
 predictor     texts of new recordings, and when each word is spoken
+subtitles     the same as SRT or WebVTT
 nearest       the baseline: the most similar recording
 reporter      the report
 """

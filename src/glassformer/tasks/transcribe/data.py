@@ -69,8 +69,10 @@ class TranscribeSchema(Schema):
 
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
         """Recordings are a folder in a layout of theirs, or a table that names some."""
-        first = next(rows)
-        return any(is_recording(str(value)) for value in first.values.values())
+        first = next(rows, None)
+        return first is not None and any(
+            is_recording(str(value)) for value in first.values.values()
+        )
 
     def value(self, role: Role, row: Row, columns: Columns) -> Any:
         value = super().value(role, row, columns)

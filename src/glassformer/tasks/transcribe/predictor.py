@@ -16,6 +16,7 @@ from glassformer.tasks.predictor import Prediction, Predictor
 from glassformer.tasks.transcribe.facts import Part, read_part
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND, Features
+from glassformer.tasks.transcribe.subtitles import Spoken, check_subtitles, write_subtitles
 from glassformer.tasks.transcribe.task import TranscribeTask
 
 TOGETHER = 16  # recordings per batch, after the first one
@@ -29,16 +30,20 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
     kinds = (str, Path, np.ndarray, Part)
     noun = "recording"
     times = False
+    subtitles: Path | None = None
 
     def configured(self, **options: Any) -> "TranscribePredictor":
-        times = options.get("times", False)
-        if times and not self.task.settings.ctc_weight:
+        times, subtitles = options.get("times", False), options.get("subtitles")
+        if (times or subtitles) and not self.task.settings.ctc_weight:
             raise GlassformerError(
                 "this run was trained without CTC, which tells when words are spoken; train with "
-                "--set task.ctc_weight=0.3, or leave out --times"
+                "--set task.ctc_weight=0.3, or leave out --times and --subtitles"
             )
         other = copy(self)
         other.times = times
+        if subtitles is not None:
+            other.subtitles = Path(subtitles)
+            check_subtitles(other.subtitles)
         return other
 
     def accept(self, value: Any) -> Recording:
@@ -91,7 +96,8 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
         found: list[Written] = []
         for start in range(0, len(sounds), TOGETHER):
             some = sounds[start : start + TOGETHER]
-            found += self.task.searcher.write(model, some, times=self.times)
+            times = self.times or self.subtitles is not None
+            found += self.task.searcher.write(model, some, times=times)
         return found
 
     def _prediction(self, pieces: list[Features], written: list[Written]) -> Prediction:
@@ -100,19 +106,22 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
         tokens = sum(len(one.tokens) + 1 for one in written)
         score = sum(one.score for one in written)
         confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
+        words = list(self._words(pieces, written))
+        if self.subtitles is not None:
+            write_subtitles(words, self.subtitles)
         if not self.times:
             return Prediction(text, confidence, {})
-        words = list(self._words(pieces, written))
-        lines = [f"{word['start']:.2f}\t{word['end']:.2f}\t{word['word']}" for word in words]
-        return Prediction(text, confidence, {"words": words}, below=lines)
+        details = [{"word": word.text, "start": word.start, "end": word.end} for word in words]
+        lines = [f"{word.start:.2f}\t{word.end:.2f}\t{word.text}" for word in words]
+        return Prediction(text, confidence, {"words": details}, below=lines)
 
-    def _words(self, pieces: list[Features], written: list[Written]) -> Iterator[dict[str, Any]]:
+    def _words(self, pieces: list[Features], written: list[Written]) -> Iterator[Spoken]:
         """Each word, and when it is spoken, in seconds."""
         before = 0
         for piece, one in zip(pieces, written, strict=True):
             for word in one.words:
                 start, end = (self._seconds(before, at) for at in (word.start, word.end))
-                yield {"word": word.text, "start": start, "end": end}
+                yield Spoken(word.text, start, end)
             before += len(piece)
 
     def _seconds(self, before: int, vector: int) -> float:

@@ -1,0 +1,70 @@
+"""Subtitles: words with their times, a line or so at a time, as SRT or WebVTT."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glassformer.errors import GlassformerError
+from glassformer.files import write_text
+
+WIDEST = 42  # characters of a cue
+LONGEST = 6.0  # seconds that a cue stays
+PAUSE = 0.8  # seconds of silence after which a new cue begins
+ENDINGS = (".srt", ".vtt")
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A word, or several, and when they are spoken, in seconds."""
+
+    text: str
+    start: float
+    end: float
+
+
+def check_subtitles(path: Path) -> None:
+    """Refuse a file of another kind before anything is transcribed."""
+    if path.suffix.lower() not in ENDINGS:
+        raise GlassformerError(f"{path}: subtitles end in .srt or .vtt; choose one of them")
+
+
+def write_subtitles(words: Sequence[Spoken], path: Path) -> None:
+    """Write the words to a file, in the format that its ending names."""
+    point, web = (".", True) if path.suffix.lower() == ".vtt" else (",", False)
+    lines = ["WEBVTT", ""] if web else []
+    for number, cue in enumerate(cues(words), start=1):
+        times = f"{clock(cue.start, point)} --> {clock(cue.end, point)}"
+        lines += [str(number), times, cue.text, ""]
+    write_text("\n".join(lines) + "\n", path)
+
+
+def cues(words: Sequence[Spoken]) -> Iterator[Spoken]:
+    """Words that are shown together."""
+    shown: Spoken | None = None
+    for word in words:
+        if shown is not None and _fits(shown, word):
+            shown = Spoken(f"{shown.text} {word.text}", shown.start, word.end)
+            continue
+        if shown is not None:
+            yield shown
+        shown = word
+    if shown is not None:
+        yield shown
+
+
+def _fits(shown: Spoken, word: Spoken) -> bool:
+    """Whether a word can be shown with those before it."""
+    short = len(shown.text) + 1 + len(word.text) <= WIDEST and word.end - shown.start <= LONGEST
+    return short and word.start - shown.end < PAUSE
+
+
+def clock(seconds: float, point: str) -> str:
+    """A time as subtitles write it.
+
+    >>> clock(3661.5, ",")
+    '01:01:01,500'
+    """
+    milliseconds = round(1000 * seconds)
+    minutes, rest = divmod(milliseconds, 60_000)
+    whole, part = divmod(rest, 1000)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{whole:02}{point}{part:03}"

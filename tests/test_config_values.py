@@ -9,6 +9,7 @@ from hypothesis import example, given, strategies as st
 
 from glassformer.config import (
     DataConfig,
+    MachineConfig,
     ModelConfig,
     OptimiserConfig,
     StackConfig,
@@ -197,6 +198,11 @@ def test_what_does_not_fit_is_refused_in_one_line(kind, values, words):
         build(kind, values)
     assert words in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_quotes_are_advised_only_where_any_text_will_do():
+    with pytest.raises(GlassformerError, match="compile must be bool or str, got 1$"):
+        build(MachineConfig, {"compile": 1})
 
 
 def test_the_jobs_own_settings_are_checked_too():

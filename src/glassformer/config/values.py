@@ -218,7 +218,8 @@ def fitting(hint: Any, value: Any, where: str) -> Any:
         if type(value) is kind:
             return _valid_text(value, where) if kind is str else _countable(value, where)
     names = " or ".join(_called(kind) for kind in allowed if kind is not type(None))
-    quotes = "; put it in quotes" if str in allowed and type(value) in (int, float, bool) else ""
+    any_text = str in allowed and bool not in allowed  # otherwise the text is one of a few words
+    quotes = "; put it in quotes" if any_text and type(value) in (int, float, bool) else ""
     raise GlassformerError(f"{where} must be {names}, got {reprlib.repr(value)}{quotes}")
 
 

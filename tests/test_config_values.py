@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_refused_in_one_line(kind, values, words):
 
 
 def test_quotes_are_advised_only_where_any_text_will_do():
-    with pytest.raises(GlassformerError, match="compile must be bool or str, got 1$"):
+    with pytest.raises(GlassformerError, match=r"compile must be bool or str, got 1$"):
         build(MachineConfig, {"compile": 1})
 
 

@@ -64,6 +64,7 @@ def test_the_sets_that_people_ask_for_are_there():
         *(
             "languages",
             "dates",
+            "morse",
             "imdb",
             "trec",
             "mr",

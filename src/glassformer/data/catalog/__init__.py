@@ -12,6 +12,7 @@ from glassformer.data.catalog.dates import DATES
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
 from glassformer.data.catalog.languages import LANGUAGES
+from glassformer.data.catalog.morse import MORSE
 from glassformer.data.catalog.multi30k import MULTI30K
 from glassformer.data.catalog.sentences import MR, TREC
 from glassformer.data.catalog.speech import AN4, FSDD
@@ -36,7 +37,7 @@ def family(name: str) -> list[str]:
 CATALOG: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        *(LANGUAGES, DATES, IMDB, UNLABELLED, TREC, MR),
+        *(LANGUAGES, DATES, MORSE, IMDB, UNLABELLED, TREC, MR),
         *MULTI30K,
         *TATOEBA,
         *(CMUDICT, AN4, FSDD, TINY_SHAKESPEARE, TANG_POETRY),

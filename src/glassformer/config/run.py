@@ -13,7 +13,7 @@ from glassformer.config.values import build, plain, read_values, to_toml
 from glassformer.errors import GlassformerError
 
 PRETRAIN_NAMES = ("no", "auto", "yes")
-FORMAT = 2  # of a run folder; raised when older versions cannot read it
+FORMAT = 3  # of a run folder; raised when older versions cannot read it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

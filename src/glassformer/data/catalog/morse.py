@@ -2,8 +2,7 @@
 
 Texts are words without meaning, groups of letters, numbers and call signs. Each operator has one
 speed and habits of keying. No text and no speed is in two splits. Training recordings have any SNR
-in SNRS, and most are short: a model finds out which sound is which letter sooner if there are few
-of them. The other splits have HELD_OUT_SNR, and texts of a few words.
+in SNRS, and most have few letters. The other splits have HELD_OUT_SNR, and texts of a few words.
 """
 
 import itertools

@@ -74,7 +74,7 @@ def pair_work(bench: Bench, budget: int | None) -> Work:
         "task": {"max_length": sizes.sentence.longest, "joint": True, "measure": "symbols"},
     }
     run = Path(f"{path}-{budget or 'default'}")
-    return prepared(job_with("encoder-decoder"), path, run, values, bench.device)
+    return prepared(job_with("encoder-decoder", "source"), path, run, values, bench.device)
 
 
 def pair_corpus(bench: Bench) -> Path:

@@ -40,9 +40,10 @@ class Work:
     setup: TrainSetup
 
 
-def job_with(model: str) -> str:
-    """The job that trains this kind of model."""
-    return next(name for name in JOBS if JOBS[name].model == model)
+def job_with(model: str, role: str) -> str:
+    """The job that trains this kind of model on samples with this first value."""
+    found = {(JOBS[name].model, JOBS[name].schema.roles[0].name): name for name in JOBS}
+    return found[model, role]
 
 
 def prepared(job: str, data: Path, run: Path, values: Values, device: torch.device) -> Work:

@@ -80,7 +80,7 @@ def text_work(bench: Bench, model: str, budget: int) -> Work:
         "task": {"max_length": sizes.cut},
     }
     run = Path(f"{path}-{model.replace(' ', '-')}")
-    return prepared(job_with(model), path, run, values, bench.device)
+    return prepared(job_with(model, "text"), path, run, values, bench.device)
 
 
 def text_corpus(bench: Bench) -> Path:

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import soundfile
 from small_recordings import RATE, record, write_table, write_wave
 
 from glassformer.config.run import config_of
@@ -11,7 +12,7 @@ from glassformer.config.values import merge_values
 from glassformer.data.ingest import ingest
 from glassformer.runs.doctor import doctor
 from glassformer.tasks import JOBS
-from glassformer.tasks.transcribe.facts import Part
+from glassformer.tasks.transcribe.facts import Part, read_facts
 
 TEXTS = ("ad", "bad", "cab", "ace", "bead")
 
@@ -128,3 +129,18 @@ def test_a_table_of_texts_is_for_another_job(tmp_path):
     table = tmp_path / "rows.csv"
     table.write_text("text,label\n" + "\n".join(f"text {n},{n % 2}" for n in range(30)))
     assert doctor(str(table), quiet=True).job == "classify"
+
+
+def test_the_same_sound_has_the_same_content_whatever_its_file(tmp_path):
+    rng = np.random.default_rng(0)
+    sound, other = rng.integers(-8000, 8000, (2, 4001)).astype(np.int16)
+
+    def content(name, samples, rate=16000, start=0.0):
+        soundfile.write(tmp_path / name, samples, rate)
+        return read_facts(Part(path=tmp_path / name, start=start)).content
+
+    found = content("a.wav", sound)
+    assert content("b.flac", sound) == found
+    assert content("c.wav", other) != found
+    assert content("d.wav", sound, 8000) != found
+    assert content("e.wav", sound, start=0.05) != found

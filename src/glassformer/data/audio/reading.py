@@ -7,7 +7,6 @@ is broken in any way is one GlassformerError that names it.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +70,6 @@ def read_blocks(
     with open_sound(path) as decoder:
         _check_header(path, decoder)
         yield from _resampled(_mono(path, decoder, start, end), decoder.rate, rate)
-
-
-def content_hash(path: Path | str, *, start: float = 0.0, end: float | None = None) -> str:
-    """What a recording sounds like: equal for equal samples, whatever the file or its format."""
-    path, digest = Path(path), blake2b(digest_size=16)
-    with open_sound(path) as decoder:
-        _check_header(path, decoder)
-        digest.update(str(decoder.rate).encode())
-        for block in _mono(path, decoder, start, end):
-            digest.update(block.astype("<f4").tobytes())
-    return digest.hexdigest()
 
 
 def import_soxr() -> Any:

@@ -1,7 +1,8 @@
 """packed: sequences of different lengths end to end, so that no time is spent on padding.
 
-On CUDA this is PyTorch's variable-length flash attention. On a CPU, where PyTorch has none, rows of
-about the same length go through `fused` together.
+On CUDA this is PyTorch's variable-length flash attention; for short rows, of which its large tiles
+hold little, memory-efficient attention (Rabe and Staats, 2021), whose tiles are smaller. On a CPU,
+where PyTorch has neither, rows of about the same length go through `fused` together.
 """
 
 import math
@@ -15,9 +16,15 @@ from torch import Tensor
 from glassformer.core.kernels import fused
 from glassformer.core.kernels.call import Call, Kernel, Supports
 from glassformer.core.layout import Layout
+from glassformer.core.masks.base import Band
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 EVEN = 8  # flash attention needs head widths that are a multiple of this
+SHORT = 128  # tokens in a row on average, up to which small tiles are faster than flash attention's
+SMALL_TILED: dict[Band | None, int] = {
+    (None, None): 0,
+    (None, 0): 2,
+}  # bands, and what the operator calls them
 ANOTHER_CALL = 4e6  # multiplications that take about as long as one more call to `fused`
 
 
@@ -27,18 +34,26 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 
 def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
-    """One flash kernel for all rows; it aligns a band with the end of each, as `aligned` does."""
+    """One kernel for all rows; it aligns a band with the end of each, as `aligned` does."""
+    width, shared = v.shape[-1], q.shape[1] // k.shape[1]
+    even = EVEN * math.ceil(max(q.shape[-1], width) / EVEN)
+    q, k, v = (fused.widened(x, even) for x in (q, k, v))
+    if shared > 1:
+        k, v = (x.repeat_interleave(shared, dim=1) for x in (k, v))
+    short = len(k) <= SHORT * call.keys.rows and call.mask.band in SMALL_TILED
+    return (small_tiles if short else flash)(q, k, v, call)[..., :width]
+
+
+def flash(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
+    """Flash attention; any band."""
     from torch.nn.attention.varlen import varlen_attn
 
     assert call.mask.band is not None
     before, after = (-1 if limit is None else limit for limit in call.mask.band)
-    width, shared = v.shape[-1], q.shape[1] // k.shape[1]
-    even = EVEN * math.ceil(max(q.shape[-1], width) / EVEN)
-    q, k, v = (fused.widened(x, even) for x in (q, k, v))
     answer = varlen_attn(
         q,
-        k if shared == 1 else k.repeat_interleave(shared, dim=1),
-        v if shared == 1 else v.repeat_interleave(shared, dim=1),
+        k,
+        v,
         call.queries.bounds,
         call.keys.bounds,
         call.queries.longest,
@@ -46,7 +61,26 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
         scale=call.scale,
         window_size=(before, after),
     )
-    return cast(Tensor, answer)[..., :width]
+    return cast(Tensor, answer)
+
+
+def small_tiles(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
+    """Memory-efficient attention; all keys of a row, or those up to the query."""
+    answer, *_ = torch.ops.aten._efficient_attention_forward(
+        q[None],
+        k[None],
+        v[None],
+        None,
+        call.queries.bounds,
+        call.keys.bounds,
+        call.queries.longest,
+        call.keys.longest,
+        0.0,
+        SMALL_TILED[call.mask.band],
+        torch.is_grad_enabled(),
+        scale=call.scale,
+    )
+    return cast(Tensor, answer)[0]
 
 
 def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:

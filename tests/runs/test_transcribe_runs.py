@@ -43,13 +43,13 @@ def test_a_report_has_scores_a_baseline_confused_words_and_the_worst_rows(run):
 
 def test_predict_reads_recordings_and_tables(run, capsys):
     clip = run / "clips" / "0.wav"
-    assert main(["predict", str(run / "run"), str(clip), "--times", "--json"]) == 0
+    assert main(["predict", str(run / "run"), str(clip), "--align", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["input"] == str(clip)
     assert found["prediction"]
     assert " ".join(word["word"] for word in found["words"]) == found["prediction"]
     subtitles = run / "clip.srt"
-    assert main(["predict", str(run / "run"), str(clip), "--subtitles", str(subtitles)]) == 0
+    assert main(["predict", str(run / "run"), str(clip), "--srt", str(subtitles)]) == 0
     assert capsys.readouterr().out.split("\t")[0] == found["prediction"]
     shown = [line for line in subtitles.read_text().splitlines() if line and "-->" not in line]
     assert " ".join(shown[1::2]) == found["prediction"]

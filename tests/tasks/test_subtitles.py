@@ -19,13 +19,14 @@ def test_a_pause_a_long_line_and_a_long_time_begin_a_new_cue():
 
 
 def test_srt_and_vtt_write_the_same_cues_in_their_own_ways(tmp_path):
-    write_subtitles(WORDS, tmp_path / "talk.srt")
+    write_subtitles(WORDS, tmp_path / "talk.srt", form="srt")
     srt = "1\n00:00:00,500 --> 00:00:01,000\nso be\n\n2\n00:00:02,500 --> 01:01:01,250\nit\n\n"
     assert (tmp_path / "talk.srt").read_text() == srt
-    write_subtitles(WORDS, tmp_path / "talk.VTT")
-    assert (tmp_path / "talk.VTT").read_text() == "WEBVTT\n\n" + srt.replace(",", ".")
+    write_subtitles(WORDS, tmp_path / "talk.vtt", form="vtt")
+    assert (tmp_path / "talk.vtt").read_text() == "WEBVTT\n\n" + srt.replace(",", ".")
 
 
-def test_other_files_are_refused(tmp_path):
-    with pytest.raises(GlassformerError, match=r"talk\.txt: subtitles end in \.srt or \.vtt"):
-        check_subtitles(tmp_path / "talk.txt")
+def test_subtitles_need_a_folder(tmp_path):
+    check_subtitles(tmp_path / "talk.srt")
+    with pytest.raises(GlassformerError, match="gone: no such folder for subtitles"):
+        check_subtitles(tmp_path / "gone" / "talk.srt")

@@ -221,7 +221,7 @@ def test_a_long_recording_is_cut_at_a_pause_and_its_texts_are_put_together(tmp_p
     quiet = rng.normal(0, 1e-4, 800).astype(np.float32)
     whole = np.concatenate([loud[0], quiet, loud[1], quiet, loud[2]])
     task.searcher = Clock()
-    predictor = JOBS["transcribe"].predictor(task).configured(times=True)
+    predictor = JOBS["transcribe"].predictor(task).configured(align=True)
     short, found = predictor.predict(torch.nn.Identity(), [loud[2], predictor.accept(whole)])
     assert short.text == "12"
     first, second, third = map(int, found.text.split())
@@ -248,5 +248,5 @@ def test_words_begin_and_end_where_their_tokens_do(joint):
 def test_only_a_model_with_ctc_knows_when_words_are_spoken(tmp_path):
     task = task_of(tmp_path, task={"ctc_weight": 0.0})
     with pytest.raises(GlassformerError, match="trained without CTC"):
-        JOBS["transcribe"].predictor(task).configured(times=True)
+        JOBS["transcribe"].predictor(task).configured(align=True)
     assert isinstance(task.model(), Transcriber)

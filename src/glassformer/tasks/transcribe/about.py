@@ -9,13 +9,24 @@ ABOUT = About(
     summary="Write what is spoken in a recording.",
     job="glassformer.tasks.transcribe.job:JOB",
     options=(
-        Option(name="times", kind=bool, help="Show when each word is spoken, in seconds."),
         Option(
-            name="subtitles",
+            name="align",
+            kind=bool,
+            help="Show when each word is spoken, or which source words it attended to.",
+        ),
+        Option(
+            name="srt",
             kind=Path,
             metavar="F.srt",
             single=True,
-            help="Save the subtitles of one recording as .srt or .vtt.",
+            help="Save the subtitles of one recording as SRT.",
+        ),
+        Option(
+            name="vtt",
+            kind=Path,
+            metavar="F.vtt",
+            single=True,
+            help="Save the subtitles of one recording as WebVTT.",
         ),
     ),
 )

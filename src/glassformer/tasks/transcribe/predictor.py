@@ -16,7 +16,12 @@ from glassformer.tasks.predictor import Prediction, Predictor
 from glassformer.tasks.transcribe.facts import Part, read_part
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND, Features
-from glassformer.tasks.transcribe.subtitles import Spoken, check_subtitles, write_subtitles
+from glassformer.tasks.transcribe.subtitles import (
+    FORMATS,
+    Spoken,
+    check_subtitles,
+    write_subtitles,
+)
 from glassformer.tasks.transcribe.task import TranscribeTask
 
 TOGETHER = 16  # recordings per batch, after the first one
@@ -25,25 +30,28 @@ Recording = Part | np.ndarray
 
 
 class TranscribePredictor(Predictor[TranscribeTask, Recording]):
-    """The text of a recording; with `times`, when each word is spoken."""
+    """The text of a recording; with `align`, when each word is spoken."""
 
     kinds = (str, Path, np.ndarray, Part)
     noun = "recording"
-    times = False
-    subtitles: Path | None = None
+
+    def __init__(self, task: TranscribeTask) -> None:
+        super().__init__(task)
+        self.align = False
+        self.subtitles: dict[str, Path] = {}  # by format
 
     def configured(self, **options: Any) -> "TranscribePredictor":
-        times, subtitles = options.get("times", False), options.get("subtitles")
-        if (times or subtitles) and not self.task.settings.ctc_weight:
+        other = copy(self)
+        other.align = options.get("align", False)
+        given = {form: options.get(form) for form in FORMATS}
+        other.subtitles = {form: Path(path) for form, path in given.items() if path is not None}
+        for path in other.subtitles.values():
+            check_subtitles(path)
+        if other._times and not self.task.settings.ctc_weight:
             raise GlassformerError(
                 "this run was trained without CTC, which tells when words are spoken; train with "
-                "--set task.ctc_weight=0.3, or leave out --times and --subtitles"
+                "--set task.ctc_weight=0.3, or leave out --align, --srt and --vtt"
             )
-        other = copy(self)
-        other.times = times
-        if subtitles is not None:
-            other.subtitles = Path(subtitles)
-            check_subtitles(other.subtitles)
         return other
 
     def accept(self, value: Any) -> Recording:
@@ -83,6 +91,11 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
             size = TOGETHER
 
     @property
+    def _times(self) -> bool:
+        """Whether anything needs to know when words are spoken."""
+        return self.align or bool(self.subtitles)
+
+    @property
     def _longest(self) -> int:
         return int(self.task.settings.max_seconds * FRAMES_A_SECOND)
 
@@ -96,8 +109,7 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
         found: list[Written] = []
         for start in range(0, len(sounds), TOGETHER):
             some = sounds[start : start + TOGETHER]
-            times = self.times or self.subtitles is not None
-            found += self.task.searcher.write(model, some, times=times)
+            found += self.task.searcher.write(model, some, times=self._times)
         return found
 
     def _prediction(self, pieces: list[Features], written: list[Written]) -> Prediction:
@@ -107,9 +119,9 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
         score = sum(one.score for one in written)
         confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
         words = list(self._words(pieces, written))
-        if self.subtitles is not None:
-            write_subtitles(words, self.subtitles)
-        if not self.times:
+        for form, path in self.subtitles.items():
+            write_subtitles(words, path, form=form)
+        if not self.align:
             return Prediction(text, confidence, {})
         details = [{"word": word.text, "start": word.start, "end": word.end} for word in words]
         lines = [f"{word.start:.2f}\t{word.end:.2f}\t{word.text}" for word in words]

@@ -10,7 +10,7 @@ from glassformer.files import write_text
 WIDEST = 42  # characters of a cue
 LONGEST = 6.0  # seconds that a cue stays
 PAUSE = 0.8  # seconds of silence after which a new cue begins
-ENDINGS = (".srt", ".vtt")
+FORMATS = ("srt", "vtt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,14 @@ class Spoken:
 
 
 def check_subtitles(path: Path) -> None:
-    """Refuse a file of another kind before anything is transcribed."""
-    if path.suffix.lower() not in ENDINGS:
-        raise GlassformerError(f"{path}: subtitles end in .srt or .vtt; choose one of them")
+    """Refuse a file that cannot be written before anything is transcribed."""
+    if not path.absolute().parent.is_dir():
+        raise GlassformerError(f"{path.parent}: no such folder for subtitles; create it first")
 
 
-def write_subtitles(words: Sequence[Spoken], path: Path) -> None:
-    """Write the words to a file, in the format that its ending names."""
-    point, web = (".", True) if path.suffix.lower() == ".vtt" else (",", False)
-    lines = ["WEBVTT", ""] if web else []
+def write_subtitles(words: Sequence[Spoken], path: Path, *, form: str) -> None:
+    """Write the words to a file, in one of `FORMATS`."""
+    point, lines = (".", ["WEBVTT", ""]) if form == "vtt" else (",", [])
     for number, cue in enumerate(cues(words), start=1):
         times = f"{clock(cue.start, point)} --> {clock(cue.end, point)}"
         lines += [str(number), times, cue.text, ""]

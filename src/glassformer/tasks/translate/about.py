@@ -17,7 +17,11 @@ ABOUT = About(
             help="Show N alternative answers with their scores.",
         ),
         Option(name="scores", kind=bool, help="Show the log-probability of every token."),
-        Option(name="align", kind=bool, help="Show which source words each word attended to."),
+        Option(
+            name="align",
+            kind=bool,
+            help="Show when each word is spoken, or which source words it attended to.",
+        ),
         Option(
             name="picture",
             kind=Path,

@@ -16,8 +16,8 @@ def test_empty_rows_are_told_by_what_they_lack(tmp_path, rows):
     path = table(tmp_path / "x.csv", rows)
     found = [f for f in examined(path).findings if f.kind == "empty rows"]
     assert {f.what: f.rows for f in found} == {
-        "2 rows without a text": (f"{path} row 7", f"{path} row 12"),
-        "1 row without a label": (f"{path} row 21",),
+        "2 rows with empty text": (f"{path} row 7", f"{path} row 12"),
+        "1 row with empty label": (f"{path} row 21",),
     }
     assert {f.severity for f in found} == {"warning"}
     assert examined(path).rows == {"train": 57}

@@ -101,8 +101,8 @@ def examine(glass, folder):
     said = glass("doctor", "faulty.csv", "--job", "listen", "--fix", "clean.csv")
     assert "for listen" in said
     assert "1 recording without a sound\n    record them again, or drop them with --fix" in said
-    assert "1 row without a recording\n" in said
-    assert "1 row without a path\n" in said
+    assert "1 row with a missing recording\n" in said
+    assert "1 row with empty path\n" in said
     assert "left out: 1 row, silent" in said
     kept = (folder / "clean.csv").read_text().split()
     assert kept == [lines[0], *lines[4:]]

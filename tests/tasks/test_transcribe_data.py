@@ -60,12 +60,33 @@ def test_a_layout_with_many_speakers_is_split_by_speaker(tmp_path, speakers, gro
     }
     for name, lines in files.items():
         (tmp_path / "clips" / name).write_text("\n".join(lines) + "\n")
-    samples, _ = ingested(tmp_path, tmp_path / "clips", valid_share=0.3)
-    assert all(("group" in sample) == grouped for sample in samples)
+    samples, report = ingested(tmp_path, tmp_path / "clips", valid_share=0.3)
+    assert (report.columns.get("group") == "speaker") == grouped
+    assert (most_splits(samples) == 1) == grouped
+
+
+def most_splits(samples):
+    """In how many splits the rows of one group are, at most."""
     splits = {}
     for sample, split in zip(samples, samples.splits.tolist(), strict=True):
         splits.setdefault(sample.get("group"), set()).add(split)
-    assert (max(map(len, splits.values())) == 1) == grouped
+    return max(map(len, splits.values()))
+
+
+@pytest.mark.parametrize("column", ["speaker", "speaker_id", "client_id"])
+def test_a_table_with_many_speakers_is_split_by_speaker(tmp_path, column):
+    rows = record(tmp_path, TEXTS * 10)
+    lines = [f"{row['path']},{row['text']},s{n % 24},{n // 5}" for n, row in enumerate(rows)]
+    table = tmp_path / "rows.csv"
+    table.write_text("\n".join([f"path,text,{column},session", *lines]))
+    samples, report = ingested(tmp_path / "a", table, valid_share=0.3)
+    assert report.columns["group"] == column
+    assert most_splits(samples) == 1
+    samples, report = ingested(tmp_path / "b", table, valid_share=0.3, group="session")
+    assert report.columns["group"] == "session"
+    assert {sample["group"] for sample in samples} == set("0123456789")
+    table.write_text("\n".join([f"path,text,{column},session", *lines[:19]]))
+    assert "group" not in ingested(tmp_path / "c", table, valid_share=0.3)[1].columns
 
 
 def test_a_part_of_a_recording_is_a_row_of_its_own(tmp_path):
@@ -85,13 +106,37 @@ def test_recordings_that_cannot_be_read_are_skipped_and_the_first_is_named(tmp_p
     (tmp_path / "broken.wav").write_bytes(b"no sound")
     (tmp_path / "empty.wav").touch()
     write_wave(tmp_path / "one.wav", np.zeros(1))
-    names = ("none", "broken", "empty", "one")
+    names = ("none", "broken", "empty", "one", "nothing")
     bad = [{"path": str(tmp_path / f"{name}.wav"), "text": "ad"} for name in names]
     table = write_table(tmp_path / "rows.csv", [*bad, *rows])
     samples, report = ingested(tmp_path, table, valid_share=0.4)
     assert len(samples) == len(TEXTS)
-    [skipped] = report.skipped.values()
-    assert (skipped.count, skipped.first) == (4, f"{table} row 1")
+    told = {
+        reason.removeprefix("a recording that cannot be read "): (one.count, one.first)
+        for reason, one in report.skipped.items()
+    }
+    assert told == {
+        "(not found)": (2, f"{table} row 1"),
+        "(not sound, or damaged)": (1, f"{table} row 2"),
+        "(the file is empty)": (1, f"{table} row 3"),
+        "(too short)": (1, f"{table} row 4"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("soon", ""), ("nan", ""), ("", "inf"), ("-1", ""), ("0.3", "0.2")]
+)
+def test_times_that_cannot_be_are_told_and_their_rows_left_out(tmp_path, start, end):
+    rows = record(tmp_path, TEXTS)
+    times = [(start, end)] + [("", "")] * (len(rows) - 1)
+    lines = [f"{row['path']},ad,{a},{b}" for row, (a, b) in zip(rows, times, strict=True)]
+    table = tmp_path / "rows.csv"
+    table.write_text("\n".join(["path,text,start,end", *lines]))
+    samples, report = ingested(tmp_path, table, valid_share=0.4)
+    assert len(samples) == len(TEXTS) - 1
+    [(reason, skipped)] = report.skipped.items()
+    assert reason == "a recording that cannot be read (impossible times)"
+    assert skipped.first == f"{table} row 1"
 
 
 def test_the_same_sound_under_two_names_is_one_sample(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
-from glassformer.data.columns import GROUP, SPLIT, Columns
+from glassformer.data.columns import GROUP, SPLIT, Columns, Role, find_by_name
 from glassformer.data.rows import Row
 from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
@@ -22,6 +22,7 @@ from glassformer.data.splitter import IngestReport, Splitter
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows used to guess the columns
+ENOUGH_GROUPS = 20  # with fewer, holding out whole groups would hold out too much or nothing
 
 Seen = Callable[[int], None]
 
@@ -52,9 +53,9 @@ def ingest(
                     number += 1
                     if seen is not None and number % 1000 == 0:
                         seen(number)
-                    sample, lacking = schema.sample(row, columns)
-                    if lacking:
-                        report.skip(f"empty {lacking}", row.where)
+                    sample, fault = schema.sample(row, columns)
+                    if fault:
+                        report.skip(fault, row.where)
                         continue
                     split = splitter.split_for(source_split, row, columns, sample, report)
                     if split is not None:
@@ -87,12 +88,13 @@ def open_rows(
             only there.
     """
     rows, given, more = rows_of(name, config, schema), dict(config.columns), [SPLIT]
+    head = list(islice(rows, LOOKED_AT))
     group = config.group or given.get("group") or _default_group(name)
     for role in ("group", "split") if source_split != "train" else ():
         given.pop(role, None)
-    if group and source_split == "train":
-        given, more = given | {"group": group}, [GROUP, SPLIT]
-    head = list(islice(rows, LOOKED_AT))
+    if source_split == "train":
+        group = group or _group_by_name(name, config, schema, head)
+        given, more = (given | {"group": group}, [GROUP, SPLIT]) if group else (given, more)
     columns = schema.find_columns(head, given, *more)
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]
@@ -115,6 +117,23 @@ def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:
 def _default_group(name: str) -> str | None:
     """The group column of a set of the catalog."""
     return CATALOG[name].group if name in CATALOG and not Path(name).exists() else None
+
+
+def _group_by_name(
+    name: str, config: DataConfig, schema: Schema, head: Sequence[Row]
+) -> str | None:
+    """A column that holds rows together by its name, if it has enough different values."""
+    columns = dict.fromkeys(column for row in head for column in row.values)
+    free = [column for column in columns if column not in config.columns.values()]
+    column = find_by_name(free, [Role(name="group", names=schema.groups)]).get("group")
+    if column is None:
+        return None
+    values = set[str]()
+    for row in rows_of(name, config, schema):
+        values.add(str(row[column]))
+        if len(values - {""}) == ENOUGH_GROUPS:
+            return column
+    return None
 
 
 def is_file(name: str) -> bool:

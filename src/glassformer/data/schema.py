@@ -27,9 +27,11 @@ class Schema(ABC):
 
     Attributes:
         roles: The values of a sample, inputs first.
+        groups: Names of columns that hold rows together where they have many different values.
     """
 
     roles: tuple[Role, ...]
+    groups: tuple[str, ...] = ()
 
     @property
     def noun(self) -> str:
@@ -86,16 +88,16 @@ class Schema(ABC):
         return found
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
-        """The sample of a row, and the name of the first role that it lacks, if any.
+        """The sample of a row, and why it is left out, if it is: "empty text".
 
-        A job may find that a row lacks something else, such as the file that it names.
+        A job may have other reasons, such as a file that it names and that is not there.
         """
         sample: Sample = {"where": row.where}
         for role in self.roles:
             if role.name in columns:
                 value = self.value(role, row, columns)
                 if role.required and isinstance(value, str) and (not value or value.isspace()):
-                    return sample, role.name
+                    return sample, f"empty {role.name}"
                 sample[role.name] = value
         if "group" in columns:
             sample["group"] = row[columns["group"]]

@@ -178,19 +178,19 @@ def bad_file(tmp_path, name):
     ("name", "words"),
     [
         ("no bytes", "the file is empty; record or fetch it again"),
-        ("no samples", "0 samples at 16000 Hz, which is shorter than 25 ms; remove it"),
-        ("one sample", "1 sample at 16000 Hz, which is shorter than 25 ms; remove it"),
+        ("no samples", "too short (0 samples at 16000 Hz, less than 25 ms); remove it"),
+        ("one sample", "too short (1 sample at 16000 Hz, less than 25 ms); remove it"),
         ("text", "not sound, or damaged (Format not recognised); fetch"),
         ("playlist", "not sound, or damaged (Format not recognised); fetch"),
         ("raw", "not sound, or damaged (no header); fetch"),
         ("film", "has no sound; give a recording, or remove it"),
-        ("NaN", "NaN or infinity at 0.250 s; export it again, or remove it"),
+        ("NaN", "NaN or infinity (at 0.250 s); export it again, or remove it"),
         ("rate", "its header is damaged (3 Hz, channels: 1); export or fetch it again"),
         ("wav", "truncated, its header promises more sound than there is; fetch it again"),
         ("ogg", "truncated, its header promises more sound than there is; fetch it again"),
         ("flac", "not sound, or damaged (Error : flac decoder lost sync); fetch it again"),
-        ("webm", "the sound ends after 1.5 of 3.0 s; fetch it again, or remove it"),
-        ("mp3", "the sound ends after 3.0 of 6.2 s; fetch it again, or remove it"),
+        ("webm", "it ends too early (after 1.5 of 3.0 s); fetch it again, or remove it"),
+        ("mp3", "it ends too early (after 3.0 of 6.2 s); fetch it again, or remove it"),
     ],
 )
 def test_a_broken_file_is_one_line_that_says_what_to_do(tmp_path, name, words):
@@ -204,9 +204,9 @@ def test_a_broken_file_is_one_line_that_says_what_to_do(tmp_path, name, words):
 @pytest.mark.parametrize(
     ("start", "end", "words"),
     [
-        (0.4, 0.9, "from 0.4 to 0.9 s: the sound ends after 0.1 of 0.5 s; fetch it again"),
-        (0.7, None, "from 0.7 s: 0 samples at 16000 Hz, which is shorter than 25 ms"),
-        (0.3, 0.2, "from 0.3 to 0.2 s: 0 samples at 16000 Hz, which is shorter than 25 ms"),
+        (0.4, 0.9, r"from 0.4 to 0.9 s: it ends too early \(after 0.1 of 0.5 s\); fetch it again"),
+        (0.7, None, r"from 0.7 s: too short \(0 samples at 16000 Hz, less than 25 ms\)"),
+        (0.3, 0.2, r"from 0.3 to 0.2 s: too short \(0 samples at 16000 Hz, less than 25 ms\)"),
     ],
 )
 def test_a_part_outside_the_recording_is_refused(tmp_path, start, end, words):

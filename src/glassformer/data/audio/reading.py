@@ -97,7 +97,7 @@ def _mono(path: Path, decoder: Decoder, start: float, end: float | None) -> Iter
         if not np.isfinite(mono).all():
             seconds = (at + int(np.argmin(np.isfinite(mono)))) / rate
             raise GlassformerError(
-                f"{path}: NaN or infinity at {seconds:.3f} s; export it again, or remove it"
+                f"{path}: NaN or infinity (at {seconds:.3f} s); export it again, or remove it"
             )
         if not len(mono):
             break
@@ -105,8 +105,8 @@ def _mono(path: Path, decoder: Decoder, start: float, end: float | None) -> Iter
         yield mono
     if last is not None and at < last - MISSING * rate:
         raise GlassformerError(
-            f"{where}: the sound ends after {(at - first) / rate:.1f} of "
-            f"{(last - first) / rate:.1f} s; fetch it again, or remove it"
+            f"{where}: it ends too early (after {(at - first) / rate:.1f} of "
+            f"{(last - first) / rate:.1f} s); fetch it again, or remove it"
         )
     _check_length(where, at - first, rate)
 
@@ -139,6 +139,6 @@ def _check_length(where: str, frames: int, rate: int) -> None:
     if frames < SHORTEST * rate:
         samples = "1 sample" if frames == 1 else f"{frames} samples"
         raise GlassformerError(
-            f"{where}: {samples} at {rate} Hz, which is shorter than {SHORTEST * 1000:.0f} ms; "
+            f"{where}: too short ({samples} at {rate} Hz, less than {SHORTEST * 1000:.0f} ms); "
             f"remove it, or record it again"
         )

@@ -49,8 +49,8 @@ class Check(ABC):
     def see(self, row: Specimen) -> None:
         """Process a row."""
 
-    def see_incomplete(self, row: Specimen, lacking: str) -> None:  # noqa: B027
-        """Process a row that lacks a required value."""
+    def see_incomplete(self, row: Specimen, fault: str) -> None:  # noqa: B027
+        """Process a row that is left out, for a reason such as "empty text"."""
 
     @abstractmethod
     def findings(self, where: Where) -> Iterator[Finding]:

@@ -30,30 +30,30 @@ def default_checks(answer: Answer | None = None, *, one_answer: bool = False) ->
 
 
 class EmptyRows(Check):
-    """Rows without a required value."""
+    """Rows without a required value, or with one that cannot be used."""
 
     def __init__(self) -> None:
-        self.lacking: defaultdict[str, list[int]] = defaultdict(list)
+        self.faults: defaultdict[str, list[int]] = defaultdict(list)
 
     def see(self, row: Specimen) -> None:
         """Complete rows are fine."""
 
-    def see_incomplete(self, row: Specimen, lacking: str) -> None:
-        self.lacking[lacking].append(row.number)
+    def see_incomplete(self, row: Specimen, fault: str) -> None:
+        self.faults[fault].append(row.number)
 
     def findings(self, where: Where) -> Iterator[Finding]:
-        for role, numbers in self.lacking.items():
+        for fault, numbers in self.faults.items():
             yield Finding(
                 kind="empty rows",
                 severity="warning",
-                what=f"{counted(len(numbers), 'row')} without a {role}",
-                advice="training skips them; fill them in, or drop them with --fix",
+                what=f"{counted(len(numbers), 'row')} with {fault}",
+                advice="training skips them; correct them, or drop them with --fix",
                 count=len(numbers),
                 rows=named(numbers, where),
             )
 
     def to_drop(self) -> Mapping[int, str]:
-        return {number: f"empty {role}" for role, rows in self.lacking.items() for number in rows}
+        return {number: fault for fault, rows in self.faults.items() for number in rows}
 
 
 class RepeatedSamples(Check):

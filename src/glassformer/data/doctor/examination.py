@@ -105,12 +105,12 @@ def examine(
         split = source.split_of(row)
         if split is None:
             continue
-        shown, lacking = source.specimen(number, split, row)
-        rows[split] += not lacking
-        training.see(source, row, shown.sample, lacking)
+        shown, fault = source.specimen(number, split, row)
+        rows[split] += not fault
+        training.see(source, row, shown.sample, fault)
         for check in checks:
-            if lacking:
-                check.see_incomplete(shown, lacking)
+            if fault:
+                check.see_incomplete(shown, fault)
             else:
                 check.see(shown)
     read_as = {s.name: s.encoding for s in reading.sources if s.encoding is not None}
@@ -186,10 +186,10 @@ class Training:
         self.report = IngestReport()
         self.splits = bytearray()
 
-    def see(self, source: Source, row: Row, sample: Sample, lacking: str) -> None:
-        """Process a row, with the role it lacks, if any."""
-        if lacking:
-            self.report.skip(f"empty {lacking}", row.where)
+    def see(self, source: Source, row: Row, sample: Sample, fault: str) -> None:
+        """Process a row, with the reason to leave it out, if any."""
+        if fault:
+            self.report.skip(fault, row.where)
             return
         split = self.splitter.split_for(source.split, row, source.columns, sample, self.report)
         if split is not None:

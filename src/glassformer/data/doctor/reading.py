@@ -68,13 +68,13 @@ class Source:
         return split if self.split in ("train", split) else None
 
     def specimen(self, number: int, split: str, row: Row) -> tuple[Specimen, str]:
-        """The row for the checks, and the role it lacks, if any."""
-        sample, lacking = self.schema.sample(row, self.columns)
-        content = 0 if lacking else hashed(self.schema.content(sample, self.config))
+        """The row for the checks, and why it is left out, if it is."""
+        sample, fault = self.schema.sample(row, self.columns)
+        content = 0 if fault else hashed(self.schema.content(sample, self.config))
         used = {*self.columns.values(), self.group}
         others = {name: as_text(value) for name, value in row.values.items() if name not in used}
         group = as_text(row[self.group]) if self.group else ""
-        return Specimen(number, split, sample, content, group, others), lacking
+        return Specimen(number, split, sample, content, group, others), fault
 
     def findings(self) -> Iterator[Finding]:
         """Findings about the file itself, before any row is checked."""

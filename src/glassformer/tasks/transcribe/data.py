@@ -1,9 +1,9 @@
 """The data of `transcribe`: recordings and their transcripts, in a table or a folder.
 
 A table names a file in each row, as seen from where the table lies. Folders are those of
-`data.audio.layouts`: recordings beside text files, LibriSpeech, Kaldi, Common Voice, LJSpeech; one
-with many speakers is split by speaker. A recording is read once, and the facts of its sound are
-kept with its sample.
+`data.audio.layouts`: recordings beside text files, LibriSpeech, Kaldi, Common Voice, LJSpeech. Data
+that name many speakers are split by speaker. A recording is read once, and the facts of its sound
+are kept with its sample.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +21,7 @@ from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
+from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.tasks.shared.text_checks import GarbledText
 from glassformer.tasks.transcribe.checks import LongTranscripts, RareCharacters, SoundLevels
@@ -28,15 +29,8 @@ from glassformer.tasks.transcribe.facts import Part, read_facts
 from glassformer.tasks.transcribe.transcripts import Normaliser
 
 PATHS = ("path", "audio", "file", "wav", "recording", "filename", "audio_path", "clip", "file_name")
-ENOUGH = 20  # speakers: with fewer, holding out whole speakers would hold out too much or nothing
-OWN_GROUP = "speaker as group"  # a column that no file has
+SPEAKERS = ("speaker", "speaker_id", "client_id", "spk", "spk_id", "说话人")
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *COLUMN_NAMES["text"])
-
-
-def by_speaker(rows: Iterator[Row]) -> Iterator[Row]:
-    """Rows that name their speaker as their group."""
-    for row in rows:
-        yield Row({**row.values, OWN_GROUP: row["speaker"]}, row.file, row.number)
 
 
 def paths_of_recordings(columns: Sequence[str], head: Sequence[Row]) -> str | None:
@@ -45,6 +39,17 @@ def paths_of_recordings(columns: Sequence[str], head: Sequence[Row]) -> str | No
         if head and all(is_recording(str(row.values.get(column, ""))) for row in head):
             return column
     return None
+
+
+def in_short(error: Exception, path: str) -> str:
+    """What is wrong with a recording, without its path, figures and advice.
+
+    >>> in_short(GlassformerError("a.wav: too short (1 sample at 8000 Hz); remove it"), "a.wav")
+    'too short'
+    """
+    if isinstance(error, OSError):
+        return reason(error)
+    return str(error).removeprefix(path).partition(": ")[2].partition(";")[0].partition(" (")[0]
 
 
 class TranscribeSchema(Schema):
@@ -57,15 +62,11 @@ class TranscribeSchema(Schema):
         Role(name="start", names=("start",), required=False),
         Role(name="end", names=("end",), required=False),
     )
+    groups = SPEAKERS
 
     def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
         path = Path(name)
-        rows = read_recordings(path, config.encoding) if path.exists() else None
-        if rows is None:
-            return None
-        speakers = {row.values.get("speaker", "") for row in rows}
-        again = read_recordings(path, config.encoding)
-        return again if len(speakers) < ENOUGH or again is None else by_speaker(again)
+        return read_recordings(path, config.encoding) if path.exists() else None
 
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
         """Recordings are a folder in a layout of theirs, or a table that names some."""
@@ -80,17 +81,14 @@ class TranscribeSchema(Schema):
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
         """The sample of a row, with the facts of its sound; a recording must be readable."""
-        sample, lacking = super().sample(row, columns)
-        if lacking:
-            return sample, lacking
-        if OWN_GROUP in row.values:
-            sample.setdefault("group", row[OWN_GROUP])
+        sample, fault = super().sample(row, columns)
+        if fault:
+            return sample, fault
         import_soundfile()  # without it, no recording can be read
         try:
-            part = Part.of(sample)
-            sample["sound"] = read_facts(part).as_values()
-        except (GlassformerError, OSError, ValueError):
-            return sample, self.noun
+            sample["sound"] = read_facts(Part.of(sample)).as_values()
+        except (GlassformerError, OSError) as error:
+            return sample, f"a recording that cannot be read ({in_short(error, sample['path'])})"
         return sample, ""
 
     def content(self, sample: Sample, config: DataConfig) -> str:

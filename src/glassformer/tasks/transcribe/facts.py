@@ -1,5 +1,6 @@
 """Recordings, whole or in part, and what is known of them once they were read."""
 
+import math
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -10,7 +11,9 @@ from jaxtyping import Float
 
 from glassformer.data.audio.reading import read_audio, read_blocks, sound_info
 from glassformer.data.samples import Sample
+from glassformer.errors import GlassformerError
 
+LATEST = 1e7  # seconds, 16 weeks
 FULL = 0.999  # of the range: a sample this loud is probably clipped
 
 
@@ -29,10 +32,19 @@ class Part:
 
     @staticmethod
     def of(sample: Sample) -> "Part":
-        """The recording of a sample."""
-        end = sample.get("end")
-        start = float(sample.get("start") or 0.0)
-        return Part(path=Path(sample["path"]), start=start, end=float(end) if end else None)
+        """The recording of a sample; times that cannot be are refused."""
+        path, times = Path(sample["path"]), [sample.get(name) or None for name in ("start", "end")]
+        try:
+            start, end = (None if time is None else float(time) for time in times)
+            part = Part(path=path, start=start or 0.0, end=end)
+        except ValueError:
+            part = Part(path=path, start=math.nan)
+        if not 0 <= part.start < (LATEST if part.end is None else part.end) <= LATEST:
+            raise GlassformerError(
+                f"{path}: impossible times ({times[0]} to {times[1]}); give seconds from the "
+                f"beginning of the recording, the start first"
+            )
+        return part
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -42,10 +42,10 @@ class ListenSchema(Schema):
         return any(str(value).endswith(".wav") for value in next(rows).values.values())
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
-        sample, lacking = super().sample(row, columns)
-        if not lacking and not Path(sample["path"]).is_file():
-            lacking = self.noun
-        return sample, lacking
+        sample, fault = super().sample(row, columns)
+        if not fault and not Path(sample["path"]).is_file():
+            fault = "a missing recording"
+        return sample, fault
 
     def value(self, role: Role, row: Row, columns: Columns) -> Any:
         value = super().value(role, row, columns)

@@ -32,6 +32,7 @@ class Layout:
         rows: How many sequences (B).
         longest: No row has more tokens than this; the width T of the padded form.
         reach: No token stands at this position or beyond.
+        origin: No token stands before this position.
         tokens: How many there are in all, fillers included; None when only the device knows.
         device: Where the tensors below live.
         row_lengths: (B,) tokens in each row, or None when every row has `longest`.
@@ -52,6 +53,7 @@ class Layout:
     offsets: Int[Tensor, " bounds"] | None = None
     row_of: Int[Tensor, " N"] | None = None
     fillers: Bool[Tensor, " B"] | None = None
+    origin: int = 0
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @staticmethod
@@ -153,13 +155,13 @@ class Layout:
         real = steps < self.lengths[:, None]  # (B, T)
         return real if self.fillers is None else real & ~self.fillers[:, None]
 
-    def shifted(self, starts: Int[Tensor, " b"], reach: int) -> "Layout":
-        """The same tokens, each row beginning at its own position; all stand below `reach`."""
+    def shifted(self, starts: Int[Tensor, " b"], reach: int, origin: int = 0) -> "Layout":
+        """The same tokens, each row beginning at its own position, within origin ... reach."""
         if len(starts) not in (1, self.rows):
             raise ValueError(
                 f"got {len(starts)} starts for {self.rows} rows; give one a row, or one for all"
             )
-        return replace(self, starts=starts, reach=reach)
+        return replace(self, starts=starts, reach=reach, origin=origin)
 
     def fits(self, room: int) -> bool:
         """Whether every token stands below `room`, wherever padding and fillers stand.
@@ -285,7 +287,7 @@ def _moved(x: Tensor | None, device: torch.device | str) -> Tensor | None:
 
 
 _TENSORS = ("row_lengths", "starts", "offsets", "row_of", "fillers")
-_FACTS = ("rows", "longest", "reach", "tokens", "device")
+_FACTS = ("rows", "longest", "reach", "tokens", "device", "origin")
 
 pytree.register_pytree_node(
     Layout,

@@ -62,18 +62,40 @@ class Encoder(Stack):
         )
         self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
-    def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
-        return self.outputs(x, layout=layout, mask=mask)[-1]
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        mask: Mask = everything,
+        caches: Sequence[Cache] | None = None,
+    ) -> Vectors:
+        return self.outputs(x, layout=layout, mask=mask, caches=caches)[-1]
 
     def outputs(
-        self, x: Vectors, *, layout: Layout, mask: Mask = everything, after: Collection[int] = ()
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        mask: Mask = everything,
+        after: Collection[int] = (),
+        caches: Sequence[Cache] | None = None,
     ) -> list[Vectors]:
-        """The vectors after so many blocks, each time as if these were all; at last, after all."""
+        """The vectors after so many blocks, each time as if these were all; at last, after all.
+
+        Args:
+            caches: One per block, of a stream whose next chunk `x` is.
+        """
         x, inside = packed_inside(x, layout)
+        if caches is not None:
+            layout = inside = caches[0].place(layout)
         x = self.dropout(self.position.embed(x, inside))
         found = []
         for number, block in enumerate(self.blocks, start=1):
-            x = self.through(block, x, layout=inside, mask=mask, position=self.position)
+            cache = None if caches is None else caches[number - 1]
+            x = self.through(
+                block, x, layout=inside, mask=mask, position=self.position, cache=cache
+            )
             if number == len(self.blocks) or number in after:
                 y = x if self.norm is None else self.norm(x, inside)
                 found.append(y if inside is layout else pad(y, inside))

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, everything
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines import BaselineDecoder
 from glassformer.models.frontends import Frontend, Tokens
@@ -61,9 +62,11 @@ class Transcriber(nn.Module):
     Attributes:
         halves: Whether, while training, frames are also scored after half of the encoder's blocks,
             by the same weights. Lee and Watanabe, "Intermediate Loss Regularization", 2021.
+        mask: What the encoder sees: chunks of limited context if it shall read streams.
     """
 
     halves = False
+    mask: Mask = everything
 
     def __init__(
         self,
@@ -119,10 +122,10 @@ class Transcriber(nn.Module):
         if layout.tokens is None:
             layout = replace(layout, tokens=vectors)
         if not (self.halves and self.training):
-            return Heard(self.encoder(x, layout=layout), layout)
+            return Heard(self.encoder(x, layout=layout, mask=self.mask), layout)
         assert isinstance(self.encoder, Encoder)
         half = len(self.encoder.blocks) // 2
-        halfway, last = self.encoder.outputs(x, layout=layout, after=(half,))
+        halfway, last = self.encoder.outputs(x, layout=layout, mask=self.mask, after=(half,))
         return Heard(last, layout, halfway)
 
     def keep(self, heard: Heard) -> Sequence[Any]:

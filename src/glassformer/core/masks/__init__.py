@@ -12,10 +12,12 @@ in tests/core/test_masks.py.
 from glassformer.core.masks.base import Both, Either, Mask
 from glassformer.core.masks.rules import (
     Causal,
+    Chunks,
     Everything,
     Prefix,
     Window,
     causal,
+    chunks,
     everything,
     prefix,
     window,
@@ -25,6 +27,7 @@ from glassformer.core.masks.tables import Documents, ValidLengths, documents, va
 __all__ = [
     "Both",
     "Causal",
+    "Chunks",
     "Documents",
     "Either",
     "Everything",
@@ -33,6 +36,7 @@ __all__ = [
     "ValidLengths",
     "Window",
     "causal",
+    "chunks",
     "documents",
     "everything",
     "prefix",

@@ -1,4 +1,4 @@
-"""The rules that need nothing but positions: everything, causal, window, prefix."""
+"""The rules that need nothing but positions: everything, causal, window, prefix, chunks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +77,33 @@ class Prefix(Mask):
         return f"prefix({self.length})"
 
 
+@dataclass(frozen=True, repr=False)
+class Chunks(Mask):
+    """The chunk of `size` positions around the query, and the `left` chunks before it.
+
+    Nothing beyond a chunk is awaited, and nothing far behind it kept: the mask of an encoder that
+    reads a stream.
+    """
+
+    size: int
+    left: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.left < 0:
+            raise ValueError(
+                f"a chunk has 1 position or more, and 0 chunks or more before it; got {self}"
+            )
+
+    def sees(self, row: Index, q: Index, k: Index) -> Any:
+        back = q // self.size - k // self.size
+        return (back >= 0) & (back <= self.left)
+
+    def __repr__(self) -> str:
+        return f"chunks({self.size}, {self.left})"
+
+
 everything = Everything()
 causal = Causal()
 window = Window
 prefix = Prefix
+chunks = Chunks

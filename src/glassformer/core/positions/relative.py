@@ -19,7 +19,7 @@ class Alibi(Position):
     def bias(self, q: Queries, queries: Layout, keys: Layout) -> DistanceBias:
         distance = distances(queries, keys)
         slopes = alibi_slopes(self.heads, q.device)
-        return DistanceBias(-slopes[:, None] * distance.abs(), low=1 - queries.reach)
+        return DistanceBias(-slopes[:, None] * distance.abs(), low=lowest(queries, keys))
 
 
 class T5(Position):
@@ -116,15 +116,19 @@ class TransformerXL(Position):
         q = q + by_head(self.distance - self.content, q)
         shape = "bhtk,whk->bhtw" if q.ndim == 4 else "nhk,whk->nhw"
         scores = torch.einsum(shape, q, r) / math.sqrt(q.shape[-1])
-        return DistanceBias(scores, low=1 - queries.reach, by_query=True)
+        return DistanceBias(scores, low=lowest(queries, keys), by_query=True)
 
 
 def distances(queries: Layout, keys: Layout) -> Int[Tensor, " W"]:
-    """Every distance `key - query` that can occur, in order; the first is 1 - queries.reach.
+    """Every distance `key - query` that can occur, in order; just 0 if there are no tokens."""
+    first = lowest(queries, keys)
+    highest = max(keys.reach - 1 - queries.origin, first)
+    return torch.arange(first, highest + 1, device=queries.device)
 
-    Just 0 if there are no tokens at all.
-    """
-    return torch.arange(1 - max(queries.reach, 1), max(keys.reach, 1), device=queries.device)
+
+def lowest(queries: Layout, keys: Layout) -> int:
+    """The first of `distances`."""
+    return keys.origin + 1 - max(queries.reach, 1)
 
 
 def by_head(vector: Float[Tensor, "H K"], q: Queries) -> Float[Tensor, "H ... K"]:

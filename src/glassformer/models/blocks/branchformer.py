@@ -46,8 +46,8 @@ class BranchformerBlock(Block):
     ) -> Vectors:
         check_call(type(self).__name__, self.width, mask, cache, memory)
         normed = self.attention_norm(x, layout)
-        far = self.attention(normed, mask=mask, position=position, layout=layout)
-        near = self.gate(self.gate_norm(x, layout), layout)
+        far = self.attention(normed, mask=mask, position=position, cache=cache, layout=layout)
+        near = self.gate(self.gate_norm(x, layout), layout, mask, cache)
         both = torch.cat([self.dropout(far), self.dropout(near)], dim=-1)  # (..., 2 D)
         x = x + self.depth_dropout(self.dropout(self.merge(both)), layout)
         return self.norm(x, layout)

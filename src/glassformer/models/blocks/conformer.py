@@ -47,9 +47,12 @@ class ConformerBlock(Block):
         memory: Memory | None = None,
     ) -> Vectors:
         check_call(type(self).__name__, self.width, mask, cache, memory)
-        attention = partial(self.attention, mask=mask, position=position, layout=layout)
+        attention = partial(
+            self.attention, mask=mask, position=position, cache=cache, layout=layout
+        )
+        convolution = partial(self.convolution, layout=layout, mask=mask, cache=cache)
         x = self.first_residual(x, self.first_feedforward, layout)
         x = self.attention_residual(x, attention, layout)
-        x = self.convolution_residual(x, partial(self.convolution, layout=layout), layout)
+        x = self.convolution_residual(x, convolution, layout)
         x = self.last_residual(x, self.last_feedforward, layout)
         return self.norm(x, layout)

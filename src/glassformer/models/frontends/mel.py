@@ -51,6 +51,11 @@ class Subsampling(nn.Module):
         )
         self.to_vector = nn.Linear(dim * -(-bins // factor), dim)
 
+    @property
+    def context(self) -> tuple[int, int]:
+        """How many vectors before and after a part of them must be computed for it to be right."""
+        return _context(self.factor, self.factor - 1)
+
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
         x, inside = _in_rows(frames, layout, self.bins)
         x = x[:, None]  # (B, 1, T, M)
@@ -81,6 +86,11 @@ class MelResNet(nn.Module):
         self.stem, self.norm = nn.Conv1d(bins, channels, 3, padding=1), NORMS[norm](channels)
         self.stages = nn.ModuleList(HalvingStage(channels, norm) for _ in range(depth))
         self.to_vector = nn.Linear(channels, dim)
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """How many vectors before and after a part of them must be computed for it to be right."""
+        return _context(self.factor, 3 * (self.factor - 1) + 1)
 
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
         x, inside = _in_rows(frames, layout, self.bins)
@@ -115,6 +125,11 @@ class HalvingStage(nn.Module):
         y = F.relu(self.halve_norm(_along_time(self.halve, x), inside))
         y = self.refine_norm(_along_time(self.refine, zero_padding(y, inside)), inside)
         return F.relu(y + _along_time(self.shortcut, x))
+
+
+def _context(factor: int, reach: int) -> tuple[int, int]:
+    """The vectors that lie within reach, in frames, of the first frame of `factor` for one."""
+    return -(-reach // factor), max(0, -(-(reach - factor + 1) // factor))
 
 
 def _in_rows(frames: Frames, layout: Layout, bins: int) -> tuple[Float[Tensor, "B T M"], Layout]:

@@ -1,8 +1,9 @@
-"""Models as scorers: how decoding gets the scores of the next token from a model.
+"""Models step by step: how decoding gets the scores of the next token, or of the next frames.
 
     translating   an encoder-decoder: the source, of any kind, is encoded once
     attending     the same with a memory that is already there
     continuing    a language model: prompts of different lengths are read once
+    Listener      an encoder of sound: a stream is read chunk by chunk (`listening`)
 
 A decoder with softmax attention uses a `BranchingCache` (`branching`); one that keeps a state
 instead of keys uses `states`. On CUDA the step of either is captured as a graph (`cuda_graphs`).

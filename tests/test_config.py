@@ -168,6 +168,14 @@ def test_settings_of_a_layer_come_back_from_what_is_written():
     ("values", "words"),
     [
         ({"norm": "group"}, "unknown norm 'group'; the choices are layer, rms, batch"),
+        (
+            {"parallel": True, "order": "post"},
+            "parallel = true adds all sublayers at once, so no norm can follow each; use order = "
+            "pre or sandwich",
+        ),
+        ({"attention": {"scale": 0.0}}, "attention.scale must be above 0, got 0.0"),
+        ({"attention": {"softcap": -1.0}}, "attention.softcap must be above 0, got -1.0"),
+        ({"position": {"fraction": 1.5}}, r"position.fraction must lie in \(0, 1\], got 1.5"),
         ({"norm": {"epsilon": 0.0}}, "norm.epsilon must be above 0, got 0.0; 1e-5 is usual"),
         (
             {"norm": {"kind": "rms", "bias": False}},
@@ -215,7 +223,7 @@ def test_settings_of_a_layer_come_back_from_what_is_written():
         ({"attention": {"window": []}}, "attention.window must be .*; got an empty list"),
         (
             {"position": "none", "attention": {"kind": "linear", "window": 3}},
-            "linear attention supports neither window, qk_norm nor dropout of weights",
+            "linear attention supports neither window, qk_norm, scale, softcap nor dropout of",
         ),
     ],
 )
@@ -261,8 +269,9 @@ def test_wrong_settings_of_a_layer_are_refused_in_one_line(values, words):
         ),
         (
             {"decoder": {"position": "none", "attention": {"kind": "linear", "qk_norm": True}}},
-            "linear attention supports neither window, qk_norm nor dropout of weights",
+            "linear attention supports neither window, qk_norm, scale, softcap nor dropout of",
         ),
+        ({"decoder": {}, "softcap": 0.0}, "softcap must be above 0, got 0.0; 30 is usual"),
         ({"decoder": {}, "share": True}, "share = true needs both an encoder and a decoder"),
     ],
 )

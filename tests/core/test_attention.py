@@ -10,6 +10,7 @@ from glassformer.core.kernels import KERNELS
 from glassformer.core.layout import Layout, pack, pad
 from glassformer.core.masks import causal, everything, window
 from glassformer.core.positions import POSITIONS, make_position
+from glassformer.core.scoring import Scoring
 
 B, T, S, H, K, W, D = 2, 5, 7, 3, 4, 11, 13
 LENGTHS = (5, 3)
@@ -133,7 +134,7 @@ def test_shared_heads_are_repeated_heads(kv_heads):
 
 
 def test_each_projection_has_weights_of_its_own_and_names_that_read():
-    layer = layer_with(bias=True, qk_norm=True)
+    layer = layer_with(bias=True, scoring=Scoring(qk_norm=True))
     shapes = {name: tuple(weight.shape) for name, weight in layer.named_parameters()}
     assert shapes == {
         "to_q.weight": (H * K, D),
@@ -159,7 +160,7 @@ def test_without_the_output_projection_the_heads_lie_side_by_side():
 
 
 def test_qk_norm_makes_the_answer_blind_to_the_scale_of_queries_and_keys():
-    layer, x = layer_with(qk_norm=True), torch.randn(B, T, D)
+    layer, x = layer_with(scoring=Scoring(qk_norm=True)), torch.randn(B, T, D)
     before = layer(x)
     with torch.no_grad():
         layer.to_q.weight *= 7

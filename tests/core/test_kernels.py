@@ -15,6 +15,7 @@ from glassformer.core.kernels import KERNELS, choose, flex
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal, documents, everything, prefix, valid_lengths, window
 from glassformer.core.positions import POSITIONS, make_position
+from glassformer.core.scoring import Scoring
 
 DEVICE = os.environ.get("GLASSFORMER_TEST_DEVICE", "cpu")
 ROWS, DIM, H, T = 3, 29, 6, 5
@@ -39,6 +40,7 @@ CHOICES = {
         valid_lengths([[1, 2, 0, 1, 4], [3, 2, 0, 1, 1], [1, 1, 1, 1, 1]]),
     ],
     "position": list(POSITIONS),
+    "scoring": [Scoring(), Scoring(scale=0.7, softcap=1.3)],
     "kv_heads": [H, 2, 1],
     "cache": [None, "growing", "fixed", "paged"],
     "form": ["full", "padded", "packed"],
@@ -96,7 +98,7 @@ def answers(layer, case, x):
 
 def layer_for(case):
     shape = Heads(H, case["kv_heads"], key_width=K, value_width=W)
-    layer = MultiHeadAttention(DIM, shape, bias=True)
+    layer = MultiHeadAttention(DIM, shape, bias=True, scoring=case["scoring"])
     position = make_position(case["position"], DIM, H, 16, width=K)
     for weight in position.parameters():
         torch.nn.init.normal_(weight)
@@ -289,6 +291,16 @@ def test_the_choice_follows_what_each_kernel_declares():
             "flex",
             {"dropout": 0.1},
             "the flex kernel cannot apply dropout on cpu; use auto or plain or",
+        ),
+        (
+            "fused",
+            {"scoring": Scoring(softcap=30.0)},
+            "the fused kernel cannot cap scores on cpu; use auto or loop or plain or flex",
+        ),
+        (
+            "packed",
+            {"scoring": Scoring(softcap=30.0)},
+            "the packed kernel cannot cap scores on cpu; use auto or loop or plain or flex",
         ),
         (
             "packed",

@@ -13,6 +13,7 @@ from glassformer.core.feedforward import FEEDFORWARDS
 from glassformer.core.layout import Layout, pack
 from glassformer.core.norms import NORMS, BatchNorm, LayerNorm, RMSNorm
 from glassformer.core.residual import ORDERS, Residual
+from glassformer.core.scoring import Scoring
 
 D, HIDDEN, B, T = 7, 23, 3, 5
 LENGTHS = (5, 2, 0)
@@ -103,13 +104,13 @@ def every_warning():
 def test_a_norm_of_full_weights_takes_the_fused_kernel_for_short_numbers():
     """Torch warns where it cannot."""
     assert RMSNorm(D)(torch.randn(B, T, D).bfloat16()).dtype == torch.bfloat16
-    layer = MultiHeadAttention(D, 1, qk_norm=True)
+    layer = MultiHeadAttention(D, 1, scoring=Scoring(qk_norm=True))
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(torch.randn(B, T, D)).dtype == torch.bfloat16
 
 
 def test_queries_and_keys_are_normalised_as_by_torch():
-    layer, theirs = MultiHeadAttention(D, 1, qk_norm=True), nn.RMSNorm(D)
+    layer, theirs = MultiHeadAttention(D, 1, scoring=Scoring(qk_norm=True)), nn.RMSNorm(D)
     x = 1e-4 * torch.randn(B, T, D)  # so small that the epsilon shows
     expected = theirs(layer.to_q(x))
     assert layer.queries(x)[:, 0].equal(expected)
@@ -122,6 +123,7 @@ def test_feed_forward_nets_equal_their_formulas():
     x = torch.randn(B, T, D)
     activations = {
         "relu": F.relu,
+        "relu2": lambda h: F.relu(h) ** 2,
         "gelu": F.gelu,
         "silu": F.silu,
         "gelu-tanh": lambda h: F.gelu(h, approximate="tanh"),

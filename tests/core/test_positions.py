@@ -253,6 +253,8 @@ def test_an_odd_head_is_refused_with_its_width():
     words = "rotary positions rotate pairs of channels, but a head has 11; choose an even width"
     with pytest.raises(ValueError, match=f"^{words}$"):
         make_position("rotary", H * 11, H, LONGEST)
+    with pytest.raises(ValueError, match=r"a head has 3, 0\.25 of 12; choose an even width"):
+        make_position("rotary", H * 12, H, LONGEST, fraction=0.25)
 
 
 # ALiBi

@@ -108,11 +108,21 @@ def test_one_branch_scores_as_without_a_cache(lengths):
     [
         {"attention": AttentionConfig(heads=3, key_width=10, value_width=6, qk_norm=True)},
         {"order": "post", "norm": "rms"},
+        {"attention": AttentionConfig(heads=3, scale=0.9, softcap=0.8), "parallel": True},
+        {"position": {"kind": "rotary", "fraction": 0.5}},
         {"attention": AttentionConfig(heads=3, window=(2, 3))},
         {"attention": AttentionConfig(heads=3, window=(2, 0)), "position": "alibi"},
         {"attention": LINEAR, "position": "sinusoidal"},
     ],
-    ids=["heads of their own", "post-norm", "windows", "a window and a bias", "linear"],
+    ids=[
+        "own heads",
+        "post-norm",
+        "capped and parallel",
+        "partial rotary",
+        "windows",
+        "a window and a bias",
+        "linear",
+    ],
 )
 def test_other_decoders_score_as_without_a_cache(settings, room):
     model, source = encoder_decoder(**settings), sources()

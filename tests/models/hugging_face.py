@@ -84,13 +84,15 @@ def blocks(layers, parts_of_layer, prefix=""):
 # Llama and its kin
 
 
-def like_llama(name, theirs=None, ours=None, attention=None):
+def like_llama(name, theirs=None, ours=None, attention=None, outside=None, parts=None):
     """A language model of Llama's family, and ours with its weights.
 
     Args:
         theirs: Settings of theirs beyond the sizes.
         ours: Settings of our stack beyond the sizes.
         attention: Settings of our attention beyond the heads.
+        outside: Settings of our model beyond the stack.
+        parts: What a layer holds, if not the same as Llama's.
     """
     models, family = huggingface(name), name.capitalize()
     dim, width = 6 * K, 2 * K + 4  # heads wider than their share, and even, as rotary wants them
@@ -109,14 +111,13 @@ def like_llama(name, theirs=None, ours=None, attention=None):
     )
     model = randomised(getattr(models, f"{family}ForCausalLM")(config))
     heads = {"heads": 6, "kv_heads": H, "key_width": width, **(attention or {})}
-    decoder = stack("swiglu", bias=False, dim=dim, heads=heads, norm="rms", **(ours or {}))
-    whole = ModelConfig(decoder=decoder, scale=False, tie=False)
-    outside = {
-        "tokens.table": model.model.embed_tokens,
-        "decoder.norm": model.model.norm,
-        "unembed": model.lm_head,
-    }
-    state = named(outside) | blocks(model.model.layers, parts_of_llama, "decoder.")
+    norm = {"kind": "rms", "epsilon": 1e-6}
+    ours = {"feedforward": "swiglu", **(ours or {})}
+    decoder = stack(bias=False, dim=dim, heads=heads, norm=norm, **ours)
+    whole = ModelConfig(decoder=decoder, **{"scale": False, "tie": False, **(outside or {})})
+    tensors = {"tokens.table": model.model.embed_tokens, "decoder.norm": model.model.norm}
+    tensors |= {} if whole.tie else {"unembed": model.lm_head}
+    state = named(tensors) | blocks(model.model.layers, parts or parts_of_llama, "decoder.")
     return filled(build_language_model(whole, vocabulary=V), state), model
 
 

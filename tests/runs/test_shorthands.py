@@ -1,8 +1,10 @@
 """One word for a stack of the model: what it means, where it may stand, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
-from glassformer.config import STACK_NAMES
+from glassformer.config import STACK_NAMES, STYLES, stack_of_size
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 from glassformer.runs.request import TrainRequest
@@ -43,6 +45,24 @@ def test_other_settings_of_the_stack_stay_whichever_comes_first():
     assert model("model.kind=gru", size="small").decoder.dim == 256
 
 
+def test_a_style_replaces_the_one_before_it_and_leaves_the_size_alone():
+    llama = model("model.decoder=llama", size="small").decoder
+    assert (llama.norm.kind, llama.position.kind, llama.feedforward.kind) == (
+        "rms",
+        "rotary",
+        "swiglu",
+    )
+    assert (llama.dim, llama.attention.heads, llama.attention.kv_heads) == (256, 4, 2)
+    settings = ("model.decoder=llama", "model.decoder=gpt2")
+    gpt2 = model(*settings, size="small").decoder
+    assert gpt2 == replace(stack_of_size("small", style="gpt2"), max_length=512)
+    assert (gpt2.norm.kind, gpt2.position.kind, gpt2.attention.kv_heads) == (
+        "layer",
+        "learned",
+        None,
+    )
+
+
 def test_a_tcn_has_its_usual_width_unless_told():
     assert model("model.encoder=tcn").encoder.convolution.width == 3
     settings = ("model.encoder=tcn", "model.encoder.convolution.width=5")
@@ -64,15 +84,15 @@ def test_words_may_stand_in_files_and_recipes(tmp_path):
 
 def test_every_kind_has_a_word():
     assert {values["kind"] for values in WORDS.values()} == set(STACK_NAMES)
-    assert set(KINDS["encoder"]) == {"transformer", "attention", *BASELINE_ENCODERS}
-    assert set(KINDS["decoder"]) == {"transformer", "attention", *BASELINE_DECODERS}
+    assert set(KINDS["encoder"]) == {"transformer", "attention", *STYLES, *BASELINE_ENCODERS}
+    assert set(KINDS["decoder"]) == {"transformer", "attention", *STYLES, *BASELINE_DECODERS}
 
 
 @pytest.mark.parametrize(
     ("setting", "complaint"),
     [
         ("model.encoder=gruu", "unknown model.encoder 'gruu'; did you mean 'gru'?"),
-        ("model.decoder=mamba", "unknown model.decoder 'mamba'; the choices are transformer, att"),
+        ("model.decoder=rnn", "unknown model.decoder 'rnn'; the choices are transformer, att"),
         ("model.kind=tranformer", "unknown model.kind of the encoder 'tranformer'; did you mean"),
         ("model.kind=3", "model.kind must be a word such as gru, got 3"),
         ("model.encoder=3", "model.encoder must be StackConfig, got 3"),

@@ -29,14 +29,14 @@ POSITIONS_OF_KIND = {
     "linformer": ("none", "learned", "sinusoidal", "rotary"),
 }
 SETTINGS_OF_POSITION = {
-    "rotary": ("base", "scaling"),
+    "rotary": ("base", "scaling", "fraction"),
     "t5": ("buckets", "max_distance"),
     "shaw": ("clip",),
 }
 SCALING_NAMES = ("linear", "ntk", "yarn", "llama3")
 SCALINGS_BY_LENGTH = ("yarn", "llama3")  # depend on the rotations of a pair within a length
 FEEDFORWARD_NAMES = (
-    *("relu", "gelu", "gelu-tanh", "silu"),
+    *("relu", "relu2", "gelu", "gelu-tanh", "silu"),
     *("swiglu", "geglu", "geglu-tanh"),
     "convolution",
 )
@@ -54,6 +54,8 @@ class AttentionConfig:
             ["q", "k", "v"].
         window: In self-attention, only positions fewer than this many steps away are visible; 0
             for no limit. A list gives each layer its own, starting with the first, and is repeated.
+        scale: Factor on the product of a query and a key; default 1/√key_width.
+        softcap: Scores stay within ± this limit, by limit * tanh(score / limit).
         summary: Linformer only: the number of keys the sequence is projected to.
     """
 
@@ -66,6 +68,8 @@ class AttentionConfig:
     value_width: int | None = None
     bias: bool | tuple[str, ...] = True
     qk_norm: bool = False
+    scale: float | None = None
+    softcap: float | None = None
     dropout: float = 0.0
     window: int | tuple[int, ...] = 0
     summary: int = 64
@@ -83,10 +87,14 @@ class AttentionConfig:
             f"attention.window must be 0 (no window) or more, or a list of such numbers; "
             f"got {self.window if windows else 'an empty list'}",
         )
+        for name in ("scale", "softcap"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"attention.{name} must be above 0, got {value}")
+        compares = self.qk_norm or self.scale is not None or self.softcap is not None
         require(
-            self.kind == "softmax" or not (self.qk_norm or self.dropout or any(windows)),
-            f"{self.kind} attention supports neither window, qk_norm nor dropout of weights; "
-            f"leave them out, or use attention.kind = softmax",
+            self.kind == "softmax" or not (compares or self.dropout or any(windows)),
+            f"{self.kind} attention supports neither window, qk_norm, scale, softcap nor dropout "
+            f"of weights; leave them out, or use attention.kind = softmax",
         )
 
     @property
@@ -117,7 +125,8 @@ class NormConfig:
     """The norm.
 
     Args:
-        epsilon: Added under the root; default 1e-5 (layer, batch) or 1e-6 (rms).
+        epsilon: Added under the root; default 1e-5 (layer, batch) or 1e-6 (rms). If given, it is
+            also that of attention.qk_norm.
         bias: Whether a learned shift is added; default true. `rms` has none.
     """
 
@@ -219,6 +228,7 @@ class PositionConfig:
     Args:
         base: The slowest channel pair rotates once in about 2π base steps; default 10,000 (rotary).
         scaling: Scaling to longer sequences (rotary).
+        fraction: Share of each head's channels that are rotated; default 1 (rotary).
         buckets: Number of distance buckets; default 32 (t5).
         max_distance: Distances from here on share the last bucket; default 128 (t5).
         clip: Distances from here on share one key; default 16 (shaw).
@@ -229,6 +239,7 @@ class PositionConfig:
     kind: str = field(default="rotary", kw_only=False)
     base: float | None = None
     scaling: ScalingConfig | None = None
+    fraction: float | None = None
     buckets: int | None = None
     max_distance: int | None = None
     clip: int | None = None
@@ -238,6 +249,10 @@ class PositionConfig:
         require(
             self.base is None or self.base > 1,
             f"position.base must be above 1, got {self.base}; 10,000 is usual",
+        )
+        require(
+            self.fraction is None or 0 < self.fraction <= 1,
+            f"position.fraction must lie in (0, 1], got {self.fraction}",
         )
         for name in ("buckets", "max_distance", "clip"):
             positive(f"position.{name}", getattr(self, name))

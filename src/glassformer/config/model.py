@@ -17,7 +17,7 @@ from glassformer.config.layers import (
     NormConfig,
     PositionConfig,
 )
-from glassformer.config.values import build
+from glassformer.config.values import Values, build, merge_values
 
 ORDER_NAMES = ("pre", "post", "sandwich")
 BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
@@ -29,13 +29,19 @@ DEEPEST = 10_000  # layers; more take minutes to build
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StackConfig:
-    """A stack of equal layers: `kind` attention consists of blocks, the others are baselines."""
+    """A stack of equal layers: `kind` attention consists of blocks, the others are baselines.
+
+    Args:
+        parallel: Whether the sublayers of a transformer block all read its input, side by side,
+            instead of one after the other. Wang and Komatsuzaki, "GPT-J-6B", 2021.
+    """
 
     kind: str = "attention"
     block: str = "transformer"
     dim: int = 512
     depth: int = 6
     order: str = "pre"
+    parallel: bool = False
     norm: NormConfig = field(default_factory=NormConfig)
     position: PositionConfig = field(default_factory=PositionConfig)
     max_length: int = 1024
@@ -54,6 +60,11 @@ class StackConfig:
         at_most("depth", self.depth, DEEPEST)
         share("dropout", self.dropout)
         share("depth_dropout", self.depth_dropout)
+        require(
+            not self.parallel or self.order != "post",
+            "parallel = true adds all sublayers at once, so no norm can follow each; use order = "
+            "pre or sandwich",
+        )
         allowed = POSITIONS_OF_KIND.get(self.attention.kind, POSITION_NAMES)
         require(
             self.kind != "attention" or self.position.kind in allowed,
@@ -122,6 +133,7 @@ class ModelConfig:
     Args:
         pool: How a classifier pools a sequence into one vector.
         scale: Whether embeddings are multiplied by the square root of their width.
+        softcap: Scores of tokens stay within ± this limit, by limit * tanh(score / limit).
         tie: Whether the output layer shares the weights of the output embedding.
         share: Whether encoder and decoder share one embedding (one vocabulary).
     """
@@ -131,6 +143,7 @@ class ModelConfig:
     decoder: StackConfig | None = None
     pool: str = "mean"
     scale: bool = True
+    softcap: float | None = None
     tie: bool = True
     share: bool = False
 
@@ -148,6 +161,10 @@ class ModelConfig:
             f"share = true needs a frontend of tokens, got {self.frontend.kind}",
         )
         choose("pool", self.pool, POOL_NAMES)
+        require(
+            self.softcap is None or self.softcap > 0,
+            f"softcap must be above 0, got {self.softcap}; 30 is usual",
+        )
         if self.share and self.encoder is not None and self.decoder is not None:
             require(
                 self.encoder.dim == self.decoder.dim,
@@ -163,13 +180,35 @@ SIZES: dict[str, dict[str, int]] = {
     "large": {"dim": 1024, "heads": 16, "depth": 6},
 }
 
+STYLES: dict[str, Values] = {  # each sets all that the others set, so that the last one wins
+    "gpt2": {
+        "order": "pre",
+        "norm": "layer",
+        "position": "learned",
+        "attention": {"bias": True, "kv_heads": "none"},
+        "feedforward": {"kind": "gelu-tanh", "bias": True},
+    },
+    "llama": {
+        "order": "pre",
+        "norm": "rms",
+        "position": "rotary",
+        "attention": {"bias": False, "kv_heads": 2},
+        "feedforward": {"kind": "swiglu", "bias": False},
+    },
+}
 
-def stack_of_size(size: str, **settings: Any) -> StackConfig:
-    """A stack of a named size; feed-forward nets are four times as wide as the stack."""
+
+def stack_of_size(size: str, *, style: str | None = None, **settings: Any) -> StackConfig:
+    """A stack of a named size; feed-forward nets are four times as wide as the stack.
+
+    Args:
+        style: A preset in STYLES: GPT-2's (Radford et al., 2019), Llama's (Touvron et al., 2023).
+    """
     choose("size", size, tuple(SIZES))
     numbers = dict(SIZES[size])
-    attention = AttentionConfig(heads=numbers.pop("heads"))
-    return build(StackConfig, {"attention": attention, **numbers, **settings})
+    values = {"attention": {"heads": numbers.pop("heads")}, **numbers}
+    preset = {} if style is None else STYLES[style]
+    return build(StackConfig, merge_values(merge_values(values, preset), settings))
 
 
 def encoder_decoder_of_size(size: str, **settings: Any) -> ModelConfig:

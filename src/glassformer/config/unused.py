@@ -11,9 +11,9 @@ from glassformer.config.model import ModelConfig, StackConfig
 from glassformer.errors import GlassformerError
 
 SETTINGS_OF_MODEL = {
-    "encoder-decoder": ("frontend", "encoder", "decoder", "scale", "tie", "share"),
-    "language model": ("decoder", "scale", "tie"),
-    "masked language model": ("encoder", "scale", "tie"),
+    "encoder-decoder": ("frontend", "encoder", "decoder", "scale", "softcap", "tie", "share"),
+    "language model": ("decoder", "scale", "softcap", "tie"),
+    "masked language model": ("encoder", "scale", "softcap", "tie"),
     "classifier": ("frontend", "encoder", "scale", "pool"),
 }
 SETTINGS_OF_FRONTEND = {
@@ -29,7 +29,10 @@ TCN = (*RECURRENT, "depth_dropout", "order", "norm", "convolution.width")
 SETTINGS_OF_STACK = {"gru": RECURRENT, "lstm": RECURRENT, "tcn": TCN}
 CROSS_ATTENTION = tuple(
     f"attention.{name}"
-    for name in ("heads", "kv_heads", "key_width", "value_width", "bias", "qk_norm", "dropout")
+    for name in (
+        *("heads", "kv_heads", "key_width", "value_width", "bias"),
+        *("qk_norm", "scale", "softcap", "dropout"),
+    )
 )
 
 
@@ -73,6 +76,8 @@ def _why_unused_in_stack(name: str, stack: StackConfig, where: str) -> str | Non
             return None
         return f"with {where}.kind = {stack.kind}, which uses only {', '.join(used)}"
     block, kind, position = stack.block, stack.attention.kind, stack.position.kind
+    if block != "transformer" and name == "parallel":
+        return f"with {where}.block = {block}"
     if block == "transformer" and covers(("convolution",), name):
         return f"with {where}.block = transformer"
     if block == "branchformer" and name in ("feedforward.kind", "feedforward.bias"):

@@ -35,6 +35,7 @@ from glassformer.core.refusals import (
     refuse_idle,
     refuse_window,
 )
+from glassformer.core.scoring import USUAL, Scoring
 from glassformer.core.shapes import (
     Answers,
     ByHead,
@@ -45,8 +46,6 @@ from glassformer.core.shapes import (
     Vectors,
     split_heads,
 )
-
-EPSILON = torch.finfo(torch.float32).eps  # of the norms of queries and keys, in any type
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call, *, kernel: str = "auto") -> Answers:
@@ -73,6 +72,7 @@ def describe(
     queries: Layout | None = None,
     keys: Layout | None = None,
     bias: DistanceBias | None = None,
+    scoring: Scoring = USUAL,
     dropout: float = 0.0,
     aligned: bool | None = None,
     branches: Ancestry | None = None,
@@ -90,7 +90,8 @@ def describe(
         mask=mask,
         queries=queries,
         keys=keys,
-        scale=1 / math.sqrt(q.shape[-1]),
+        scale=1 / math.sqrt(q.shape[-1]) if scoring.scale is None else scoring.scale,
+        softcap=scoring.softcap,
         bias=bias,
         dropout=dropout,
         aligned=keys is queries if aligned is None else aligned,
@@ -103,7 +104,7 @@ class MultiHeadAttention(AttentionLayer):
 
     Args:
         dim, heads, bias, project, memory_dim: As of every `AttentionLayer`.
-        qk_norm: Whether queries and keys are normalised (RMSNorm) before they are compared.
+        scoring: How queries and keys are compared; by their product / √K.
         dropout: Share of the weights dropped in training. The fastest kernels have none.
         window: In self-attention, only positions fewer than this many steps away are seen, whatever
             else the mask allows; None for all of them.
@@ -116,7 +117,7 @@ class MultiHeadAttention(AttentionLayer):
         *,
         bias: bool | Collection[str] = False,
         project: bool = True,
-        qk_norm: bool = False,
+        scoring: Scoring = USUAL,
         dropout: float = 0.0,
         window: int | None = None,
         memory_dim: int | None = None,
@@ -124,9 +125,11 @@ class MultiHeadAttention(AttentionLayer):
         super().__init__(dim, heads, bias=bias, project=project, memory_dim=memory_dim)
         self.dropout = checked_share(dropout)
         self.window = None if window is None else Window(window)
-        self.kernel = "auto"
-        self.q_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
-        self.k_norm = RMSNorm(self.key_width, eps=EPSILON) if qk_norm else None
+        self.kernel, self.scoring = "auto", scoring
+        self.q_norm = self.k_norm = None
+        if scoring.qk_norm:
+            self.q_norm = RMSNorm(self.key_width, eps=scoring.epsilon)
+            self.k_norm = RMSNorm(self.key_width, eps=scoring.epsilon)
 
     def look_around(
         self,
@@ -209,6 +212,7 @@ class MultiHeadAttention(AttentionLayer):
             queries=queries,
             keys=keys,
             bias=bias,
+            scoring=self.scoring,
             dropout=self.dropout if self.training else 0.0,
             aligned=True,
         )
@@ -225,6 +229,7 @@ class MultiHeadAttention(AttentionLayer):
             mask=mask,
             queries=layout,
             keys=memory.layout,
+            scoring=self.scoring,
             dropout=dropout,
             aligned=False,
         )

@@ -1,10 +1,11 @@
 """Feed-forward networks: applied to each position separately, with the same weights.
 
-    relu, gelu, gelu-tanh, silu    W2 f(W1 x)
-    swiglu, geglu, geglu-tanh      W2 (f(W1 x) * W3 x)           Shazeer, 2020
-    convolution                    relu, written as 1x1 convolutions: the same maths
+    relu, relu2, gelu, gelu-tanh, silu    W2 f(W1 x)
+    swiglu, geglu, geglu-tanh             W2 (f(W1 x) * W3 x)    Shazeer, 2020
+    convolution                           relu, written as 1x1 convolutions: the same maths
 
-f is the activation in the name: silu for swiglu, gelu for geglu. T5 v1.1 uses geglu-tanh.
+f is the activation in the name: silu for swiglu, gelu for geglu; relu2 is relu squared (So et al.,
+"Primer", 2021). T5 v1.1 and Gemma use geglu-tanh.
 
 To add one, write a module from vectors to vectors and list it in FEEDFORWARDS and in
 `config.FEEDFORWARD_NAMES`.
@@ -20,6 +21,11 @@ from glassformer.core.dropout import Dropout
 from glassformer.core.shapes import Vectors
 
 gelu_tanh = partial(F.gelu, approximate="tanh")
+
+
+def relu_squared(x: Tensor) -> Tensor:
+    """max(0, x)²."""
+    return F.relu(x).square()
 
 
 class FeedForward(nn.Module):
@@ -95,6 +101,7 @@ class PointwiseConvolution(nn.Module):
 
 FEEDFORWARDS: dict[str, Callable[..., nn.Module]] = {
     "relu": FeedForward,
+    "relu2": partial(FeedForward, activation=relu_squared),
     "gelu": partial(FeedForward, activation=F.gelu),
     "gelu-tanh": partial(FeedForward, activation=gelu_tanh),
     "silu": partial(FeedForward, activation=F.silu),

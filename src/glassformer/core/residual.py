@@ -50,9 +50,13 @@ class Residual(nn.Module):
     def forward(
         self, x: Vectors, sublayer: Callable[[Vectors], Vectors], layout: Layout
     ) -> Vectors:
-        added = sublayer(x if self.before is None else self.before(x, layout))
-        if self.order == "sandwich" and self.after is not None:
-            added = self.after(added, layout)
-        added = self.depth_dropout(self.dropout(added), layout)
-        x = x + (added if self.weight == 1 else self.weight * added)
+        x = x + self.added(x, sublayer, layout)
         return self.after(x, layout) if self.order == "post" and self.after is not None else x
+
+    def added(self, x: Vectors, sublayer: Callable[[Vectors], Vectors], layout: Layout) -> Vectors:
+        """What the sublayer adds to the residual stream."""
+        y = sublayer(x if self.before is None else self.before(x, layout))
+        if self.order == "sandwich" and self.after is not None:
+            y = self.after(y, layout)
+        y = self.depth_dropout(self.dropout(y), layout)
+        return y if self.weight == 1 else self.weight * y

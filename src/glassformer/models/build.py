@@ -65,7 +65,7 @@ def build_transformer(
         not config.share or source is None,
         "share = true reads with the decoder's embedding, but a source was given; drop one of them",
     )
-    target = Tokens(vocabulary, writes.dim, scale=config.scale)
+    target = output_tokens(config, vocabulary, writes.dim)
     frontend: Frontend = target
     if not config.share:
         frontend = build_frontend(config, reads.dim, vocabulary if source is None else source)
@@ -77,7 +77,7 @@ def build_language_model(config: ModelConfig, *, vocabulary: int) -> LanguageMod
     """A decoder only."""
     refuse_other_frontend(config)
     writes = needed("decoder", config.decoder)
-    tokens = Tokens(vocabulary, writes.dim, scale=config.scale)
+    tokens = output_tokens(config, vocabulary, writes.dim)
     return LanguageModel(tokens, cast(Decoder, build_decoder(writes)), tie=config.tie)
 
 
@@ -85,7 +85,7 @@ def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
     """An encoder only, which predicts masked tokens."""
     refuse_other_frontend(config)
     reads = needed("encoder", config.encoder)
-    frontend = Tokens(vocabulary, reads.dim, scale=config.scale)
+    frontend = output_tokens(config, vocabulary, reads.dim)
     return MaskedModel(frontend, build_encoder(reads), tie=config.tie)
 
 
@@ -113,10 +113,15 @@ def build_transcriber(config: ModelConfig, *, vocabulary: int) -> Transcriber:
         frontend,
         encoder,
         vocabulary,
-        target=Tokens(vocabulary, writes.dim, scale=config.scale),
+        target=output_tokens(config, vocabulary, writes.dim),
         decoder=build_decoder(writes, memory_dim=reads.dim),
         tie=config.tie,
     )
+
+
+def output_tokens(config: ModelConfig, vocabulary: int, dim: int) -> Tokens:
+    """The embedding of tokens that are read and scored."""
+    return Tokens(vocabulary, dim, scale=config.scale, softcap=config.softcap)
 
 
 def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None) -> Frontend:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from glassformer.core.caches import Cache
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, causal, everything
+from glassformer.core.scoring import capped
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines import BaselineDecoder
 from glassformer.models.frontends import Frontend, Tokens
@@ -168,4 +169,4 @@ def embedded(
 
 def scored(x: Vectors, tokens: Tokens, unembed: nn.Linear | None) -> Scores:
     """A score for every token of the vocabulary, by its embedding or by separate weights."""
-    return tokens.scores(x) if unembed is None else unembed(x)
+    return capped(tokens.scores(x) if unembed is None else unembed(x), tokens.softcap)

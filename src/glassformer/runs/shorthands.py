@@ -1,4 +1,4 @@
-"""One word for a stack: `model.kind=gru`, `model.encoder=lstm`, `model.decoder=transformer`.
+"""One word for a stack: `model.kind=gru`, `model.encoder=lstm`, `model.decoder=llama`.
 
 A word expands to the settings below, at the place where it was written: a later setting, such as
 `model.encoder.depth=2`, overrides part of it.
@@ -6,7 +6,7 @@ A word expands to the settings below, at the place where it was written: a later
 
 from collections.abc import Collection
 
-from glassformer.config import choose, require
+from glassformer.config import STYLES, choose, require
 from glassformer.config.values import Values, merge_values
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 
@@ -16,10 +16,11 @@ WORDS: dict[str, Values] = {
     "gru": {"kind": "gru"},
     "lstm": {"kind": "lstm"},
     "tcn": {"kind": "tcn", "convolution": {"width": 3}},
+    **{style: {"kind": "attention", **settings} for style, settings in STYLES.items()},
 }
 KINDS = {
-    "encoder": ("transformer", "attention", *BASELINE_ENCODERS),
-    "decoder": ("transformer", "attention", *BASELINE_DECODERS),
+    "encoder": ("transformer", "attention", *STYLES, *BASELINE_ENCODERS),
+    "decoder": ("transformer", "attention", *STYLES, *BASELINE_DECODERS),
 }
 
 

@@ -24,6 +24,7 @@ class Call:
     """Everything about one call except the queries, keys and values.
 
     Attributes:
+        softcap: If given, scores stay within ± this limit, before a bias is added.
         aligned: Whether the queries are the last tokens of the keys, row by row: self-attention,
             with or without a cache.
         branches: If the queries are branches of their rows, what each sees and its position; the
@@ -34,6 +35,7 @@ class Call:
     queries: Layout
     keys: Layout
     scale: float
+    softcap: float | None = None
     bias: DistanceBias | None = None
     dropout: float = 0.0
     aligned: bool = False
@@ -68,6 +70,7 @@ class Supports:
     dtypes: frozenset[torch.dtype] | None = None  # None: all of them
     masks: Literal["any", "same for all rows", "bands"] = "any"
     bias: bool = True
+    softcap: bool = False
     dropout: bool = True
     gradient: bool = True
     weights: bool = False
@@ -88,6 +91,8 @@ class Supports:
             return f"apply the mask {call.mask} to these queries and keys"
         if call.bias is not None and not self.bias:
             return "add a position's bias to the scores"
+        if call.softcap is not None and not self.softcap:
+            return "cap scores"
         if call.dropout and not self.dropout:
             return "apply dropout"
         if not self.gradient and wants_gradient(q, k, v, call):

@@ -80,6 +80,16 @@ def versions(*layouts: Layout) -> tuple[int, ...] | None:
 
 
 def score_rule(call: Call) -> Callable[..., Tensor] | None:
+    """What becomes of a score: it is capped, and the position scheme adds to it."""
+    limit, add = call.softcap, bias_rule(call)
+    if limit is None:
+        return add
+    if add is None:
+        return lambda score, b, h, i, j: limit * torch.tanh(score / limit)
+    return lambda score, b, h, i, j: add(limit * torch.tanh(score / limit), b, h, i, j)
+
+
+def bias_rule(call: Call) -> Callable[..., Tensor] | None:
     """What the position scheme adds to a score."""
     if call.bias is None:
         return None
@@ -128,8 +138,9 @@ def flex_attention(device: str) -> Callable[..., Answers]:
 
 
 def suits(q: Queries, call: Call) -> bool:
-    """Long sequences on CUDA whose mask or bias the other kernels would materialise."""
-    materialised = call.bias is not None or call.mask.band not in CHEAP
+    """Long sequences on CUDA whose mask, bias or scores the other kernels would materialise."""
+    altered = call.bias is not None or call.softcap is not None
+    materialised = altered or call.mask.band not in CHEAP
     return q.is_cuda and min(call.queries.longest, call.keys.longest) >= LONG and materialised
 
 
@@ -137,8 +148,8 @@ FLEX = Kernel(
     run=attend,
     form="either",
     supports={
-        "cpu": Supports(dropout=False, gradient=False),
-        "cuda": Supports(dropout=False),
+        "cpu": Supports(softcap=True, dropout=False, gradient=False),
+        "cuda": Supports(softcap=True, dropout=False),
     },
     suits=suits,
 )

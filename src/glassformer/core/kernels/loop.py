@@ -26,6 +26,8 @@ def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
                     key_at = key_position(call, row, s)
                     if is_ancestor(call, row, t, s) and call.mask.sees(row, at, key_at):
                         score = torch.dot(query, k[row, group, s]) * call.scale
+                        if call.softcap is not None:
+                            score = torch.tanh(score / call.softcap) * call.softcap
                         scores.append(score + bias(call, row, head, t, key_at - at))
                         values.append(v[row, group, s])
                 answers.append(average(scores, values, v))
@@ -80,6 +82,6 @@ def average(
 LOOP = Kernel(
     run=attend,
     form="padded",
-    supports=everywhere(Supports(dropout=False, branches=True)),
+    supports=everywhere(Supports(softcap=True, dropout=False, branches=True)),
     suits=lambda q, call: False,
 )

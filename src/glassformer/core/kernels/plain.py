@@ -3,7 +3,7 @@
     weights = softmax(q kᵀ * scale + bias)        over the keys the mask allows
     answer  = weights v
 
-Vaswani et al., 2017. This is the one to read.
+Vaswani et al., 2017. This is the one to read. A softcap applies before the bias is added.
 """
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from glassformer.core.dropout import dropout
 from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
+from glassformer.core.scoring import capped
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 
@@ -20,7 +21,7 @@ def attention_weights(
 ) -> Float[Tensor, "B H T S"]:
     """How much each query takes from each key; all zeros for a query that may see none."""
     allowed = call.allowed()
-    scores = q @ share(k, q).mT * call.scale  # (B, H, T, S)
+    scores = capped(q @ share(k, q).mT * call.scale, call.softcap)  # (B, H, T, S)
     bias = call.bias_scores()
     if bias is not None:
         scores = scores + bias
@@ -46,6 +47,6 @@ def share(x: Float[Tensor, "B G S K"], q: Float[Tensor, "B H T _"]) -> Float[Ten
 PLAIN = Kernel(
     run=attend,
     form="padded",
-    supports=everywhere(Supports(weights=True, branches=True)),
+    supports=everywhere(Supports(softcap=True, weights=True, branches=True)),
     suits=lambda q, call: True,
 )

@@ -125,6 +125,8 @@ class Rotary(Position):
     Args:
         base: The slowest pair completes one turn in about 2π * base steps.
         scaling: How to extend to longer texts.
+        fraction: Share of each head's channels that are rotated, the first ones; the others know no
+            order. GPT-NeoX, 2022.
     """
 
     speed: Float[Tensor, " half"]
@@ -138,18 +140,21 @@ class Rotary(Position):
         width: int | None = None,
         base: float = 10_000.0,
         scaling: Scaling | None = None,
+        fraction: float = 1.0,
     ) -> None:
         super().__init__(dim, heads, max_length, width=width)
-        if self.width % 2:
+        self.rotated = int(self.width * fraction)
+        if self.rotated % 2 or not self.rotated:
+            of = "" if fraction == 1 else f", {fraction:g} of {self.width}"
             raise ValueError(
-                f"rotary positions rotate pairs of channels, but a head has {self.width}; "
+                f"rotary positions rotate pairs of channels, but a head has {self.rotated}{of}; "
                 f"choose an even width"
             )
         self.base, self.scaling = base, scaling or Linear(1.0)
         self.register_buffer("speed", self._frequencies(torch.device("cpu")), persistent=False)
 
     def _frequencies(self, device: torch.device) -> Float[Tensor, " half"]:
-        return self.scaling.frequencies(self.width, self.base, device)
+        return self.scaling.frequencies(self.rotated, self.base, device)
 
     def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
         speed = self.speed
@@ -158,10 +163,20 @@ class Rotary(Position):
         angle = layout.positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
         cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # same for all heads
         sin = (angle.sin() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)
-        return turned(q, cos, sin), turned(k, cos, sin)
+        if self.rotated == self.width:
+            return turned(q, cos, sin), turned(k, cos, sin)
+        return partly_turned(q, cos, sin), partly_turned(k, cos, sin)
 
 
 def turned(x: ByHead, cos: Float[Tensor, "... half"], sin: Float[Tensor, "... half"]) -> ByHead:
     """Rotate channel j together with channel j + K/2."""
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+def partly_turned(
+    x: ByHead, cos: Float[Tensor, "... half"], sin: Float[Tensor, "... half"]
+) -> ByHead:
+    """Rotate as many channels as there are angles for; the others stay as they are."""
+    first, rest = x.split([2 * cos.shape[-1], x.shape[-1] - 2 * cos.shape[-1]], dim=-1)
+    return torch.cat([turned(first, cos, sin), rest], dim=-1)

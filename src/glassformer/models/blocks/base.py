@@ -17,6 +17,7 @@ from glassformer.core.masks import Mask
 from glassformer.core.norms import NORMS
 from glassformer.core.positions import Position
 from glassformer.core.residual import Residual
+from glassformer.core.scoring import EPSILON, Scoring
 from glassformer.core.shapes import MemoryVectors, Vectors
 
 
@@ -49,7 +50,8 @@ def attention_of(config: StackConfig) -> AttentionLayer:
     """The self-attention of a layer, by its settings."""
     a, options = config.attention, {}
     if a.kind == "softmax":
-        options = {"qk_norm": a.qk_norm, "dropout": a.dropout, "window": a.windows[0] or None}
+        window = a.windows[0] or None
+        options = {"scoring": scoring_of(config), "dropout": a.dropout, "window": window}
     if a.kind == "linformer":
         options = {"summary": a.summary, "max_length": config.max_length}
     return KINDS[a.kind](config.dim, heads_of(config), bias=a.bias, **options)
@@ -62,10 +64,16 @@ def cross_attention_of(config: StackConfig, memory_dim: int) -> MultiHeadAttenti
         config.dim,
         heads,
         bias=a.bias,
-        qk_norm=a.qk_norm,
+        scoring=scoring_of(config),
         dropout=a.dropout,
         memory_dim=memory_dim,
     )
+
+
+def scoring_of(config: StackConfig) -> Scoring:
+    """How queries and keys are compared, by a stack's settings."""
+    a, epsilon = config.attention, config.norm.epsilon or EPSILON
+    return Scoring(scale=a.scale, softcap=a.softcap, qk_norm=a.qk_norm, epsilon=epsilon)
 
 
 def heads_of(config: StackConfig) -> Heads:

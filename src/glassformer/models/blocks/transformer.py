@@ -27,6 +27,7 @@ class TransformerBlock(Block):
 
     def __init__(self, config: StackConfig, *, memory_dim: int | None = None) -> None:
         super().__init__()
+        self.parallel = config.parallel
         self.attention, self.attention_residual = attention_of(config), residual_of(config)
         self.cross_attention = self.cross_residual = None
         if memory_dim is not None:
@@ -57,13 +58,18 @@ class TransformerBlock(Block):
         memory: Memory | None,
     ) -> Vectors:
         """The vectors after this block, with self-attention as given."""
-        x = self.attention_residual(x, self_attention, layout)
+        sublayers = [(self.attention_residual, self_attention)]
         if self.cross_attention is not None and self.cross_residual is not None:
             if memory is None:
                 raise ValueError("a decoder's block attends to a memory; pass what `keep` returns")
             cross_attention = partial(self.cross_attention, memory=memory, layout=layout)
-            x = self.cross_residual(x, cross_attention, layout)
-        return self.feedforward_residual(x, self.feedforward, layout)
+            sublayers.append((self.cross_residual, cross_attention))
+        sublayers.append((self.feedforward_residual, self.feedforward))
+        if self.parallel:
+            return x + sum(residual.added(x, sublayer, layout) for residual, sublayer in sublayers)
+        for residual, sublayer in sublayers:
+            x = residual(x, sublayer, layout)
+        return x
 
     def new_cache(self) -> Cache:
         return self.attention.new_cache()

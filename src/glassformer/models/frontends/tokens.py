@@ -21,12 +21,15 @@ class Tokens(nn.Module):
     Args:
         vocabulary: Size of the vocabulary.
         scale: Whether vectors are multiplied by √D.
+        softcap: Scores stay within ± this limit; None for no limit.
     """
 
-    def __init__(self, vocabulary: int, dim: int, *, scale: bool = True) -> None:
+    def __init__(
+        self, vocabulary: int, dim: int, *, scale: bool = True, softcap: float | None = None
+    ) -> None:
         super().__init__()
         self.vocabulary, self.dim = vocabulary, dim
-        self.scale = math.sqrt(dim) if scale else 1.0
+        self.scale, self.softcap = math.sqrt(dim) if scale else 1.0, softcap
         self.table = nn.Embedding(vocabulary, dim)
         nn.init.normal_(self.table.weight, std=dim**-0.5)
 

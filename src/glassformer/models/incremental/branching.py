@@ -140,7 +140,9 @@ def attend_back(
     k, v = cache.write(k, v, ancestry)
     bias = position.bias(q, at, Layout.full(len(x), ancestry.reach, x.device))
     mask = layer.windowed(causal)
-    call = describe(q, k, mask=mask, bias=bias, aligned=False, branches=ancestry)
+    call = describe(
+        q, k, mask=mask, bias=bias, scoring=layer.scoring, aligned=False, branches=ancestry
+    )
     return layer.project_out(attend(q, k, v, call, kernel=layer.kernel))
 
 

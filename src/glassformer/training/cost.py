@@ -148,13 +148,14 @@ def _pairs(q: Shape, k: Shape, v: Shape) -> tuple[int, int, int]:
 def _varlen(op: Any, keys: int, values: int) -> Callable[..., int]:
     """Attention over packed rows: each query attends to the keys of its own row."""
     names = [argument.name for argument in op.default._schema.arguments]
+    bounds = [place for place, name in enumerate(names) if name.startswith("cu_seq")]
+    query, value = names.index("query"), names.index("value")
 
     def count(*args: Any, **_: Any) -> int:
-        given = dict(zip(names, args, strict=False))
-        lengths = given["cu_seq_q"].diff().double() @ given["cu_seq_k"].diff().double()
-        heads, key_width = given["query"].shape[1:]
-        width = keys * key_width + values * given["value"].shape[-1]
-        return 2 * int(lengths) * heads * width
+        queries_by_row, keys_by_row = (args[place].diff().double() for place in bounds)
+        heads, key_width = args[query].shape[-2:]
+        width = keys * key_width + values * args[value].shape[-1]
+        return 2 * int(queries_by_row @ keys_by_row) * heads * width
 
     count._get_raw = True  # type: ignore[attr-defined]  # passes tensors instead of shapes
     return count
@@ -177,6 +178,8 @@ FORMULAS: dict[Any, Callable[..., int]] = {
     ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
     PACKED._varlen_attn: _varlen(PACKED._varlen_attn, 1, 1),
     PACKED._varlen_attn_backward: _varlen(PACKED._varlen_attn_backward, 3, 2),
+    ATEN._efficient_attention_forward: _varlen(ATEN._efficient_attention_forward, 1, 1),
+    ATEN._efficient_attention_backward: _varlen(ATEN._efficient_attention_backward, 3, 2),
     ATEN.mkldnn_rnn_layer: _recurrent(1),
     ATEN.mkldnn_rnn_layer_backward: _recurrent(2),
     ATEN._cudnn_rnn: _recurrent(1),

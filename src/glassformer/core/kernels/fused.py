@@ -2,33 +2,46 @@
 
 It never keeps the T x S weights, and takes the flash path where the hardware has one. The work here
 is to pass it the cheapest correct description of the mask: none, `is_causal`, one line of keys per
-row, and only then the whole table.
+row, and only then the whole table. And to spare short calls cuDNN's kernel: it is prepared anew for
+every shape, which takes 60 ms on an H200, a thousand times as long as the call.
 """
+
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from glassformer.core.kernels.call import Call, Kernel, Supports, everywhere
 from glassformer.core.shapes import Answers, Keys, Queries, Values
+
+WITHOUT_CUDNN = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+LONG = 512  # queries in a row, from where cuDNN's kernel is worth its preparation
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Attention without ever holding the weights."""
     width, wide = v.shape[-1], max(q.shape[-1], v.shape[-1])
     causal = is_causal(call)
-    answer = F.scaled_dot_product_attention(
-        widened(q, wide),
-        widened(k, wide),
-        widened(v, wide),
-        attn_mask=None if causal else mask_table(q, call),
-        dropout_p=call.dropout,
-        is_causal=causal,
-        scale=call.scale,
-        enable_gqa=q.shape[1] != k.shape[1],
-    )
+    with backends(q):
+        answer = F.scaled_dot_product_attention(
+            widened(q, wide),
+            widened(k, wide),
+            widened(v, wide),
+            attn_mask=None if causal else mask_table(q, call),
+            dropout_p=call.dropout,
+            is_causal=causal,
+            scale=call.scale,
+            enable_gqa=q.shape[1] != k.shape[1],
+        )
     return answer[..., :width]
+
+
+def backends(q: Queries) -> AbstractContextManager[None]:
+    """Which of its kernels PyTorch may choose for these queries."""
+    return sdpa_kernel(WITHOUT_CUDNN) if q.is_cuda and q.shape[-2] < LONG else nullcontext()
 
 
 def is_causal(call: Call) -> bool:

@@ -20,7 +20,7 @@ from glassformer.core.masks.base import Band
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 EVEN = 8  # flash attention needs head widths that are a multiple of this
-SHORT = 128  # tokens in a row on average, up to which small tiles are faster than flash attention's
+SHORT = 64  # tokens in a row on average, up to which small tiles are faster than flash attention's
 SMALL_TILED: dict[Band | None, int] = {
     (None, None): 0,
     (None, 0): 2,

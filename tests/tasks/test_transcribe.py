@@ -123,7 +123,7 @@ def test_a_recording_is_written_alone_as_it_is_beside_longer_ones(joint, search,
     settings = {"search": search, "decode": {"method": method}}
     searcher = task_with(joint, settings).searcher
     model = taught(joint, 5)
-    sounds = [joint.sounds[row].reshape(-1, joint.bins) for row in range(len(TEXTS))]
+    sounds = [joint.sounds[row] for row in range(len(TEXTS))]
     together = searcher.write(model, sounds)
     for sound, one in zip(sounds, together, strict=True):
         [alone] = searcher.write(model, [sound])
@@ -154,7 +154,7 @@ def test_rows_that_cannot_be_trained_on_are_named_and_left_out_but_scored(tmp_pa
     assert len(remarks) == 2
     assert "1 recordings with a transcript too long for the sound, first" in remarks[0]
     assert "rows.jsonl row 1" in remarks[0]
-    assert "longer than task.max_seconds = 4, first" in remarks[1]
+    assert "a length over task.max_seconds = 4, first" in remarks[1]
     loss = task.loss(task.forward(task.model(), everything(task)), everything(task))
     assert bool(loss.total.isfinite())
     rows = [row | {"text": "a transcript too long for its sound"} for row in rows[:2]]

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sounds import hiss, tone
 
 from glassformer.data.audio.augment import add_noise, perturb_speed, perturb_volume, spec_augment
@@ -13,16 +12,24 @@ def decibels(signal, noise):
     return 10 * np.log10(np.square(signal).mean() / np.square(noise).mean())
 
 
+def hide(features, rng, *, bands=1, bins=27, stretches=1, share=0.2):
+    return spec_augment(
+        features,
+        rng,
+        frequency_masks=bands,
+        frequency_width=bins,
+        time_masks=stretches,
+        time_share=share,
+    )
+
+
 @pytest.mark.parametrize(
     "augment",
     [
-        lambda rng: spec_augment(
-            torch.from_numpy(hiss(4000).reshape(100, 40)), rng, warp=7
-        ).numpy(),
+        lambda rng: hide(hiss(4000).reshape(100, 40), rng),
         lambda rng: perturb_speed(hiss(997), rng, (0.8, 0.9, 1.1, 1.2)),
-        lambda rng: perturb_volume(hiss(997), rng),
-        lambda rng: add_noise(hiss(997), rng),
-        lambda rng: add_noise(hiss(997), rng, noise=hiss(211, 1)),
+        lambda rng: perturb_volume(hiss(997), rng, 6.0),
+        lambda rng: add_noise(hiss(997), rng, (10.0, 30.0)),
     ],
 )
 def test_the_same_seed_epoch_and_row_give_the_same_and_another_epoch_does_not(augment):
@@ -39,53 +46,28 @@ def masked(features, found):
 
 
 def test_masks_are_as_wide_as_allowed_and_hold_the_mean():
-    features = torch.randn(211, 41)
-    before = features.clone()
+    features = hiss(211 * 41).reshape(211, 41)
+    before = features.copy()
     frames, bins = [], []
     for row in range(99):
-        found = spec_augment(
-            features,
-            row_rng(0, 0, row),
-            frequency_masks=1,
-            frequency_width=5,
-            time_masks=1,
-            time_width=13,
-        )
+        found = hide(features, row_rng(0, 0, row), bins=5, share=13.5 / 211)
         hidden, silent = masked(features, found)
-        assert torch.equal(found[~hidden][:, ~silent], features[~hidden][:, ~silent])
+        np.testing.assert_array_equal(found[~hidden][:, ~silent], features[~hidden][:, ~silent])
         frames.append(int(hidden.sum()))
         bins.append(int(silent.sum()))
         for mask in (hidden, silent):  # in one piece
-            assert mask.diff().sum() <= 2
+            assert np.diff(mask).sum() <= 2
     assert (min(frames), max(frames)) == (0, 13)
     assert (min(bins), max(bins)) == (0, 5)
-    assert torch.equal(features, before)
+    np.testing.assert_array_equal(features, before)
 
 
 def test_a_short_recording_loses_a_share_of_its_frames_only():
-    features = torch.randn(20, 41)
+    features = hiss(20 * 41).reshape(20, 41)
     frames = [
-        int(masked(features, spec_augment(features, row_rng(0, 0, row), time_masks=1))[0].sum())
-        for row in range(99)
+        int(masked(features, hide(features, row_rng(0, 0, row)))[0].sum()) for row in range(99)
     ]
     assert max(frames) == 4
-    assert spec_augment(torch.zeros(0, 41), row_rng(0, 0, 0), warp=5).shape == (0, 41)
-
-
-def test_warping_moves_a_point_in_time_and_keeps_the_ends():
-    ramp = torch.arange(100.0)[:, None].expand(100, 3)
-    moved = []
-    for row in range(99):
-        found = spec_augment(ramp, row_rng(0, 0, row), frequency_masks=0, time_masks=0, warp=11)
-        assert found.shape == ramp.shape
-        assert (found[1:] >= found[:-1]).all()
-        assert found[0].max() < 6
-        assert found[-1].min() > 93
-        moved.append(float((found - ramp).abs().max()))
-    assert 8 < max(moved) <= 12
-    short = ramp[:22]
-    found = spec_augment(short, row_rng(0, 0, 0), frequency_masks=0, time_masks=0, warp=11)
-    assert torch.equal(found, short)
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
@@ -103,18 +85,15 @@ def test_volume_changes_by_up_to_so_many_decibels():
     assert 3.5 < max(changes) <= 4.01
 
 
-@pytest.mark.parametrize("noise", [None, hiss(3001, 1), hiss(20_011, 1)])
-def test_noise_is_so_many_decibels_below_the_sound(noise):
+def test_noise_is_so_many_decibels_below_the_sound():
     sound = tone()
     ratios = []
     for row in range(31):
-        found = add_noise(sound, row_rng(0, 0, row), (3.0, 9.0), noise)
+        found = add_noise(sound, row_rng(0, 0, row), (3.0, 9.0))
         ratios.append(decibels(sound, found - sound))
     assert 2.99 < min(ratios) < 4.0
     assert 8.0 < max(ratios) < 9.01
 
 
-def test_silence_stays_silent_and_silent_noise_adds_nothing():
-    rng = np.random.default_rng(0)
-    assert not add_noise(np.zeros(100, np.float32), rng).any()
-    np.testing.assert_array_equal(add_noise(tone(), rng, noise=np.zeros(7, np.float32)), tone())
+def test_silence_stays_silent():
+    assert not add_noise(np.zeros(100, np.float32), row_rng(0, 0, 0), (10.0, 30.0)).any()

@@ -24,12 +24,10 @@ def by_kaldi(kind, options, sound, rate):
     return np.stack([features.get_frame(n) for n in range(features.num_frames_ready)])
 
 
-def kaldi_fbank(sound, rate=16000, bins=80, window="povey", centred=False):
+def kaldi_fbank(sound, rate=16000, bins=80):
     kaldi = pytest.importorskip("kaldi_native_fbank")
     options = kaldi.FbankOptions()
     options.mel_opts.num_bins = bins
-    options.frame_opts.window_type = window
-    options.frame_opts.snip_edges = not centred
     return by_kaldi(kaldi.OnlineFbank, options, sound, rate)
 
 
@@ -42,16 +40,11 @@ def padded(sounds):
     return batch, lengths
 
 
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize(
-    ("window", "name"), [("povey",) * 2, ("hann", "hanning"), ("hamming",) * 2]
-)
-def test_a_batch_has_the_features_that_kaldi_computes(window, name, centred):
+def test_a_batch_has_the_features_that_kaldi_computes():
     sounds = [hiss(samples, seed=samples) for samples in (7919, 401, 31013)]
-    bank = FilterBank(window=window, centred=centred)
-    features, counts = bank(*padded(sounds))
+    features, counts = FilterBank()(*padded(sounds))
     for row, sound in enumerate(sounds):
-        reference = kaldi_fbank(sound, window=name, centred=centred)
+        reference = kaldi_fbank(sound)
         assert counts[row] == len(reference)
         found = features[row, : counts[row]].numpy()
         assert np.abs(found - reference).max() < TOLERANCE
@@ -59,31 +52,32 @@ def test_a_batch_has_the_features_that_kaldi_computes(window, name, centred):
         assert not features[row, counts[row] :].any()
 
 
-@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100])
-def test_frames_of_any_rate_are_kaldis(rate, centred):
+def test_frames_of_any_rate_are_kaldis(rate):
     sound = hiss(rate + 13)
-    features, [count] = FilterBank(rate, 41, centred=centred)(*padded([sound]))
-    reference = kaldi_fbank(sound, rate, 41, centred=centred)
-    assert count == len(reference) == frame_count(len(sound), rate, centred=centred)
+    features, [count] = FilterBank(rate, 41)(*padded([sound]))
+    reference = kaldi_fbank(sound, rate, 41)
+    assert count == len(reference) == frame_count(len(sound), rate)
     assert np.abs(features[0].numpy() - reference).max() < TOLERANCE
 
 
-def test_cepstra_are_kaldis():
+@pytest.mark.parametrize(("orders", "bins"), [(13, 23), (41, 41)])
+def test_cepstra_are_kaldis(orders, bins):
     kaldi = pytest.importorskip("kaldi_native_fbank")
     options = kaldi.MfccOptions()
     options.use_energy = False
+    options.num_ceps = orders
+    options.mel_opts.num_bins = bins
     sounds = [hiss(7919), hiss(1201)]
-    features, counts = Cepstra()(*padded(sounds))
+    features, counts = Cepstra(orders=orders)(*padded(sounds))
     for row, sound in enumerate(sounds):
         reference = by_kaldi(kaldi.OnlineMfcc, options, sound, 16000)
         np.testing.assert_allclose(features[row, : counts[row]], reference, atol=10 * TOLERANCE)
         assert not features[row, counts[row] :].any()
 
 
-@pytest.mark.parametrize("centred", [False, True])
-def test_a_recording_has_the_same_features_alone_and_beside_a_longer_one(centred):
-    short, long, bank = hiss(1709), hiss(200_003, 1), FilterBank(centred=centred)
+def test_a_recording_has_the_same_features_alone_and_beside_a_longer_one():
+    short, long, bank = hiss(1709), hiss(200_003, 1), FilterBank()
     [alone], [count] = bank(*padded([short]))
     beside, counts = bank(*padded([short, long]))
     assert counts[0] == count
@@ -113,9 +107,7 @@ def test_autocast_does_not_coarsen_features():
     assert torch.equal(features, bank(*batch)[0])
 
 
-def test_an_unknown_window_and_too_many_bins_are_refused():
-    with pytest.raises(ValueError, match="unknown window 'hanning'; did you mean 'hann'"):
-        FilterBank(window="hanning")
+def test_too_many_bins_are_refused():
     with pytest.raises(ValueError, match="200 mel bins are too many for a rate of 16000 Hz"):
         FilterBank(bins=200)
 
@@ -137,10 +129,9 @@ def test_features_cost_less_than_a_hundredth_of_the_sound_and_no_more_than_twice
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("centred", [False, True])
-def test_a_gpu_computes_the_same_features_and_is_not_waited_for(centred):
+def test_a_gpu_computes_the_same_features_and_is_not_waited_for():
     batch, lengths = padded([hiss(7919), hiss(401)])
-    bank = FilterBank(centred=centred)
+    bank = FilterBank()
     expected, counts = bank(batch, lengths)
     batch, bank = batch.cuda(), bank.cuda()
     bank(batch, lengths)  # plans are made

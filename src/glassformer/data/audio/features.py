@@ -13,19 +13,20 @@ Numbers of frames are integers known in advance, so that a GPU is never waited f
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout, zero_padding
-from glassformer.errors import unknown
 
 WINDOW, SHIFT = 25, 10  # milliseconds
 PREEMPHASIS = 0.97
+ROUNDER = 0.85  # the power of a Hann window that makes it Kaldi's own
 LOWEST = 20.0  # Hz, where the first triangle begins; the last ends at half the rate
 FULL_SCALE = 2.0**15  # Kaldi's samples are 16-bit integers
+FEWEST_BINS = 23  # of cepstra
 FLOOR = torch.finfo(torch.float32).eps
 SLAB = 1 << 10  # frames that stay in a CPU's cache
 GPU_SLAB = 1 << 15  # frames that keep a GPU busy, in a few hundred MB
@@ -34,19 +35,13 @@ Waveforms = Float[Tensor, "B T"]
 Frames = Float[Tensor, "B F M"]
 
 
-def frame_count(samples: int, rate: int, *, centred: bool = False) -> int:
-    """How many frames a recording has.
+def frame_count(samples: int, rate: int) -> int:
+    """How many frames a recording has: those that fit.
 
-    Args:
-        centred: Frames are centred on multiples of the shift, and reach over the ends, where the
-            sound is mirrored; otherwise only frames that fit are taken.
-
-    >>> frame_count(16000, 16000), frame_count(16000, 16000, centred=True)
-    (98, 100)
+    >>> frame_count(16000, 16000)
+    98
     """
     window, shift = rate * WINDOW // 1000, rate * SHIFT // 1000
-    if centred:
-        return (samples + shift // 2) // shift
     return max(0, 1 + (samples - window) // shift)
 
 
@@ -56,33 +51,26 @@ class FilterBank(nn.Module):
     Args:
         rate: Samples a second.
         bins: Number of mel bins (M).
-        window: A name in WINDOWS.
-        centred: As for `frame_count`; Kaldi's snip_edges=false.
     """
 
     weights: Tensor
     triangles: Tensor
 
-    def __init__(
-        self, rate: int = 16000, bins: int = 80, *, window: str = "povey", centred: bool = False
-    ) -> None:
+    def __init__(self, rate: int = 16000, bins: int = 80) -> None:
         super().__init__()
-        if window not in WINDOWS:
-            raise ValueError(unknown("window", window, WINDOWS))
-        self.rate, self.bins, self.centred = rate, bins, centred
+        self.rate, self.bins = rate, bins
         self.width, self.shift = rate * WINDOW // 1000, rate * SHIFT // 1000
         self.padded = 1 << (self.width - 1).bit_length()  # for the FFT
-        weights = WINDOWS[window](self.width) * FULL_SCALE
+        hann = torch.hann_window(self.width, periodic=False, dtype=torch.float64)
+        weights = hann**ROUNDER * FULL_SCALE
         self.register_buffer("weights", weights.float(), persistent=False)
         self.register_buffer("triangles", _triangles(rate, bins, self.padded), persistent=False)
 
     def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
-        counts = [frame_count(length, self.rate, centred=self.centred) for length in lengths]
+        counts = [frame_count(length, self.rate) for length in lengths]
         longest = max(counts, default=0)
         if not longest:
             return waveforms.new_zeros(len(waveforms), 0, self.bins), counts
-        if self.centred:
-            waveforms = _mirrored(waveforms, lengths, self.width // 2 - self.shift // 2)
         frames = waveforms.unfold(1, self.width, self.shift)[:, :longest]  # (B, F, W), a view
         slab = max(1, (GPU_SLAB if waveforms.is_cuda else SLAB) // len(waveforms))
         with torch.autocast(waveforms.device.type, enabled=False):
@@ -102,16 +90,15 @@ class Cepstra(nn.Module):
     """Sound to mel-frequency cepstral coefficients (MFCC), the zeroth among them.
 
     Args:
-        orders: How many coefficients.
+        orders: How many coefficients, of as many mel bins, but at least 23.
         lifter: Coefficient n is scaled by 1 + lifter/2 sin(pi n / lifter).
     """
 
     transform: Tensor
 
-    def __init__(
-        self, rate: int = 16000, bins: int = 23, *, orders: int = 13, lifter: float = 22.0
-    ) -> None:
+    def __init__(self, rate: int = 16000, orders: int = 13, *, lifter: float = 22.0) -> None:
         super().__init__()
+        bins = max(orders, FEWEST_BINS)
         self.filterbank = FilterBank(rate, bins)
         n = torch.arange(orders, dtype=torch.float64)
         angles = math.pi / bins * (torch.arange(bins, dtype=torch.float64)[:, None] + 0.5) * n
@@ -124,16 +111,6 @@ class Cepstra(nn.Module):
         energies, counts = self.filterbank(waveforms, lengths)
         with torch.autocast(energies.device.type, enabled=False):
             return energies @ self.transform, counts
-
-
-def _mirrored(
-    waveforms: Waveforms, lengths: Sequence[int], before: int
-) -> Float[Tensor, "B longer"]:
-    """Each row continued over its own ends, as often as needed: b a | a b c | c b a a b ..."""
-    device = waveforms.device
-    n = torch.tensor(lengths).clamp_min(1).to(device, non_blocking=True)[:, None]
-    at = torch.arange(-before, waveforms.shape[1] + 2 * before, device=device) % (2 * n)
-    return waveforms.gather(1, torch.where(at < n, at, 2 * n - 1 - at))
 
 
 def _triangles(rate: int, bins: int, padded: int) -> Float[Tensor, "frequencies M"]:
@@ -150,14 +127,3 @@ def _triangles(rate: int, bins: int, padded: int) -> Float[Tensor, "frequencies 
 
 def _mel(frequencies: Tensor) -> Tensor:
     return 1127 * (1 + frequencies / 700).log()
-
-
-def _hann(width: int) -> Tensor:
-    return torch.hann_window(width, periodic=False, dtype=torch.float64)
-
-
-WINDOWS: dict[str, Callable[[int], Tensor]] = {
-    "povey": lambda width: _hann(width) ** 0.85,
-    "hann": _hann,
-    "hamming": lambda width: torch.hamming_window(width, periodic=False, dtype=torch.float64),
-}

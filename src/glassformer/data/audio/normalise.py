@@ -1,61 +1,51 @@
 """Mean and variance normalisation: features of mean 0 and variance 1 in every bin.
 
-`normalise_rows` takes the statistics of each recording, which removes its volume and microphone;
-`normalise` takes given ones, such as those of all training data, collected by `Moments`. Padding
-stays 0, and so does a bin that never changes.
+By the moments of each recording, which removes its volume and microphone; or by those of all
+training data, which keeps them, and needs no end of the recording to begin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.core.layout import Layout, zero_padding
+from glassformer.files import read_json, write_json
 
-SMALLEST = 1e-5  # standard deviation
+SMALLEST = 1e-2  # standard deviation; a bin that hardly changes stays near 0
 
 
+@dataclass(frozen=True, slots=True)
 class Moments:
-    """The mean and the standard deviation of every bin, over recordings seen one by one."""
+    """The mean and the standard deviation of every bin."""
 
-    def __init__(self, bins: int) -> None:
-        self.frames = 0
-        self.sums = torch.zeros(2, bins, dtype=torch.float64)  # of values and of their squares
+    mean: Float[Tensor, " M"]
+    deviation: Float[Tensor, " M"]
 
-    def add(self, features: Float[Tensor, "F M"]) -> None:
-        values = features.double().cpu()
-        self.frames += len(values)
-        self.sums += torch.stack([values.sum(0), values.square().sum(0)])
+    @staticmethod
+    def of(recordings: Iterable[Float[Tensor, "_ M"]]) -> "Moments":
+        """Over all frames of some recordings, at least one."""
+        sums, frames = torch.zeros(2, 1, dtype=torch.float64), 0  # of values and of their squares
+        for recording in recordings:
+            values = recording.double()
+            sums = sums + torch.stack([values.sum(0), values.square().sum(0)])
+            frames += len(values)
+        mean, squares = sums / max(1, frames)
+        variance = (squares - mean.square()).clamp_min(0)
+        return Moments(mean.float(), variance.sqrt().clamp_min(SMALLEST).float())
 
-    @property
-    def mean(self) -> Float[Tensor, " M"]:
-        return (self.sums[0] / max(1, self.frames)).float()
+    def normalise(self, features: Float[Tensor, "F M"]) -> Float[Tensor, "F M"]:
+        """Features of which these moments become 0 and 1."""
+        return (features - self.mean) / self.deviation
 
-    @property
-    def deviation(self) -> Float[Tensor, " M"]:
-        means, squares = self.sums / max(1, self.frames)
-        return (squares - means.square()).clamp_min(0).sqrt().clamp_min(SMALLEST).float()
+    def save(self, path: Path) -> None:
+        """Write them to a file."""
+        write_json({"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}, path)
 
-
-def normalise(
-    features: Float[Tensor, "B F M"],
-    lengths: Sequence[int],
-    mean: Float[Tensor, " M"],
-    deviation: Float[Tensor, " M"],
-) -> Float[Tensor, "B F M"]:
-    """Features by given statistics."""
-    layout = Layout.padded(lengths, longest=features.shape[1], device=features.device)
-    return zero_padding((features - mean) / deviation, layout)
-
-
-def normalise_rows(
-    features: Float[Tensor, "B F M"], lengths: Sequence[int]
-) -> Float[Tensor, "B F M"]:
-    """Each row by the statistics of its own frames."""
-    layout = Layout.padded(lengths, longest=features.shape[1], device=features.device)
-    frames = layout.lengths.clamp_min(1)[:, None, None]
-    mean = zero_padding(features, layout).sum(1, keepdim=True) / frames  # (B, 1, M)
-    centred = zero_padding(features - mean, layout)
-    deviation = (centred.square().sum(1, keepdim=True) / frames).sqrt()
-    return centred / deviation.clamp_min(SMALLEST)
+    @staticmethod
+    def load(path: Path) -> "Moments":
+        """Read what `save` wrote."""
+        values = read_json(path)
+        return Moments(torch.tensor(values["mean"]), torch.tensor(values["deviation"]))

@@ -6,7 +6,8 @@ data          the schema: a recording and its transcript, in the layouts of comm
 facts         what is known of a recording once it was read
 checks        what the doctor looks for
 transcripts   normalisation of texts, and their tokens
-sounds        features of recordings, in batches
+store         features or waveforms of recordings, on disk
+sounds        batches of features
 losses        CTC, attention, and both
 searching     from a model to texts: CTC, attention, and both
 answers       texts of many rows, and their scores

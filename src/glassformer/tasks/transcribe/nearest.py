@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.tasks.transcribe.sounds import Features
+from glassformer.data.audio.extractor import Features
 
 STRETCHES = 8
 TOGETHER = 256  # recordings compared at once

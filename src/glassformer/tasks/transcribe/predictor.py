@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.features import frame_count
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Prediction, Predictor
 from glassformer.tasks.transcribe.facts import Part, read_part
 from glassformer.tasks.transcribe.searching import Written
-from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND, Features
+from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
     Spoken,

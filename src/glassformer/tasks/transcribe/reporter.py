@@ -90,7 +90,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         return 1.0 + 2e-4 * len(self.task.samples)
 
     def _sound(self, row: int) -> np.ndarray:
-        return self.task.sounds[row].reshape(-1, self.task.bins)
+        return self.task.sounds[row]
 
 
 def some_rows(answers: Transcripts, names: Sequence[str]) -> Table:

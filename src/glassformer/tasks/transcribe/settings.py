@@ -6,6 +6,10 @@ from glassformer.config import choose, positive, require, share, stack_of_size
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.values import Values, plain
 
+FEATURE_NAMES = ("mel", "mfcc")
+NORMALISE_NAMES = ("recording", "all")
+STORE_NAMES = ("auto", "features", "waveforms")
+SPEEDS = (0.5, 2.0)
 SEARCH_NAMES = ("auto", "ctc", "attention", "joint")
 MEASURE_NAMES = ("auto", "words", "characters")
 RATES = (2000, 192_000)  # samples a second
@@ -36,11 +40,60 @@ class MaskingConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AugmentConfig:
+    """How recordings are changed while training, anew in each epoch.
+
+    Args:
+        speeds: Speeds at which they are played, such as 0.9, 1 and 1.1. Ko et al., 2015.
+        volume: Decibels by which they are made louder or quieter, at most.
+        noise: The lowest and the highest signal-to-noise ratio of white noise, in decibels.
+    """
+
+    speeds: tuple[float, ...] = ()
+    volume: float = 0.0
+    noise: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        slowest, fastest = SPEEDS
+        require(
+            all(slowest <= speed <= fastest for speed in self.speeds),
+            f"task.augment.speeds must lie in [{slowest}, {fastest}], got {list(self.speeds)}",
+        )
+        require(
+            self.volume >= 0, f"task.augment.volume must be 0 decibels or more, got {self.volume:g}"
+        )
+        require(
+            not self.noise or (len(self.noise) == 2 and self.noise[0] <= self.noise[1]),
+            f"task.augment.noise must be a lowest and a highest ratio in decibels, such as "
+            f"[10, 30]; got {list(self.noise)}",
+        )
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is changed."""
+        return bool(self.speeds or self.volume or self.noise)
+
+    @property
+    def slowest(self) -> float:
+        """The speed at which a recording lasts longest."""
+        return min(self.speeds, default=1.0)
+
+    @property
+    def fastest(self) -> float:
+        """The speed at which a recording is shortest."""
+        return max(self.speeds, default=1.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TranscribeConfig:
     """Settings of the job.
 
     Args:
         rate: Samples a second; recordings of another rate are resampled.
+        features: Log-mel energies, or cepstral coefficients (MFCC); model.frontend.bins a frame.
+        normalise: By the mean and variance of each recording, or of all training recordings.
+        store: Whether a run stores features, or waveforms to compute them from on the fly; auto
+            stores waveforms if task.augment changes them.
         max_seconds: Longer recordings are not trained on, and are cut at a pause to be transcribed.
         lowercase: Whether transcripts are lowercased.
         punctuation: Whether transcripts keep their punctuation.
@@ -52,10 +105,14 @@ class TranscribeConfig:
         measure: What the goal counts: errors in words, or in characters where a script has no
             spaces; auto looks at the transcripts.
         masking: What is hidden while training.
+        augment: How recordings are changed while training.
         decode: Decoding settings: greedy or beam.
     """
 
     rate: int = 16000
+    features: str = "mel"
+    normalise: str = "recording"
+    store: str = "auto"
     max_seconds: float = 30.0
     lowercase: bool = True
     punctuation: bool = False
@@ -65,6 +122,7 @@ class TranscribeConfig:
     search: str = "auto"
     measure: str = "auto"
     masking: MaskingConfig = field(default_factory=MaskingConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
     decode: DecodeConfig = field(default_factory=lambda: DecodeConfig(method="beam"))
 
     def __post_init__(self) -> None:
@@ -76,6 +134,7 @@ class TranscribeConfig:
         require(
             self.max_seconds >= 1, f"task.max_seconds must be 1 or more, got {self.max_seconds:g}"
         )
+        self._check_sound()
         share("task.label_smoothing", self.label_smoothing)
         share("task.intermediate", self.intermediate)
         require(
@@ -98,6 +157,20 @@ class TranscribeConfig:
             self.search in ("auto", *trained),
             f"task.search = {self.search} needs scores that task.ctc_weight = {self.ctc_weight:g} "
             f"does not train; choose {' or '.join(trained)}",
+        )
+
+    def _check_sound(self) -> None:
+        choose("task.features", self.features, FEATURE_NAMES)
+        choose("task.normalise", self.normalise, NORMALISE_NAMES)
+        choose("task.store", self.store, STORE_NAMES)
+        require(
+            not self.augment.volume or self.normalise == "all",
+            "task.augment.volume has no effect where each recording is normalised; leave it out, "
+            "or set task.normalise=all",
+        )
+        require(
+            not self.augment.changes or self.store != "features",
+            "task.augment changes waveforms, but task.store = features; leave task.store out",
         )
 
     @property

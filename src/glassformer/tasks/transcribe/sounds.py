@@ -1,4 +1,4 @@
-"""Sounds as a model reads them: features of recordings, and batches of them with their texts."""
+"""Sounds as a model reads them: batches of features, with their texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,40 +9,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
-from glassformer.data.audio.augment import spec_augment
-from glassformer.data.audio.features import FilterBank
-from glassformer.data.audio.normalise import normalise_rows
+from glassformer.data.audio.extractor import Features
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.tasks.shared.batches import text_batch
-from glassformer.tasks.transcribe.settings import MaskingConfig
 
 BLANK = Tokenizer.mask  # which no transcript has
 FRAMES_A_SECOND = 100
 
-Features = Float[np.ndarray, "_ M"]  # no name: each has its own length
 Tokens = Int[np.ndarray, " _"]
-
-
-def features_of(samples: Float[np.ndarray, " _"], bank: FilterBank) -> Features:
-    """The log-mel features of a recording, normalised by its own mean and variance."""
-    with torch.no_grad():
-        frames, counts = bank(torch.from_numpy(samples)[None], [len(samples)])
-        return normalise_rows(frames, counts)[0].numpy()
-
-
-def masked(sound: Features, rng: np.random.Generator, config: MaskingConfig) -> Features:
-    """Features with some of them hidden."""
-    hidden = spec_augment(
-        torch.from_numpy(sound.astype(np.float32)),
-        rng,
-        frequency_masks=config.frequencies,
-        frequency_width=config.bins,
-        time_masks=config.times,
-        time_width=len(sound),
-        time_share=config.share,
-    )
-    return hidden.numpy()
 
 
 def vectors_of(frames: int, factor: int) -> int:

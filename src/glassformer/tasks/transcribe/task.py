@@ -1,6 +1,7 @@
 """`transcribe`: recordings of speech to text, by CTC, by an attention decoder, or by both.
 
-Features are computed once, when the data are indexed, and mapped from a file afterwards.
+Recordings are read once, when the data are indexed; their features or waveforms are mapped from a
+file afterwards.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,9 @@ from torch import nn
 
 from glassformer.config import ModelConfig, require
 from glassformer.config.run import Config
-from glassformer.data.audio.features import FilterBank
+from glassformer.data.audio.extractor import Extractor, Features
+from glassformer.data.audio.normalise import Moments
+from glassformer.data.audio.reading import Sound
 from glassformer.data.batches import row_rng
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
@@ -37,17 +40,17 @@ from glassformer.tasks.transcribe.searching import Searcher
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import (
     FRAMES_A_SECOND,
-    Features,
     SoundBatch,
-    features_of,
-    masked,
     sound_batch,
     vectors_of,
 )
+from glassformer.tasks.transcribe.store import SoundStore
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
 
 SOUND_FRONTENDS = ("subsampling", "resnet")
 LEFT_OUT = "left_out.json"
+MOMENTS = "moments.json"
+MEASURED = 2000  # training recordings whose mean and variance stand for all
 
 
 class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
@@ -77,14 +80,17 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.sounds = Ragged.open(data / "features")
+            self.sounds = SoundStore(data, self.extract, self.settings)
             self.texts = Ragged.open(data / "tokens", below=self.tokenizer.size)
             self.left_out: dict[str, list[str]] = read_json(data / LEFT_OUT)
 
     @cached_property
-    def bank(self) -> FilterBank:
+    def extract(self) -> Extractor:
         """From samples to features."""
-        return FilterBank(self.settings.rate, self.bins)
+        moments = None
+        if self.settings.normalise == "all":
+            moments = Moments.load(self.folder / MOMENTS)
+        return Extractor(self.settings.features, self.settings.rate, self.bins, moments)
 
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
@@ -98,6 +104,11 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             task = replace(task, measure=measure)
         if task.search == "auto":
             task = replace(task, search=task.searches[0])
+        if task.store == "auto":
+            task = replace(task, store="waveforms" if task.augment.changes else "features")
+        extract = Extractor(task.features, task.rate, config.model.frontend.bins)
+        if task.normalise == "all":
+            moments_for(samples, extract, task, origin).save(folder / MOMENTS)
         return replace(
             config,
             model=hearing(config.model, task),
@@ -108,12 +119,12 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def index(self, samples: Samples, data: Path) -> None:
         texts = self.tokenizer.encode([self.normalise(text) for text in samples.values("text")])
         Ragged.write(data / "tokens", texts, np.int32)
-        rows = (self.read_row(sample).ravel() for sample in samples)
-        sounds = Ragged.write(data / "features", rows, np.float16)
+        sounds = SoundStore.write(data, map(self._read, samples), self.extract, self.settings)
         splits, left_out = samples.splits.copy(), dict[str, list[str]]()
-        for row in samples.rows("train").tolist():
-            if why := self._objection(len(sounds[row]) // self.bins, texts[row]):
-                left_out.setdefault(why, []).append(samples[row]["where"])
+        for row, sample in enumerate(samples):
+            learned = splits[row] == SPLITS.index("train")
+            if why := self._objection(sample, sounds, row, texts[row] if learned else None):
+                left_out.setdefault(why, []).append(sample["where"])
                 splits[row] = NO_SPLIT
         if samples.rows("train").size and not (splits == SPLITS.index("train")).any():
             why, where = next(iter(left_out.items()))
@@ -121,22 +132,30 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         Samples.assign(data, splits)
         write_json(left_out, data / LEFT_OUT)
 
-    def _objection(self, frames: int, tokens: Int[np.ndarray, " _"]) -> str:
-        """Why a row cannot be trained on; empty if it can."""
-        longest = self.settings.max_seconds
-        if frames > longest * FRAMES_A_SECOND:
-            return f"longer than task.max_seconds = {longest:g}"
-        if vectors_of(frames, self.factor) < frames_needed(tokens.tolist()):
+    def _read(self, sample: Sample) -> Sound:
+        """The samples of a recording; none of one that is too long to be used."""
+        if is_long(sample, self.settings):
+            return np.empty(0, dtype=np.float32)
+        return read_part(Part.of(sample), self.settings.rate)
+
+    def _objection(
+        self, sample: Sample, sounds: SoundStore, row: int, tokens: Int[np.ndarray, " _"] | None
+    ) -> str:
+        """Why a row cannot be used; empty if it can.
+
+        Args:
+            tokens: The transcript, if the row is for training.
+        """
+        if is_long(sample, self.settings):
+            return f"a length over task.max_seconds = {self.settings.max_seconds:g}"
+        frames = sounds.frames(row, self.settings.augment.fastest)
+        if tokens is not None and vectors_of(frames, self.factor) < frames_needed(tokens.tolist()):
             return "a transcript too long for the sound"
         return ""
 
-    def read_row(self, sample: Sample) -> Features:
-        """The features of a sample's recording, as they are stored."""
-        return self.features(read_part(Part.of(sample), self.settings.rate))
-
-    def features(self, samples: np.ndarray) -> Features:
+    def features(self, samples: Sound) -> Features:
         """The features of a recording at the rate of the settings."""
-        return features_of(samples, self.bank).astype(np.float16)
+        return self.extract(samples)
 
     def model(self) -> Transcriber:
         model = build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
@@ -146,21 +165,21 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
         rows = self.samples.rows(split)
-        return -(-self.sounds.lengths[rows] // (self.bins * self.factor)) + (
-            self.texts.lengths[rows] + 1
-        )
+        speed = self.settings.augment.slowest if split == "train" else 1.0
+        frames = [self.sounds.frames(row, speed) for row in rows.tolist()]
+        vectors = np.array([vectors_of(count, self.factor) for count in frames], dtype=np.int64)
+        return vectors + self.texts.lengths[rows] + 1
 
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> SoundBatch:
         assert self.samples is not None
         numbers = self.samples.rows(split)[rows].tolist()
-        sounds = [self.sounds[number].reshape(-1, self.bins) for number in numbers]
         references: list[str] = []
         if epoch is None:
+            sounds = [self.sounds[number] for number in numbers]
             references = [self.normalise(self.samples[number]["text"]) for number in numbers]
         else:
-            rngs = (row_rng(self.config.seed, epoch, number) for number in numbers)
-            masking = self.settings.masking
-            sounds = [masked(sound, rng, masking) for sound, rng in zip(sounds, rngs, strict=True)]
+            rngs = [row_rng(self.config.seed, epoch, number) for number in numbers]
+            sounds = list(map(self.sounds.augmented, numbers, rngs))
         texts = [self.texts[number] for number in numbers]
         return sound_batch(sounds, texts, rows, references, factor=self.factor)
 
@@ -223,6 +242,23 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         other = copy(self)
         other.timing = True
         return other
+
+
+def is_long(sample: Sample, settings: TranscribeConfig) -> bool:
+    """Whether a recording is too long to be read at once."""
+    return bool(sample["sound"]["seconds"] > settings.max_seconds)
+
+
+def moments_for(
+    samples: Samples, extract: Extractor, task: TranscribeConfig, origin: Path | None
+) -> Moments:
+    """The moments of another run, or those of the features of training recordings."""
+    if origin is not None and (origin / MOMENTS).exists():
+        return Moments.load(origin / MOMENTS)
+    rows = samples.rows("train")
+    some = samples.take(rows[:: -(-len(rows) // MEASURED) or 1].tolist())
+    parts = (Part.of(sample) for sample in some if not is_long(sample, task))
+    return Moments.of(extract.unnormalised(read_part(part, task.rate)) for part in parts)
 
 
 def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:

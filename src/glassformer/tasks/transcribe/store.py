@@ -1,0 +1,91 @@
+"""The recordings of a run on disk: features, or waveforms to compute them from on the fly.
+
+Features take half the space and no time. Waveforms can be augmented: each epoch then hears another
+version of a recording, which depends on the seed, the epoch and the row alone.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from glassformer.data.audio.augment import add_noise, perturb_speed, perturb_volume, spec_augment
+from glassformer.data.audio.extractor import Extractor, Features
+from glassformer.data.audio.features import frame_count
+from glassformer.data.audio.reading import Sound
+from glassformer.data.ragged import Ragged
+from glassformer.tasks.transcribe.settings import TranscribeConfig
+
+SCALE = 2**15  # samples are stored as 16-bit integers
+
+
+class SoundStore:
+    """The features of every recording of a run.
+
+    Args:
+        data: The folder of the run's data.
+        extract: From samples to features.
+    """
+
+    def __init__(self, data: Path, extract: Extractor, settings: TranscribeConfig) -> None:
+        self.extract, self.settings = extract, settings
+        self.rows = Ragged.open(data / settings.store)
+
+    @staticmethod
+    def write(
+        data: Path, sounds: Iterable[Sound], extract: Extractor, settings: TranscribeConfig
+    ) -> "SoundStore":
+        """Store recordings one by one."""
+        if settings.store == "features":
+            rows = (extract(sound).ravel() for sound in sounds)
+            Ragged.write(data / settings.store, rows, np.float16)
+        else:
+            Ragged.write(data / settings.store, map(as_integers, sounds), np.int16)
+        return SoundStore(data, extract, settings)
+
+    def frames(self, row: int, speed: float = 1.0) -> int:
+        """How many frames a recording has, played at a speed."""
+        size = int(self.rows.lengths[row])
+        if self.settings.store == "features":
+            return size // self.extract.bins
+        return frame_count(int(size / speed), self.settings.rate)
+
+    def __getitem__(self, row: int) -> Features:
+        stored = self.rows[row]
+        if self.settings.store == "features":
+            return stored.reshape(-1, self.extract.bins)
+        return self.extract(as_floats(stored))
+
+    def augmented(self, row: int, rng: np.random.Generator) -> Features:
+        """The features of a recording to train on: changed, and with some of them hidden."""
+        augment, masking = self.settings.augment, self.settings.masking
+        if augment.changes:
+            sound = as_floats(self.rows[row])
+            if augment.speeds:
+                sound = perturb_speed(sound, rng, augment.speeds)
+            if augment.volume:
+                sound = perturb_volume(sound, rng, augment.volume)
+            if augment.noise:
+                sound = add_noise(sound, rng, augment.noise)
+            features = self.extract(sound)
+        else:
+            features = self[row]
+        return spec_augment(
+            features.astype(np.float32),
+            rng,
+            frequency_masks=masking.frequencies,
+            frequency_width=masking.bins,
+            time_masks=masking.times,
+            time_share=masking.share,
+        )
+
+
+def as_integers(sound: Sound) -> Int[np.ndarray, " _"]:
+    """Samples of 16 bits; a file of that precision loses nothing."""
+    return np.clip(np.rint(sound * SCALE), -SCALE, SCALE - 1).astype(np.int16)
+
+
+def as_floats(stored: Int[np.ndarray, " _"]) -> Float[np.ndarray, " _"]:
+    """The samples that were stored."""
+    return stored.astype(np.float32) / SCALE

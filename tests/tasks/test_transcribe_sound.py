@@ -1,0 +1,138 @@
+"""transcribe: how sound becomes features, stored or computed on the fly, and how it is changed."""
+
+import numpy as np
+import pytest
+from small_jobs import everything, job_of
+from small_recordings import RATE, SETTINGS, play, record, write_wave
+
+from glassformer.config.values import merge_values
+from glassformer.data.audio.normalise import Moments
+from glassformer.errors import GlassformerError
+from glassformer.tasks.transcribe import task as task_module
+from glassformer.tasks.transcribe.sounds import vectors_of
+
+TEXTS = ("ad", "bead", "ace bad", "abba")
+
+
+def task_of(folder, rows=None, **settings):
+    folder.mkdir(exist_ok=True)
+    rows = rows or record(folder / "clips", TEXTS)
+    return job_of("transcribe", folder / "run", rows, **merge_values(SETTINGS, settings))
+
+
+def test_features_computed_on_the_fly_are_those_that_are_stored(tmp_path):
+    stored = task_of(tmp_path / "a")
+    computed = task_of(tmp_path / "b", task={"store": "waveforms"})
+    assert (stored.settings.store, computed.settings.store) == ("features", "waveforms")
+    assert computed.sounds.rows.values.dtype == np.int16
+    first, second = everything(stored), everything(computed)
+    assert first.features.equal(second.features)
+    assert stored.lengths("train").tolist() == computed.lengths("train").tolist()
+
+
+@pytest.mark.parametrize(
+    "augment",
+    [
+        {"augment": {"speeds": [0.8, 1.25]}},
+        {"augment": {"noise": [10, 30]}},
+        {"augment": {"volume": 6.0}, "normalise": "all"},
+    ],
+)
+def test_each_epoch_hears_another_version_and_held_out_rows_are_as_recorded(tmp_path, augment):
+    rows = record(tmp_path / "clips", TEXTS)
+    rows += [row | {"split": "test"} for row in rows]
+    task, bare = (
+        task_of(tmp_path / name, rows, task=some)
+        for name, some in (
+            ("a", augment),
+            ("b", {"normalise": augment.get("normalise", "recording")}),
+        )
+    )
+    first, again, second = (everything(task, epoch=n).features for n in (0, 0, 1))
+    assert first.equal(again)
+    assert first.shape != second.shape or not first.equal(second)
+    assert everything(task, "test").features.equal(everything(bare, "test").features)
+
+
+def test_a_batch_has_room_for_the_slowest_version_and_ctc_for_the_fastest(tmp_path):
+    task = task_of(tmp_path / "a", task={"augment": {"speeds": [0.8, 1.25]}})
+    needed = {n: [] for n in range(len(TEXTS))}
+    for epoch in range(9):
+        for row, sound in enumerate(everything(task, epoch=epoch).vectors):
+            needed[row].append(sound + len(task.texts[row]) + 1)
+    assert [max(found) for found in needed.values()] == task.lengths("train").tolist()
+    rows = record(tmp_path / "clips", ["decade", "ad"])
+    frames = task_of(tmp_path / "b", rows).sounds.frames(0)
+    rows[0]["text"] = ("ab" * frames)[: vectors_of(frames, 4)]
+    assert len(task_of(tmp_path / "c", rows).lengths("train")) == 2
+    faster = task_of(tmp_path / "d", rows, task={"augment": {"speeds": [1.25]}})
+    assert len(faster.lengths("train")) == 1
+
+
+def test_moments_of_all_training_recordings_are_stored_in_the_run(tmp_path, monkeypatch):
+    rows = record(tmp_path / "clips", TEXTS)
+    rows.append(rows[0] | {"split": "test"})
+    task = task_of(tmp_path, rows, task={"normalise": "all"})
+    frames = np.concatenate([task.sounds[row] for row in range(len(TEXTS))]).astype(np.float32)
+    assert np.abs(frames.mean(0)).max() < 1e-2
+    assert np.abs(frames.std(0) - 1).max() < 1e-2
+    sound = play("ad", np.random.default_rng(5))
+    louder = task.features(2 * sound).astype(np.float32) - task.features(sound)
+    assert louder.min() > 0
+    moments = Moments.load(task.folder / "moments.json")
+    assert moments.mean.shape == (20,)
+    monkeypatch.setattr(task_module, "MEASURED", 2)
+    fewer = task_of(tmp_path / "b", rows, task={"normalise": "all"})
+    assert not fewer.extract.moments.mean.equal(moments.mean)
+    settings = merge_values(SETTINGS, {"task": {"normalise": "all"}})
+    later = job_of("transcribe", tmp_path / "later", rows, origin=task.folder, **settings)
+    assert later.extract.moments.mean.equal(moments.mean)
+
+
+def test_cepstra_are_another_view_of_the_same_sound(tmp_path):
+    mel, cepstra = task_of(tmp_path / "a"), task_of(tmp_path / "b", task={"features": "mfcc"})
+    assert mel.sounds[0].shape == cepstra.sounds[0].shape
+    assert np.abs(mel.sounds[0] - cepstra.sounds[0]).max() > 0.1
+    assert cepstra.model()
+
+
+def test_a_recording_that_is_too_long_is_left_out_of_any_split_without_being_read(
+    tmp_path, monkeypatch
+):
+    rows = record(tmp_path, ["ad", "bad", "cab", "ace"])
+    for row, split in zip(rows[1:], ("train", "test", "test"), strict=True):
+        row["split"] = split
+    for row in (1, 2):
+        write_wave(tmp_path / f"{row}.wav", np.tile(play("ad", np.random.default_rng(row)), 40))
+    read = []
+    original = task_module.read_part
+    monkeypatch.setattr(
+        task_module, "read_part", lambda part, rate: read.append(part) or original(part, rate)
+    )
+    task = task_of(tmp_path, rows, task={"max_seconds": 5.0, "normalise": "all"})
+    assert {part.path.name for part in read} == {"0.wav", "3.wav"}
+    assert [len(task.lengths(split)) for split in ("train", "test")] == [1, 1]
+    [(why, where)] = task.left_out.items()
+    assert why == "a length over task.max_seconds = 5"
+    assert [one.rpartition(" ")[2] for one in where] == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"features": "fbank"}, "unknown task.features 'fbank'"),
+        ({"augment": {"speeds": [1.0, 9.0]}}, r"speeds must lie in \[0.5, 2.0\], got \[1.0, 9.0\]"),
+        ({"augment": {"noise": [30, 10]}}, r"such as \[10, 30\]; got \[30.0, 10.0\]"),
+        ({"augment": {"volume": -3.0}}, "volume must be 0 decibels or more, got -3"),
+        ({"augment": {"volume": 3.0}}, "no effect where each recording is normalised"),
+        ({"augment": {"speeds": [0.9]}, "store": "features"}, "leave task.store out"),
+    ],
+)
+def test_settings_of_sound_that_make_no_sense_are_refused(tmp_path, settings, message):
+    with pytest.raises(GlassformerError, match=message):
+        task_of(tmp_path, task=settings)
+
+
+def test_more_bins_than_the_rate_allows_are_refused(tmp_path):
+    with pytest.raises(GlassformerError, match=f"bins = 120: .* too many for a rate of {RATE} Hz"):
+        task_of(tmp_path, model={"frontend": {"bins": 120}})

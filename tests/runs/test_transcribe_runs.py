@@ -39,6 +39,7 @@ def test_a_report_has_scores_a_baseline_confused_words_and_the_worst_rows(run):
     titles = {table["title"] for table in report["tables"]}
     assert {"The worst rows", "Most confused words"} <= titles
     assert any("substitutions" in note for note in report["notes"])
+    assert any("the n-gram model of the transcripts" in note for note in report["notes"])
 
 
 def test_predict_reads_recordings_and_tables(run, capsys):

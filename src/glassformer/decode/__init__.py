@@ -5,6 +5,7 @@
     Request        what each row must and must not contain, as tokens
     RequiredWords  what counts as having all required words (`automaton.py`)
     Hypothesis     an answer, with the model's log-probability of every token
+    Fusion         a language model whose scores are added (`fusion.py`)
     ctc            searches without a decoder, over the scores of every frame (`ctc/`)
 
 Nothing here knows models or tokenizers; `glassformer.models.incremental` turns models into scorers.
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.automaton import RequiredWords
 from glassformer.decode.beam import beam_search
+from glassformer.decode.fusion import Fusion
 from glassformer.decode.paths import Hypothesis
 from glassformer.decode.request import Request
 from glassformer.decode.scorer import Scorer, ScorerState
@@ -24,6 +26,7 @@ from glassformer.decode.stopping import cut_at_stop
 
 __all__ = [
     "METHODS",
+    "Fusion",
     "Hypothesis",
     "Request",
     "RequiredWords",

@@ -8,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.fusion import Fusion
 from glassformer.decode.scorer import Scorer
 from glassformer.errors import GlassformerError
 
@@ -31,6 +32,7 @@ class Request:
         separating: Tokens after which a word may begin without a space.
         seeds: The seed of each row.
         detokenize: From tokens to text, to find stop texts.
+        fusion: A language model whose scores are added.
     """
 
     end: int
@@ -44,6 +46,7 @@ class Request:
     separating: Tokens = ()
     seeds: Sequence[int] = ()
     detokenize: Callable[[Sequence[int]], str] | None = None
+    fusion: Fusion | None = None
 
 
 def resolve_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> list[int]:

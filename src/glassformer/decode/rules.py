@@ -4,6 +4,7 @@
     NoRepeat     no n-gram of a given size occurs twice                        Paulus et al., 2017
     Forbidden    words that are never completed
     Length       no end before a minimum length
+    Fused        the scores of a language model are added                      Gulcehre et al., 2015
     Prefix       the tokens that a row begins with; overrides all other rules
 
 A token that is ruled out gets minus infinity. The rest is not normalised again, so that a score
@@ -19,6 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.decode.fusion import Fusion
 from glassformer.decode.request import Request, pad_tokens
 
 Scores = Float[Tensor, "B W V"]
@@ -108,6 +110,18 @@ class Length(Rule):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Fused(Rule):
+    """Adds the weighted scores of a language model."""
+
+    fusion: Fusion
+
+    def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
+        prefixes = tokens.flatten(0, 1).clamp(min=0)
+        sizes = torch.full((len(prefixes),), tokens.shape[-1], device=tokens.device)
+        return scores + self.fusion.next(prefixes, sizes).view_as(scores)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Prefix:
     """The tokens that each row begins with, -1 after the prefix."""
 
@@ -158,6 +172,8 @@ def build_rules(request: Request, config: DecodeConfig, rows: int, device: torch
     rules += [Forbidden(pad_tokens(words, device)) for words in _by_length(request.forbidden)]
     if config.min_length and request.end >= 0:
         rules.append(Length(config.min_length, request.end))
+    if request.fusion is not None:
+        rules.append(Fused(request.fusion))
     return Rules(tuple(rules), Prefix(pad_tokens(request.prefix or [()] * rows, device)))
 
 

@@ -51,7 +51,7 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
     """
 
     score_names: ClassVar[Sequence[str]]
-    calibrates: ClassVar[bool] = False
+    calibrates: bool = False
 
     def __init__(self, task: SomeTask) -> None:
         self.task = task

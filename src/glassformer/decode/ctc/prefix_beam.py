@@ -9,16 +9,18 @@ blank, the last token may follow again as a new one; without, it only continues:
     token'(+ c)     = (blank if c is last else logsumexp(blank, token)) + score(c)
 
 An extended prefix may be a beam already: then both are one, and their probabilities are added. With
-as many beams as there are texts, the search is exact.
+as many beams as there are texts, the search is exact. A language model changes only which prefixes
+are kept: the weighted log-probability of a prefix is added to the sum over its paths.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from glassformer.decode.fusion import Fusion
 from glassformer.decode.topk import topk
 
 FACTOR = 6364136223846793005  # of the hashes by which prefixes are compared
@@ -28,9 +30,15 @@ NOWHERE = -1  # the last token of the empty prefix, and the hash of its parent
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CtcHypothesis:
-    """A text, and the log-probability of the paths that the search kept of it."""
+    """A text.
+
+    Attributes:
+        score: What it is ranked by: the log-probability, with that of a language model if given.
+        log_probability: Of the paths that the search kept of it.
+    """
 
     tokens: tuple[int, ...]
+    score: float
     log_probability: float
 
 
@@ -43,6 +51,7 @@ class Beams:
         last: The last token.
         hash, parent: Of the prefix, and of the prefix without its last token.
         tokens, sizes: The prefix itself, with room for one token per frame, and its length.
+        fused, next: What a language model adds for the prefix, and for every token after it.
     """
 
     blank: Float[Tensor, "B W"]
@@ -52,6 +61,8 @@ class Beams:
     parent: Int[Tensor, "B W"]
     tokens: Int[Tensor, "B W L"]
     sizes: Int[Tensor, "B W"]
+    fused: Float[Tensor, "B W"]
+    next: Float[Tensor, "B W #V"]
 
     @property
     def total(self) -> Float[Tensor, "B W"]:
@@ -70,25 +81,32 @@ class Beams:
 
 @torch.no_grad()
 def ctc_prefix_beam(
-    log_probs: Float[Tensor, "B T V"], lengths: Sequence[int], *, blank: int, width: int
+    log_probs: Float[Tensor, "B T V"],
+    lengths: Sequence[int],
+    *,
+    blank: int,
+    width: int,
+    fusion: Fusion | None = None,
 ) -> list[list[CtcHypothesis]]:
-    """The likeliest texts of each row, best first; at most `width`."""
+    """The best texts of each row, best first; at most `width`."""
     rows, frames, _ = log_probs.shape
     ends = torch.tensor(list(lengths), device=log_probs.device)
     beams = empty_beams(rows, width, frames, log_probs.device)
+    beams = foreseen(beams, torch.ones_like(beams.sizes, dtype=torch.bool), fusion)
     for frame in range(max(lengths, default=0)):
-        advanced = advance(beams, log_probs[:, frame].float(), blank)
+        advanced = advance(beams, log_probs[:, frame].float(), blank, fusion)
         beams = advanced.only_where(ends > frame, beams)
-    totals, order = beams.total.sort(dim=1, descending=True)
+    ended = beams.fused if fusion is None else beams.fused + beams.next[..., fusion.end]
+    scores, order = (beams.total + ended).sort(dim=1, descending=True)
     row = torch.arange(rows, device=order.device)[:, None]
-    lists = (x.tolist() for x in (beams.tokens[row, order], beams.sizes[row, order], totals))
+    chosen = (x[row, order].tolist() for x in (beams.tokens, beams.sizes, beams.total))
     return [
         [
-            CtcHypothesis(tokens=tuple(tokens[:size]), log_probability=total)
-            for tokens, size, total in zip(*beam, strict=True)
-            if total > -torch.inf
+            CtcHypothesis(tokens=tuple(tokens[:size]), score=score, log_probability=total)
+            for tokens, size, total, score in zip(*beam, strict=True)
+            if score > -torch.inf
         ]
-        for beam in zip(*lists, strict=True)
+        for beam in zip(*chosen, scores.tolist(), strict=True)
     ]
 
 
@@ -106,19 +124,34 @@ def empty_beams(rows: int, width: int, frames: int, device: torch.device) -> Bea
         parent=numbers + NOWHERE,
         tokens=numbers[:, :, None].expand(-1, -1, max(1, frames)).clone(),
         sizes=numbers,
+        fused=torch.zeros_like(start),
+        next=torch.zeros_like(start)[:, :, None],
     )
 
 
-def advance(beams: Beams, scores: Float[Tensor, "B V"], blank: int) -> Beams:
+def foreseen(beams: Beams, changed: Bool[Tensor, "B W"], fusion: Fusion | None) -> Beams:
+    """The beams with what a language model adds for the tokens after prefixes that changed."""
+    if fusion is None:
+        return beams
+    found = fusion.next(beams.tokens[changed], beams.sizes[changed])  # (changed, V)
+    after = beams.next.expand(-1, -1, found.shape[1]).clone()
+    after[changed] = found
+    return replace(beams, next=after)
+
+
+def advance(beams: Beams, scores: Float[Tensor, "B V"], blank: int, fusion: Fusion | None) -> Beams:
     """The best prefixes after one more frame."""
     width, vocab_size = beams.last.shape[1], scores.shape[1]
     extended = extensions(beams, scores, blank)  # (B, W, V)
     kept, extended = merged(beams, scores, extended, blank)
     candidates = torch.cat([kept.total, extended.flatten(1)], 1)  # (B, W + W V)
-    _, chosen = topk(candidates, width)
+    grown = (kept.fused[:, :, None] + kept.next).expand_as(extended)
+    fused = torch.cat([kept.fused, grown.flatten(1)], 1)
+    _, chosen = topk(candidates + fused, width)
     stays, at = chosen < width, (chosen - width).clamp(min=0)
     source = torch.where(stays, chosen, at // vocab_size)
-    return extend(kept, source, stays, at % vocab_size, candidates.gather(1, chosen))
+    new = extend(kept, source, stays, at % vocab_size, candidates.gather(1, chosen))
+    return foreseen(replace(new, fused=fused.gather(1, chosen)), ~stays, fusion)
 
 
 def extensions(beams: Beams, scores: Float[Tensor, "B V"], blank: int) -> Float[Tensor, "B W V"]:
@@ -154,7 +187,7 @@ def merged(
 def extend(
     kept: Beams,
     source: Int[Tensor, "B W"],
-    stays: Tensor,
+    stays: Bool[Tensor, "B W"],
     added: Int[Tensor, "B W"],
     total: Float[Tensor, "B W"],
 ) -> Beams:
@@ -171,4 +204,6 @@ def extend(
         parent=torch.where(stays, old.parent, old.hash),
         tokens=old.tokens.scatter(2, room, written[:, :, None]),
         sizes=torch.where(stays, old.sizes, old.sizes + 1),
+        fused=old.fused,
+        next=old.next,
     )

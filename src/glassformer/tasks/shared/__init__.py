@@ -4,5 +4,6 @@ text         texts as tokens
 batches      batches of them, padded, packed, or filled up to a shape
 losses       cross-entropy over a vocabulary, and how far two answers are apart
 ngrams       texts as counts of their n-grams
+ngram_model  a language model of tokens, by Kneser-Ney
 generation   options of answers that are generated token by token
 """

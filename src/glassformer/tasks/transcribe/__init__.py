@@ -1,19 +1,20 @@
 """transcribe: recordings of speech to text.
 
-job           the job
-settings      its settings and defaults
-data          the schema: a recording and its transcript, in the layouts of common corpora
-facts         what is known of a recording once it was read
-checks        what the doctor looks for
-transcripts   normalisation of texts, and their tokens
-store         features or waveforms of recordings, on disk
-sounds        batches of features
-losses        CTC, attention, and both
-searching     from a model to texts: CTC, attention, and both
-answers       texts of many rows, and their scores
-task          what training needs
-predictor     texts of new recordings, and when each word is spoken
-subtitles     the same as SRT or WebVTT
-nearest       the baseline: the most similar recording
-reporter      the report
+job             the job
+settings        its settings and defaults
+data            the schema: a recording and its transcript, in the layouts of common corpora
+facts           what is known of a recording once it was read
+checks          what the doctor looks for
+transcripts     normalisation of texts, and their tokens
+store           features or waveforms of recordings, on disk
+sounds          batches of features
+losses          CTC, attention, and both
+searching       from a model to texts: CTC, attention, and both
+language_model  n-grams of the transcripts, and their weight
+answers         texts of many rows, and their scores
+task            what training needs
+predictor       texts of new recordings, and when each word is spoken
+subtitles       the same as SRT or WebVTT
+nearest         the baseline: the most similar recording
+reporter        the report
 """

@@ -1,7 +1,7 @@
 """Texts of many recordings, the right ones, and the errors between them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
+from glassformer.tasks.transcribe.searching import Choice
 
 MEASURES: dict[str, dict[str, Measure]] = {
     "words": {"wer": word_error_rate, "cer": character_error_rate, "exact": exact_match},
@@ -31,11 +32,13 @@ class Transcripts:
 
     Attributes:
         measure: Whether errors are counted in words, or in characters.
+        choices: For each row, the texts that the search compared, if they are still needed.
     """
 
     written: list[str]
     right: list[str]
     measure: str
+    choices: Sequence[Sequence[tuple[str, Choice]]] = ()
 
     @cached_property
     def measured(self) -> dict[str, Measurement]:
@@ -69,8 +72,12 @@ class Transcripts:
         """
         found: Counter[tuple[str, str]] = Counter()
         for written, right in zip(self.written, self.right, strict=True):
-            found.update(edits_between(*(self.units(text) for text in (right, written))))
+            found.update(self.errors(written, right))
         return found
+
+    def errors(self, written: str, right: str) -> list[tuple[str, str]]:
+        """The edits of one text."""
+        return list(edits_between(self.units(right), self.units(written)))
 
     def units(self, text: str) -> list[str]:
         """What errors are counted in."""

@@ -1,6 +1,7 @@
 """The report of a transcriber: scores, confused words, the worst rows, and a baseline."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
+from glassformer.tasks.transcribe.language_model import choose_weight, chosen, open_fusion
 from glassformer.tasks.transcribe.nearest import NearestRecording
 from glassformer.tasks.transcribe.sounds import SoundBatch
 from glassformer.tasks.transcribe.task import TranscribeTask
@@ -27,6 +29,11 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
     """For recordings of speech."""
 
     score_names = ("wer", "cer", "exact")
+
+    def __init__(self, task: TranscribeTask) -> None:
+        super().__init__(task)
+        settings = task.settings
+        self.calibrates = settings.lm is None and settings.decode.method == "beam"
 
     def answers(self, model: nn.Module, batches: Iterable[SoundBatch]) -> Transcripts:
         return self.task.answers(model, batches)
@@ -43,6 +50,13 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
             [text for some in answers for text in some.right],
             answers[0].measure,
         )
+
+    def calibrate(self, answers: Transcripts) -> None:
+        """Choose the weight of the language model."""
+        task = self.task
+        if any(answers.choices):  # otherwise it was chosen before
+            choose_weight(answers, task.folder)
+            task.searcher = replace(task.searcher, fusion=open_fusion(task.folder, task.settings))
 
     def remarks(self) -> list[str]:
         if self.task.samples is None:
@@ -61,7 +75,8 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         total = sum(len(answers.units(text)) for text in answers.right)
         return [
             f"{edits.total():,} errors in {total:,} {unit}: {replaced:,} substitutions, "
-            f"{deleted:,} deletions, {inserted:,} insertions"
+            f"{deleted:,} deletions, {inserted:,} insertions",
+            *language_note(self.task.folder, unit),
         ]
 
     def sections(self, answers: Transcripts, samples: Sequence[Sample]) -> Sections:
@@ -91,6 +106,22 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
 
     def _sound(self, row: int) -> np.ndarray:
         return self.task.sounds[row]
+
+
+def language_note(folder: Path, unit: str) -> list[str]:
+    """What the language model changed on the validation rows."""
+    found = chosen(folder)
+    if not found:
+        return []
+    errors = f"{found['errors']:,} wrong {unit} on the validation rows"
+    if not found["weight"]:
+        return [
+            f"the n-gram model of the transcripts is not used: {errors} without it, no less with"
+        ]
+    return [
+        f"the n-gram model of the transcripts has weight {found['weight']:g}, by which there are "
+        f"{errors}, and {found['errors_without']:,} without"
+    ]
 
 
 def some_rows(answers: Transcripts, names: Sequence[str]) -> Table:

@@ -4,12 +4,13 @@
     attention   token by token, greedily or by beam search
     joint       the beams of both, each text scored by both: w CTC + (1 - w) attention
 
-All rows of a batch are searched together, and every sound is encoded once.
+Beams may be fused with a language model, whose weighted log-probability is added to that sum. All
+rows of a batch are searched together, and every sound is encoded once.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -18,8 +19,9 @@ from torch import Tensor
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Request, decode
-from glassformer.decode.ctc import CtcHypothesis, ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
+from glassformer.decode import Fusion, Request, decode
+from glassformer.decode.ctc import ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
+from glassformer.decode.penalties import PENALTIES
 from glassformer.models.incremental import attending
 from glassformer.models.transcriber import Heard, Transcriber
 from glassformer.tasks.transcribe.sounds import (
@@ -31,6 +33,26 @@ from glassformer.tasks.transcribe.sounds import (
 from glassformer.tasks.transcribe.transcripts import words_of
 
 Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """A text that a search found.
+
+    Attributes:
+        score: Its log-probability given the sound.
+        language: Its log-probability by the language model, if there is one.
+        divisor: What its score is divided by to be compared with others.
+    """
+
+    tokens: Tokens
+    score: float
+    language: float = 0.0
+    divisor: float = 1.0
+
+    def total(self, weight: float) -> float:
+        """What it is ranked by, with a language model of this weight."""
+        return (self.score + weight * self.language) / self.divisor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,14 +69,16 @@ class Written:
     """One text of a recording.
 
     Attributes:
-        score: The log-probability by which it was chosen.
+        score: Its log-probability given the sound.
         words: When each word is spoken, if requested and known.
+        choices: All texts that were compared.
     """
 
     text: str
     tokens: Tokens
     score: float
     words: tuple[Timed, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     @property
     def confidence(self) -> float:
@@ -70,6 +94,7 @@ class Searcher:
         search: ctc, attention or joint.
         weight: The share of CTC in a joint search.
         factor: Frames that become one vector.
+        fusion: The language model of beam searches, if there is one.
     """
 
     tokenizer: Tokenizer
@@ -77,6 +102,7 @@ class Searcher:
     decode: DecodeConfig
     weight: float
     factor: int
+    fusion: Fusion | None = None
 
     @torch.no_grad()
     def write(
@@ -115,50 +141,66 @@ class Searcher:
         frames = model.to_token(heard.vectors).float().log_softmax(-1)
         limits = list(limits) or list(vectors)
         if self.search == "ctc":
-            best = self._by_ctc(frames, vectors)
+            choices = self._by_ctc(frames, vectors)
         elif self.search == "attention":
-            best = [(row[0][0], row[0][1]) for row in self._by_attention(model, heard, limits)]
+            choices = self._by_attention(model, heard, limits)
         else:
-            best = self._jointly(model, heard, frames, vectors, limits)
-        words = self.timed(frames, vectors, [tokens for tokens, _ in best]) if times else None
+            choices = self._jointly(model, heard, frames, vectors, limits)
+        if self.fusion is not None:
+            choices = with_language(choices, self.fusion, frames.device)
+        weight = 0.0 if self.fusion is None else self.fusion.weight
+        best = [max(row, key=lambda one: one.total(weight)) for row in choices]
+        words = self.timed(frames, vectors, [one.tokens for one in best]) if times else None
         return [
             Written(
-                text=self.tokenizer.decode(list(tokens)).strip(),
-                tokens=tokens,
-                score=score,
+                text=self.tokenizer.decode(list(one.tokens)).strip(),
+                tokens=one.tokens,
+                score=one.score,
                 words=() if words is None else words[row],
+                choices=tuple(choices[row]),
             )
-            for row, (tokens, score) in enumerate(best)
+            for row, one in enumerate(best)
         ]
 
-    def _by_ctc(
-        self, frames: Float[Tensor, "B S V"], vectors: Sequence[int]
-    ) -> list[tuple[Tokens, float]]:
+    def _by_ctc(self, frames: Float[Tensor, "B S V"], vectors: Sequence[int]) -> list[list[Choice]]:
         if self.decode.method == "greedy":
             paths = ctc_greedy(frames, vectors, blank=BLANK)
-            return [(path.tokens, path.log_probability) for path in paths]
-        beams = self._prefixes(frames, vectors)
-        return [(beam[0].tokens, beam[0].log_probability) for beam in beams]
+            return [[Choice(tokens=path.tokens, score=path.log_probability)] for path in paths]
+        return self._prefixes(frames, vectors)
 
     def _prefixes(
         self, frames: Float[Tensor, "B S V"], vectors: Sequence[int]
-    ) -> list[list[CtcHypothesis]]:
+    ) -> list[list[Choice]]:
         width = self.decode.beam.width
-        return ctc_prefix_beam(frames, vectors, blank=BLANK, width=width)
+        found = ctc_prefix_beam(frames, vectors, blank=BLANK, width=width, fusion=self.fusion)
+        return [[Choice(tokens=x.tokens, score=x.log_probability) for x in row] for row in found]
 
     def _by_attention(
         self, model: Transcriber, heard: Heard, limits: Sequence[int]
-    ) -> list[list[tuple[Tokens, float]]]:
-        """The texts of each row, best first, with their log-probabilities."""
+    ) -> list[list[Choice]]:
         scorer = attending(model, model.keep(heard), heard.layout, first=Tokenizer.start)
         never = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)
         request = Request(
             end=Tokenizer.end,
             limits=[limit + 1 for limit in limits],
             forbidden=[[token] for token in never],
+            fusion=self.fusion,
         )
-        found = decode(scorer, request, self.decode)
-        return [[(one.tokens, one.log_probability) for one in row] for row in found]
+        config, beam = self.decode, self.decode.beam
+        if self.fusion is not None:
+            config = replace(config, best=beam.width)
+        penalty = PENALTIES[beam.penalty]
+        return [
+            [
+                Choice(
+                    tokens=one.tokens,
+                    score=one.log_probability,
+                    divisor=float(penalty(torch.tensor(len(one.token_scores)), beam.strength)),
+                )
+                for one in row
+            ]
+            for row in decode(scorer, request, config)
+        ]
 
     def _jointly(
         self,
@@ -167,24 +209,22 @@ class Searcher:
         frames: Float[Tensor, "B S V"],
         vectors: Sequence[int],
         limits: Sequence[int],
-    ) -> list[tuple[Tokens, float]]:
-        """The text with the best sum of both scores, among those that either search finds."""
+    ) -> list[list[Choice]]:
+        """The texts that either search finds, with the weighted sums of both scores."""
         written = self._by_attention(model, heard, limits)
         texts = [
-            list(dict.fromkeys([*(one.tokens for one in prefixes), *(one[0] for one in row)]))
+            list(dict.fromkeys(one.tokens for one in (*prefixes, *row)))
             for prefixes, row in zip(self._prefixes(frames, vectors), written, strict=True)
         ]
         by_ctc = ctc_scores(frames, vectors, texts, blank=BLANK)
         by_attention = attention_scores(model, heard, texts)
-        best = []
-        for row, first, second in zip(texts, by_ctc, by_attention, strict=True):
-            totals = [
-                self.weight * ctc + (1 - self.weight) * attention
-                for ctc, attention in zip(first, second, strict=True)
+        return [
+            [
+                Choice(tokens=tokens, score=self.weight * ctc + (1 - self.weight) * attention)
+                for tokens, ctc, attention in zip(*row, strict=True)
             ]
-            at = max(range(len(row)), key=totals.__getitem__)
-            best.append((row[at], totals[at]))
-        return best
+            for row in zip(texts, by_ctc, by_attention, strict=True)
+        ]
 
     def timed(
         self, frames: Float[Tensor, "B S V"], vectors: Sequence[int], texts: Sequence[Tokens]
@@ -207,6 +247,15 @@ class Searcher:
                 )
             )
         return found
+
+
+def with_language(
+    choices: Sequence[Sequence[Choice]], fusion: Fusion, device: torch.device
+) -> list[list[Choice]]:
+    """The texts with their log-probabilities by a language model."""
+    flat = [one.tokens for row in choices for one in row]
+    scores = iter(fusion.log_probabilities(flat, device))
+    return [[replace(one, language=next(scores)) for one in row] for row in choices]
 
 
 def attention_scores(

@@ -13,6 +13,7 @@ SPEEDS = (0.5, 2.0)
 SEARCH_NAMES = ("auto", "ctc", "attention", "joint")
 MEASURE_NAMES = ("auto", "words", "characters")
 RATES = (2000, 192_000)  # samples a second
+MOST_LM = 10.0  # of the weight of a language model
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +108,8 @@ class TranscribeConfig:
         masking: What is hidden while training.
         augment: How recordings are changed while training.
         decode: Decoding settings: greedy or beam.
+        lm: The weight of an n-gram model of the training transcripts in beam searches; by default
+            chosen on the validation rows, 0 for none.
     """
 
     rate: int = 16000
@@ -124,6 +127,7 @@ class TranscribeConfig:
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     decode: DecodeConfig = field(default_factory=lambda: DecodeConfig(method="beam"))
+    lm: float | None = None
 
     def __post_init__(self) -> None:
         lowest, highest = RATES
@@ -151,6 +155,14 @@ class TranscribeConfig:
         require(
             self.decode.method != "sample",
             "task.decode.method = sample would write something else each time; use greedy or beam",
+        )
+        require(
+            self.lm is None or 0 <= self.lm <= MOST_LM,
+            f"task.lm must lie in [0, {MOST_LM:g}], got {self.lm}; 0.3 is usual",
+        )
+        require(
+            not self.lm or self.decode.method == "beam",
+            "task.lm needs task.decode.method = beam; leave it out, or search by beam",
         )
         trained = self.searches
         require(

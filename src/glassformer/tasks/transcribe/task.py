@@ -35,8 +35,9 @@ from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
 from glassformer.tasks.transcribe.facts import Part, read_part
+from glassformer.tasks.transcribe.language_model import learn_language_model, open_fusion
 from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
-from glassformer.tasks.transcribe.searching import Searcher
+from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import (
     FRAMES_A_SECOND,
@@ -76,6 +77,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             decode=self.settings.decode,
             weight=self.settings.ctc_weight,
             factor=self.factor,
+            fusion=open_fusion(folder, self.settings),
         )
         self.samples = None
         if data is not None:
@@ -99,6 +101,10 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         normalise = Normaliser(task.lowercase, task.punctuation)
         tokens = learn_tokens(reads, samples, normalise, origin)
         tokens.save(folder / "tokenizer.json")
+        if task.lm is None and not len(samples.rows("valid")):
+            task = replace(task, lm=0.0)  # nothing to choose a weight by
+        if task.lm != 0 and task.decode.method == "beam":
+            learn_language_model(tokens, map(normalise, samples.values("text", "train")), folder)
         if task.measure == "auto":
             measure = measure_for(map(normalise, samples.values("text", "train")))
             task = replace(task, measure=measure)
@@ -211,7 +217,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         """Scores of greedy search, which is quicker than a beam: by CTC where it is trained."""
         greedy = replace(self.settings.decode, method="greedy", best=1)
         search = "ctc" if self.settings.ctc_weight else "attention"
-        searcher = replace(self.searcher, search=search, decode=greedy)
+        searcher = replace(self.searcher, search=search, decode=greedy, fusion=None)
         return self._answers(model, batches, searcher).values()
 
     def _answers(
@@ -220,13 +226,13 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         found = sorted(self._written(model, batches, searcher))
         if not found:
             raise GlassformerError("there are no recordings to transcribe; give at least one")
-        _, written, right = zip(*found, strict=True)
-        return Transcripts(list(written), list(right), self.settings.measure)
+        _, written, right, choices = zip(*found, strict=True)
+        return Transcripts(list(written), list(right), self.settings.measure, choices)
 
     def _written(
         self, model: Any, batches: Iterable[SoundBatch], searcher: Searcher
-    ) -> Iterator[tuple[int, str, str]]:
-        """The row, what is written for it, and what is right."""
+    ) -> Iterator[tuple[int, str, str, list[tuple[str, Choice]]]]:
+        """The row, what is written for it, what is right, and what was compared."""
         for batch in batches:
             found = searcher.search_batch(
                 model,
@@ -236,7 +242,11 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
                 limits=batch.counts if self.timing else (),
             )
             texts = [one.text for one in found]
-            yield from zip(batch.row_ids.tolist(), texts, batch.references, strict=True)
+            choices = [self._choices(one) if searcher.fusion else [] for one in found]
+            yield from zip(batch.row_ids.tolist(), texts, batch.references, choices, strict=True)
+
+    def _choices(self, written: Written) -> list[tuple[str, Choice]]:
+        return [(self.tokenizer.decode(list(one.tokens)).strip(), one) for one in written.choices]
 
     def for_timing(self) -> "TranscribeTask":
         other = copy(self)

@@ -1,0 +1,72 @@
+"""The language model of a run: n-grams of its training transcripts, and their weight.
+
+Beam searches add weight log p(text) to the score of a text. The weight is that with the fewest
+errors on the validation rows: they are searched once, with a weight in the middle, and what was
+found is ranked again with each weight.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode import Fusion
+from glassformer.files import read_json, write_json
+from glassformer.tasks.shared.ngram_model import NgramModel
+from glassformer.tasks.transcribe.answers import Transcripts
+from glassformer.tasks.transcribe.settings import TranscribeConfig
+
+NGRAMS, CHOSEN = "ngrams.safetensors", "language_model.json"
+WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+TRIAL = 0.3  # the weight with which validation rows are searched
+ORDERS = {"characters": 6, "bytes": 6}
+ORDER = 4  # of subwords
+MOST_TOKENS = 2_000_000
+
+
+def learn_language_model(tokenizer: Tokenizer, texts: Iterable[str], folder: Path) -> None:
+    """Count the n-grams of transcripts, as many of them as are quickly counted."""
+    learned, tokens = [], 0
+    for ids in tokenizer.encode(list(texts)):
+        learned.append(ids.astype(np.int64))
+        tokens += len(ids)
+        if tokens > MOST_TOKENS:
+            break
+    model = NgramModel.learn(
+        learned,
+        vocab_size=tokenizer.size,
+        order=ORDERS.get(tokenizer.kind, ORDER),
+        ends=(Tokenizer.start, Tokenizer.end),
+    )
+    model.save(folder / NGRAMS)
+
+
+def open_fusion(folder: Path, settings: TranscribeConfig) -> Fusion | None:
+    """The language model of a run, with its weight; None without one."""
+    weight = chosen(folder).get("weight", TRIAL) if settings.lm is None else settings.lm
+    path = folder / NGRAMS
+    if not weight or settings.decode.method != "beam" or not path.exists():
+        return None
+    return Fusion(NgramModel.load(path), weight, Tokenizer.end)
+
+
+def chosen(folder: Path) -> dict[str, float]:
+    """What was found on the validation rows: the weight, and the errors with and without it."""
+    path = folder / CHOSEN
+    return dict(read_json(path)) if path.exists() else {}
+
+
+def choose_weight(answers: Transcripts, folder: Path) -> None:
+    """Store the weight with the fewest errors on these rows; of equal ones, the least."""
+    choices = [
+        [(len(answers.errors(text, right)), choice) for text, choice in row]
+        for row, right in zip(answers.choices, answers.right, strict=True)
+    ]
+    errors = {
+        weight: sum(max(row, key=lambda one: one[1].total(weight))[0] for row in choices)
+        for weight in WEIGHTS
+    }
+    weight = min(errors, key=errors.__getitem__)
+    found = {"weight": weight, "errors": errors[weight], "errors_without": errors[0.0]}
+    write_json(found, folder / CHOSEN)

@@ -1,0 +1,114 @@
+"""transcribe with a language model: what is added to the scores, and how its weight is chosen."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from small_jobs import everything, job_of, taught
+from small_recordings import SETTINGS, record
+
+from glassformer.config.values import merge_values
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode.ctc import ctc_scores
+from glassformer.errors import GlassformerError
+from glassformer.files import read_json, write_json
+from glassformer.tasks import JOBS
+from glassformer.tasks.transcribe.answers import Transcripts
+from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, choose_weight
+from glassformer.tasks.transcribe.searching import Choice, attention_scores
+from glassformer.tasks.transcribe.sounds import BLANK
+
+TEXTS = ("ad", "bead", "ace bad", "abba")
+
+
+def task_of(folder, valid=0, **settings):
+    rows = record(folder / "clips", TEXTS)
+    for row in rows[:valid]:
+        row["split"] = "valid"
+    return job_of("transcribe", folder / "run", rows, **merge_values(SETTINGS, settings))
+
+
+def spelled_out(fusion, text):
+    """The log-probability of a text and its end, one token after another."""
+    total = 0.0
+    for size, token in enumerate((*text, Tokenizer.end)):
+        scores = fusion.model(torch.tensor([text], dtype=torch.long), torch.tensor([size]))
+        total += float(scores[0, token])
+    return total
+
+
+@pytest.mark.parametrize("search", ["ctc", "attention", "joint"])
+def test_the_best_text_has_the_best_written_out_sum(tmp_path, search):
+    task = task_of(tmp_path, task={"lm": 0.7, "search": search})
+    model, batch, fusion = taught(task, 8), everything(task), task.searcher.fusion
+    found = task.searcher.search_batch(model, batch.features, batch.layout, batch.vectors)
+    heard = model.listen(batch.features, batch.layout)
+    log_probs = model.to_token(heard.vectors).log_softmax(-1)
+    texts = [[choice.tokens for choice in one.choices] for one in found]
+    by_ctc = ctc_scores(log_probs, batch.vectors, texts, blank=BLANK)
+    by_attention = attention_scores(model, heard, texts)
+    shares = {"ctc": (1.0, 0.0), "attention": (0.0, 1.0), "joint": (0.3, 0.7)}[search]
+    for one, *scores in zip(found, by_ctc, by_attention, strict=True):
+        totals = []
+        for choice, *both in zip(one.choices, *scores, strict=True):
+            heard_score = sum(share * x for share, x in zip(shares, both, strict=True) if share)
+            if search != "ctc":  # whose beam may have lost some paths
+                assert choice.score == pytest.approx(heard_score, rel=1e-3, abs=1e-3)
+            written = spelled_out(fusion, choice.tokens)
+            assert choice.language == pytest.approx(written, abs=1e-3)
+            length = len(choice.tokens) + 1 if search == "attention" else 1
+            totals.append((choice.score + 0.7 * written) / length)
+        assert len(totals) > 1
+        best = one.choices[max(range(len(totals)), key=totals.__getitem__)]
+        assert one.tokens == best.tokens
+        assert one.score == best.score
+
+
+def test_the_weight_with_the_fewest_errors_is_stored_and_used(tmp_path):
+    task = task_of(tmp_path, valid=2)
+    assert (tmp_path / "run" / NGRAMS).exists()
+    assert task.searcher.fusion.weight == 0.3  # until one is chosen
+    reporter = JOBS["transcribe"].reporter(task)
+    assert reporter.calibrates
+    wrong, right = Choice(tokens=(5,), score=-1.0, language=-9.0), Choice(
+        tokens=(6,), score=-2.0, language=-4.0
+    )  # fmt: skip
+    choices = [[("a", wrong), ("b", right)], [("c", right)]]
+    reporter.calibrate(Transcripts(["a", "c"], ["b", "c"], "words", choices))
+    found = read_json(tmp_path / "run" / CHOSEN)
+    assert found == {"weight": 0.3, "errors": 0, "errors_without": 1}  # from 0.2 they are equal
+    assert task.searcher.fusion.weight == 0.3
+    [_, note] = reporter.notes(Transcripts(["a"], ["a"], "words"))
+    assert "weight 0.3, by which there are 0 wrong words on the validation rows, and 1" in note
+    reporter.calibrate(Transcripts(["a"], ["a"], "words", [[]]))  # nothing to choose from
+    assert read_json(tmp_path / "run" / CHOSEN) == found
+
+
+def test_a_language_model_that_helps_nothing_is_not_used(tmp_path):
+    task = task_of(tmp_path, valid=2)
+    choice = Choice(tokens=(5,), score=-1.0, language=-9.0)
+    choose_weight(Transcripts(["a"], ["b"], "words", [[("a", choice)]]), task.folder)
+    again = JOBS["transcribe"].task(task.config, task.folder, None)
+    assert again.searcher.fusion is None
+    [_, note] = JOBS["transcribe"].reporter(again).notes(Transcripts(["a"], ["b"], "words"))
+    assert "not used: 1 wrong words on the validation rows without it" in note
+
+
+def test_there_is_none_without_rows_to_choose_by_nor_for_greedy_searches(tmp_path):
+    for name, settings in (("a", {}), ("b", {"decode": {"method": "greedy"}}), ("c", {"lm": 0.0})):
+        task = task_of(tmp_path / name, valid=0 if name == "a" else 2, task=settings)
+        assert task.searcher.fusion is None
+        assert not (tmp_path / name / "run" / NGRAMS).exists()
+        assert not JOBS["transcribe"].reporter(task).calibrates
+    with pytest.raises(GlassformerError, match=r"task.lm needs task.decode.method = beam"):
+        task_of(tmp_path / "d", task={"lm": 0.5, "decode": {"method": "greedy"}})
+    with pytest.raises(GlassformerError, match=r"task.lm must lie in \[0, 10\], got -1"):
+        task_of(tmp_path / "e", task={"lm": -1.0})
+
+
+def test_a_run_without_a_language_model_searches_as_before(tmp_path):
+    task = task_of(tmp_path, valid=2)
+    (tmp_path / "run" / NGRAMS).unlink()
+    write_json({"weight": 0.5}, tmp_path / "run" / CHOSEN)
+    again = JOBS["transcribe"].task(task.config, task.folder, None)
+    assert again.searcher == replace(task.searcher, tokenizer=again.tokenizer, fusion=None)

@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.metrics import Bin, Score
 from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
-from glassformer.reports import HeatMap, Report, Table, write_report
+from glassformer.reports import HeatMap, Report, Sound, Table, write_report
 from glassformer.reports.charts import line_chart, ticks
 from glassformer.reports.page import page
 
@@ -277,3 +277,14 @@ def test_a_write_that_fails_leaves_the_old_report(tmp_path, monkeypatch):
         write_report(Report(title="second"), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]
     assert "first" in (tmp_path / "report.json").read_text(encoding="utf-8")
+
+
+def test_a_recording_is_played_by_the_page_and_left_out_of_the_json(tmp_path):
+    table = Table(title="Worst", header=("listen", "cer"), rows=[(Sound(b"\xff\xfbx"), 0.5)])
+    report = Report(title="Sounds", tables=[table])
+    found = checked(page(report))
+    [player] = [attributes for tag, attributes in found.tags if tag == "audio"]
+    assert player["src"] == "data:audio/mpeg;base64,//t4"
+    assert ("th", {"class": "text", "scope": "col"}) in found.tags
+    write_report(report, tmp_path)
+    assert json.loads((tmp_path / "report.json").read_text())["tables"][0]["rows"] == [[None, 0.5]]

@@ -1,10 +1,14 @@
 """A run of transcribe, from recordings to texts, through the command line and from Python."""
 
+import base64
+import io
 import json
 import os
+import re
 
 import numpy as np
 import pytest
+import soundfile
 from small_recordings import RATE, WORDS, play, record, write_table
 
 import glassformer
@@ -40,6 +44,23 @@ def test_a_report_has_scores_a_baseline_confused_words_and_the_worst_rows(run):
     assert {"The worst rows", "Most confused words"} <= titles
     assert any("substitutions" in note for note in report["notes"])
     assert any("the n-gram model of the transcripts" in note for note in report["notes"])
+    assert any("real-time factor 0.0" in note for note in report["notes"])
+
+
+def test_a_page_plays_the_worst_rows_which_programs_get_without_sound(run):
+    page = (run / "run" / "report.html").read_text()
+    [worst] = [
+        table
+        for table in json.loads((run / "run" / "report.json").read_text())["tables"]
+        if table["title"] == "The worst rows"
+    ]
+    assert worst["header"][:2] == ["listen", "recording"]
+    assert all(row[0] is None for row in worst["rows"])
+    clips = re.findall(r'<audio [^>]*src="data:audio/mpeg;base64,([^"]+)"', page)
+    assert 0 < len(clips) == len(worst["rows"]) <= 10
+    sound, rate = soundfile.read(io.BytesIO(base64.b64decode(clips[0])))
+    original, _ = soundfile.read(run / "clips" / worst["rows"][0][1])
+    assert len(sound) / rate == pytest.approx(len(original) / RATE, abs=0.15)
 
 
 def test_predict_reads_recordings_and_tables(run, capsys):

@@ -9,7 +9,7 @@ page      the report as one HTML file; `markup`, `charts` and `style` are its pa
 writing   both files, on disk
 """
 
-from glassformer.reports.record import HeatMap, Report, Sections, Table
+from glassformer.reports.record import HeatMap, Report, Sections, Sound, Table
 from glassformer.reports.writing import write_report
 
-__all__ = ["HeatMap", "Report", "Sections", "Table", "write_report"]
+__all__ = ["HeatMap", "Report", "Sections", "Sound", "Table", "write_report"]

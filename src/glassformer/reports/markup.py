@@ -1,9 +1,10 @@
 """Text and numbers for a page: escaped, and rounded to useful precision."""
 
+import base64
 import html
 import math
 
-from glassformer.reports.record import Cell
+from glassformer.reports.record import Cell, Sound
 
 # XML allows no control characters but tab and line ends.
 CONTROL = dict.fromkeys({*range(32), 127} - {9, 10, 13}, "\N{REPLACEMENT CHARACTER}")
@@ -37,4 +38,12 @@ def cell(value: Cell) -> str:
         return "–"
     if isinstance(value, str):
         return escaped(value)
+    if isinstance(value, Sound):
+        return player(value)
     return f"{value:,}" if isinstance(value, int) else number(float(value))
+
+
+def player(sound: Sound) -> str:
+    """A recording to listen to, inside the page."""
+    data = base64.b64encode(sound.mp3).decode("ascii")
+    return f'<audio controls preload="none" src="data:audio/mpeg;base64,{data}"></audio>'

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from glassformer.metrics import Score
 from glassformer.reports import charts
 from glassformer.reports.markup import cell, escaped
-from glassformer.reports.record import Cell, HeatMap, Report, Table
+from glassformer.reports.record import Cell, HeatMap, Report, Sound, Table
 from glassformer.reports.style import STYLE
 from glassformer.reports.wording import named, style_in, written
 
@@ -219,10 +219,9 @@ def score_cell(name: str, value: Cell) -> str:
 
 def is_number(value: Cell) -> bool:
     """Whether the cell is a number, or text that reads as one."""
-    return (
-        not isinstance(value, str)
-        or re.fullmatch(r"(< )?[+-]?[\d.,]+(e[+-]\d+)?", value) is not None
-    )
+    if isinstance(value, str):
+        return re.fullmatch(r"(< )?[+-]?[\d.,]+(e[+-]\d+)?", value) is not None
+    return not isinstance(value, Sound)
 
 
 def notes(sentences: Sequence[str]) -> str:

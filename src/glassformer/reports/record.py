@@ -7,8 +7,17 @@ from typing import Any
 from glassformer.files import plain
 from glassformer.metrics import Bin, Score
 
-Cell = str | int | float | None
 SOME_ROWS = "Some rows"  # the title of a table that terminals show, too
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A recording that a page plays; only pages hold it."""
+
+    mp3: bytes
+
+
+Cell = str | int | float | Sound | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +28,11 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+
+    def as_values(self) -> dict[str, Any]:
+        """Everything as plain values; a recording becomes None."""
+        rows = [[None if isinstance(x, Sound) else x for x in row] for row in self.rows]
+        return {"title": self.title, "header": self.header, "rows": rows, "note": self.note}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +87,7 @@ class Report:
                     for system, scores in self.scores.items()
                 },
                 "curves": self.curves,
-                "tables": [asdict(table) for table in self.tables],
+                "tables": [table.as_values() for table in self.tables],
                 "heat_map": asdict(self.heat_map) if self.heat_map else None,
                 "reliability": [asdict(entry) for entry in self.reliability],
                 "notes": self.notes,

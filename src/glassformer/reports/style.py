@@ -64,6 +64,7 @@ tbody th { font-weight: 500; }
 .heat tbody th { text-align: right; white-space: nowrap; font-weight: 400; }
 .heat thead th { vertical-align: bottom; color: var(--ink); font-weight: 400; }
 .heat thead th span { writing-mode: vertical-rl; transform: rotate(180deg); }
+audio { display: block; width: 14rem; height: 2.25rem; }
 figure { margin: 0 0 2rem; }
 figcaption { margin: 0 0 0.5rem; }
 .key { display: inline-block; margin-right: 1.5rem; white-space: nowrap; }
@@ -103,5 +104,6 @@ svg.whiskers { height: 20px; }
   figure, tr { break-inside: avoid; }
   h2 { break-after: avoid; }
   .wide { overflow: visible; }
+  audio { display: none; }
 }
 """.strip()

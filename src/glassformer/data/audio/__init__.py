@@ -13,6 +13,7 @@ reading           one channel at a given rate, streamed or whole; what makes two
 features          log-mel filterbank energies and cepstra, as Kaldi computes them, in batches
 normalise         mean 0 and variance 1, for each recording or over all of them
 extractor         from samples to normalised features
+clip              a recording as a small file, for a page to play
 augment           SpecAugment, speed, volume and noise
 morse             a text as Morse code, in noise
 morse_decoder     such a recording as text, without learning

@@ -33,12 +33,15 @@ class Transcripts:
     Attributes:
         measure: Whether errors are counted in words, or in characters.
         choices: For each row, the texts that the search compared, if they are still needed.
+        heard, spent: Seconds of sound, and seconds that encoding and searching them took.
     """
 
     written: list[str]
     right: list[str]
     measure: str
     choices: Sequence[Sequence[tuple[str, Choice]]] = ()
+    heard: float = 0.0
+    spent: float = 0.0
 
     @cached_property
     def measured(self) -> dict[str, Measurement]:

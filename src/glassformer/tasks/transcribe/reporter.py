@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
+from glassformer.data.audio.clip import read_clip
 from glassformer.data.samples import Sample
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
-from glassformer.reports import Sections, Table
+from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
+from glassformer.tasks.transcribe.facts import Part
 from glassformer.tasks.transcribe.language_model import choose_weight, chosen, open_fusion
 from glassformer.tasks.transcribe.nearest import NearestRecording
 from glassformer.tasks.transcribe.sounds import SoundBatch
@@ -49,6 +51,8 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
             [text for some in answers for text in some.written],
             [text for some in answers for text in some.right],
             answers[0].measure,
+            heard=sum(some.heard for some in answers),
+            spent=sum(some.spent for some in answers),
         )
 
     def calibrate(self, answers: Transcripts) -> None:
@@ -67,7 +71,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         ]
 
     def notes(self, answers: Transcripts) -> list[str]:
-        """The errors by kind."""
+        """The errors by kind, what the language model does, and the speed."""
         edits, unit = answers.edits, answers.measure
         deleted = sum(count for (_, written), count in edits.items() if written == NOTHING)
         inserted = sum(count for (right, _), count in edits.items() if right == NOTHING)
@@ -77,13 +81,13 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
             f"{edits.total():,} errors in {total:,} {unit}: {replaced:,} substitutions, "
             f"{deleted:,} deletions, {inserted:,} insertions",
             *language_note(self.task.folder, unit),
+            *speed_note(answers),
         ]
 
     def sections(self, answers: Transcripts, samples: Sequence[Sample]) -> Sections:
         names = [Path(sample["path"]).name for sample in samples]
-        return Sections(
-            tables=[some_rows(answers, names), worst_rows(answers, names), confused(answers)]
-        )
+        worst = worst_rows(answers, names, samples)
+        return Sections(tables=[some_rows(answers, names), worst, confused(answers)])
 
     def baseline(self, split: str) -> Baseline[Transcripts]:
         """The transcript of the nearest training recording."""
@@ -124,6 +128,17 @@ def language_note(folder: Path, unit: str) -> list[str]:
     ]
 
 
+def speed_note(answers: Transcripts) -> list[str]:
+    """How long it took to write down a second of sound."""
+    if not answers.spent:
+        return []
+    factor = answers.spent / answers.heard
+    return [
+        f"real-time factor {factor:.2g}: {answers.heard:,.0f} s of sound were encoded and searched "
+        f"{1 / factor:,.1f} times as fast as they last"
+    ]
+
+
 def some_rows(answers: Transcripts, names: Sequence[str]) -> Table:
     """Evenly spaced rows."""
     return Table(
@@ -133,16 +148,22 @@ def some_rows(answers: Transcripts, names: Sequence[str]) -> Table:
     )
 
 
-def worst_rows(answers: Transcripts, names: Sequence[str]) -> Table:
-    """The rows with the most errors for their length, where bad transcripts are often found."""
+def worst_rows(answers: Transcripts, names: Sequence[str], samples: Sequence[Sample]) -> Table:
+    """The rows with the most errors for their length, where bad transcripts are often found.
+
+    They can be listened to.
+    """
     one = answers.measured["cer"]
     rates = one.row_statistic(one.rows)
     wrong = answers.measured["exact"].rows[:, 0] == 0
     order = [row for row in np.argsort(-rates, kind="stable").tolist() if wrong[row]][:WORST]
     return Table(
         title="The worst rows",
-        header=("recording", "transcript", "written", "cer"),
-        rows=[(*shown(answers, names, row), float(rates[row])) for row in order],
+        header=("listen", "recording", "transcript", "written", "cer"),
+        rows=[
+            (playable(samples[row]), *shown(answers, names, row), float(rates[row]))
+            for row in order
+        ],
         note=f"{len(order)} of {int(wrong.sum()):,} that are not exact."
         if order
         else "Every transcript is exact.",
@@ -157,6 +178,13 @@ def confused(answers: Transcripts) -> Table:
         rows=[(*pair, count) for pair, count in answers.edits.most_common(CONFUSED)],
         note=f"{NOTHING}: nothing.",
     )
+
+
+def playable(sample: Sample) -> Sound | None:
+    """The recording of a sample, or its beginning; None if it cannot be played."""
+    part = Part.of(sample)
+    clip = read_clip(part.path, start=part.start, end=part.end)
+    return None if clip is None else Sound(clip)
 
 
 def shown(answers: Transcripts, names: Sequence[str], row: int) -> tuple[str, str, str]:

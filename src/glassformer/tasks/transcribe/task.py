@@ -4,7 +4,8 @@ Recordings are read once, when the data are indexed; their features or waveforms
 file afterwards.
 """
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -221,29 +222,31 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         return self._answers(model, batches, searcher).values()
 
     def _answers(
-        self, model: nn.Module, batches: Iterable[SoundBatch], searcher: Searcher
+        self, model: Any, batches: Iterable[SoundBatch], searcher: Searcher
     ) -> Transcripts:
-        found = sorted(self._written(model, batches, searcher))
+        found: list[tuple[int, str, str, list[tuple[str, Choice]]]] = []
+        spent, vectors = 0.0, 0
+        for batch in batches:
+            started, limits = time.perf_counter(), batch.counts if self.timing else ()
+            written = searcher.search_batch(
+                model, batch.features, batch.layout, batch.vectors, limits=limits
+            )
+            spent += time.perf_counter() - started
+            vectors += sum(batch.vectors)
+            texts = [one.text for one in written]
+            choices = [self._choices(one) if searcher.fusion else [] for one in written]
+            found += zip(batch.row_ids.tolist(), texts, batch.references, choices, strict=True)
         if not found:
             raise GlassformerError("there are no recordings to transcribe; give at least one")
-        _, written, right, choices = zip(*found, strict=True)
-        return Transcripts(list(written), list(right), self.settings.measure, choices)
-
-    def _written(
-        self, model: Any, batches: Iterable[SoundBatch], searcher: Searcher
-    ) -> Iterator[tuple[int, str, str, list[tuple[str, Choice]]]]:
-        """The row, what is written for it, what is right, and what was compared."""
-        for batch in batches:
-            found = searcher.search_batch(
-                model,
-                batch.features,
-                batch.layout,
-                batch.vectors,
-                limits=batch.counts if self.timing else (),
-            )
-            texts = [one.text for one in found]
-            choices = [self._choices(one) if searcher.fusion else [] for one in found]
-            yield from zip(batch.row_ids.tolist(), texts, batch.references, choices, strict=True)
+        _, answers, right, compared = zip(*sorted(found), strict=True)
+        return Transcripts(
+            list(answers),
+            list(right),
+            self.settings.measure,
+            compared,
+            heard=vectors * self.factor / FRAMES_A_SECOND,
+            spent=spent,
+        )
 
     def _choices(self, written: Written) -> list[tuple[str, Choice]]:
         return [(self.tokenizer.decode(list(one.tokens)).strip(), one) for one in written.choices]

@@ -38,6 +38,11 @@ def print_line(*cells: str, stderr: bool = False, flush: bool = True) -> None:
     print(f"{line}\n", end="", file=sys.stderr if stderr else None, flush=flush)
 
 
+def print_piece(text: str) -> None:
+    """A piece of a line, at once; `print_line` ends the line."""
+    print(printable(text), end="", flush=True)
+
+
 def print_json(
     values: Mapping[str, Any] | Sequence[Any], *, indent: int | None = 2, flush: bool = True
 ) -> None:

@@ -104,3 +104,12 @@ def test_recordings_from_python_are_paths_or_arrays_at_the_rate_of_the_run(run):
             loaded.predict(bad)
     with pytest.raises(GlassformerError, match=r"predict takes a recording or a list .* got 7;"):
         loaded.predict(7)
+
+
+def test_a_long_recording_is_predicted_from_python_as_one(run):
+    loaded = glassformer.load(run / "run")
+    sound = np.tile(play("bead ace", np.random.default_rng(8)), 40)
+    [found] = loaded.predict_each([sound])
+    *partial, last = loaded.predict_partly([sound])
+    assert last == found
+    assert len(partial) > 1

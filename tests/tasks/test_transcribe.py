@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from small_jobs import everything, job_of, taught
-from small_recordings import RATE, SETTINGS, record
+from small_recordings import SETTINGS, record
 
 from glassformer.config.values import build, merge_values, plain
 from glassformer.data.text.tokenizer import Tokenizer
@@ -16,7 +15,7 @@ from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.tasks import JOBS
 from glassformer.tasks.transcribe.losses import ctc_loss
-from glassformer.tasks.transcribe.searching import Timed, Written, attention_scores
+from glassformer.tasks.transcribe.searching import attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK
 
 TEXTS = ("ad", "bead", "ace bad", "abba")
@@ -199,41 +198,6 @@ def test_training_hides_something_else_in_each_epoch_and_the_same_in_each_repeti
 def test_settings_that_make_no_sense_are_refused(tmp_path, settings, message):
     with pytest.raises(GlassformerError, match=message):
         task_of(tmp_path, **settings)
-
-
-class Clock:
-    """Writes how many vectors a sound has, and says that it was spoken in the second of them."""
-
-    def write(self, model, sounds, *, times):
-        vectors = [len(sound) // 4 for sound in sounds]
-        return [
-            Written(
-                text=f"{n}", tokens=(7,), score=-1.0, words=(Timed(text=f"{n}", start=1, end=2),)
-            )
-            for n in vectors
-        ]
-
-
-def test_a_long_recording_is_cut_at_a_pause_and_its_texts_are_put_together(tmp_path):
-    task = task_of(tmp_path, task={"max_seconds": 2.0})
-    rng = np.random.default_rng(3)
-    loud = [rng.normal(0, 0.3, size).astype(np.float32) for size in (10400, 13600, 4000)]
-    quiet = rng.normal(0, 1e-4, 800).astype(np.float32)
-    whole = np.concatenate([loud[0], quiet, loud[1], quiet, loud[2]])
-    task.searcher = Clock()
-    predictor = JOBS["transcribe"].predictor(task).configured(align=True)
-    short, found = predictor.predict(torch.nn.Identity(), [loud[2], predictor.accept(whole)])
-    assert short.text == "12"
-    first, second, third = map(int, found.text.split())
-    assert first == pytest.approx((10400 + 400) / RATE * 25, abs=2)
-    assert second == pytest.approx((13600 + 800) / RATE * 25, abs=3)
-    assert first + second + third == pytest.approx(len(whole) / RATE * 25, abs=3)
-    starts = [word["start"] for word in found.details["words"]]
-    assert starts == pytest.approx(
-        [0.04, 0.04 * first + 0.04, 0.04 * (first + second) + 0.04], abs=0.08
-    )
-    assert 0 < found.confidence < 1
-    assert found.below[0] == f"0.04\t0.08\t{first}"
 
 
 def test_words_begin_and_end_where_their_tokens_do(joint):

@@ -1,33 +1,72 @@
-"""Predictions on standard output: one line or one JSON object each."""
+"""Predictions on standard output: one line or one JSON object each.
+
+What is known of one before it is complete is shown at once: its text so far, or, on a terminal, how
+much of the input was read.
+"""
 
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
-from glassformer.terminal import Terminal, print_json, print_line
+from glassformer.terminal import Terminal, print_json, print_line, print_piece
 
 if TYPE_CHECKING:
-    from glassformer.tasks.predictor import Prediction
+    from glassformer.tasks.predictor import Partial, Prediction
 
 SHOWN = 40  # characters of an input quoted in a note
 WIDEST = 10_000  # columns when the output is not a terminal
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Show:
     """How predictions are shown.
 
     Attributes:
         abstain: Confidence below which no answer is given.
+        begun: Whether some of the text of the next prediction was printed.
+        bar: How much of the next input was read.
     """
 
     abstain: float | None = None
     as_json: bool = False
+    begun: bool = False
+    bar: Progress | None = None
+
+    def show_partial(self, partial: "Partial") -> None:
+        """Show at once what is known of the next prediction."""
+        if partial.done is not None:
+            self._advance(partial.done)
+        if not partial.text:
+            return
+        if self.as_json:
+            print_json(partial.as_values(), indent=None)
+        else:
+            print_piece(partial.text)
+            self.begun = True
+
+    def _advance(self, done: float) -> None:
+        if self.bar is None:
+            terminal = Terminal(stderr=True)
+            if not terminal.is_terminal:
+                return
+            columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=terminal, transient=True)
+            self.bar.add_task("", total=1.0)
+            self.bar.start()
+        self.bar.update(self.bar.task_ids[0], completed=done)
+
+    def end_partial(self) -> None:
+        """Nothing more of the next prediction is shown before it is complete."""
+        if self.bar is not None:
+            self.bar.stop()
+        self.bar = None
 
     def show(self, given: Any, prediction: "Prediction") -> None:
         """Print one prediction; the caller flushes standard output."""
+        self.end_partial()
         if prediction.note:
             sys.stdout.flush()
             print_line(f"glassformer: {str(given)[:SHOWN]!r} {prediction.note}", stderr=True)
@@ -35,6 +74,7 @@ class Show:
             print_json(self._values(given, prediction), indent=None, flush=False)
             return
         answer = "?" if self._abstains(prediction) else prediction.text
+        answer, self.begun = "" if self.begun else answer, False
         print_line(answer, f"{prediction.confidence:.3f}", flush=False)
         for renderable in prediction.below:
             show_below(renderable)

@@ -67,9 +67,10 @@ def predict(
 def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]) -> None:
     """Show the prediction for each input, in order."""
     try:
-        for given, found in _answered(run, options, _awaited(inputs)):
+        for given, found in _answered(run, options, shown, _awaited(inputs)):
             shown.show(given, found)
     finally:
+        shown.end_partial()
         sys.stdout.flush()
 
 
@@ -82,16 +83,21 @@ def _awaited(inputs: Iterable[Placed]) -> Iterator[Placed]:
 
 
 def _answered(
-    run: "Run", options: Options, inputs: Iterable[Placed]
+    run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]
 ) -> "Iterator[tuple[Any, Prediction]]":
     """Inputs with their predictions; the run reads ahead to batch inputs of similar length.
 
     If one of them fails, those read before it are still answered, one by one.
     """
+    from glassformer.tasks.predictor import Partial
+
     read, unanswered = tee(inputs)
     try:
-        for found in run.predict_each((given for _, given in read), **options):
-            yield next(unanswered)[1], found
+        for found in run.predict_partly((given for _, given in read), **options):
+            if isinstance(found, Partial):
+                shown.show_partial(found)
+            else:
+                yield next(unanswered)[1], found
     except GlassformerError:
         for where, given in unanswered:
             yield given, _answer_to(run, options, where, given)

@@ -24,10 +24,10 @@ from glassformer.runs.evaluation import Evaluation, SplitAnswers
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import scratch_folder
 from glassformer.runs.request import named_columns, path_of
-from glassformer.runs.trained import load_model, predictions, refuse_unusable
+from glassformer.runs.trained import load_model, partial_predictions, predictions, refuse_unusable
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.predictor import Prediction, Predictor, refuse_foreign_options
+from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options
 from glassformer.training.loader import evaluation_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.setup import TrainSetup
@@ -94,6 +94,13 @@ class Run:
         """Yield predictions one by one as inputs arrive."""
         predictor = self.configured(**options)
         yield from predictions(predictor, self._fast.eval(), self.machine, inputs)
+
+    def predict_partly(
+        self, inputs: Iterable[Any], **options: Any
+    ) -> Iterator[Prediction | Partial]:
+        """The same, with what is known of a prediction while it is being made."""
+        predictor = self.configured(**options)
+        yield from partial_predictions(predictor, self._fast.eval(), self.machine, inputs)
 
     def configured(self, **options: Any) -> Predictor[Any, Any]:
         """The predictor with these options; unknown ones are refused."""

@@ -14,7 +14,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.predictor import Prediction, Predictor
+from glassformer.tasks.predictor import Partial, Prediction, Predictor
 from glassformer.training.machine import Machine
 from glassformer.training.weights import Weights, load_weights, read_tensors
 
@@ -66,6 +66,14 @@ def predictions(
     predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
 ) -> Iterator[Prediction]:
     """Yield predictions one by one as inputs arrive."""
+    found = partial_predictions(predictor, model, machine, inputs)
+    return (one for one in found if isinstance(one, Prediction))
+
+
+def partial_predictions(
+    predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
+) -> Iterator[Prediction | Partial]:
+    """The same, with what is known of a prediction while it is being made."""
     found = predictor.predict(model, map(predictor.accept, inputs))
     while True:
         with torch.no_grad(), machine.autocast():  # not while the caller runs

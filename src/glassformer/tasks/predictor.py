@@ -6,7 +6,7 @@ Python (`accept`), from the command line (`parse`) or from a row of a table (`fr
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.console import RenderableType
@@ -45,6 +45,25 @@ class Prediction:
         return {"prediction": self.text, "confidence": self.confidence, **self.details}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Partial:
+    """What is known of a prediction before it is complete.
+
+    Attributes:
+        text: What follows the text of those before it.
+        done: The share of the input that was read, where its length is known.
+        details: Further values for JSON.
+    """
+
+    text: str = ""
+    done: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_values(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"text": self.text, **self.details}
+
+
 class Predictor(ABC, Generic[SomeTask, Input]):
     """Predicts with an opened task.
 
@@ -60,8 +79,11 @@ class Predictor(ABC, Generic[SomeTask, Input]):
         self.task = task
 
     @abstractmethod
-    def predict(self, model: nn.Module, inputs: Iterable[Input]) -> Iterator[Prediction]:
-        """Predictions in the order of the inputs, as soon as they are ready."""
+    def predict(self, model: nn.Module, inputs: Iterable[Input]) -> Iterator[Prediction | Partial]:
+        """Predictions in the order of the inputs, as soon as they are ready.
+
+        One that takes long may be preceded by what is known of it so far.
+        """
 
     def accept(self, value: Any) -> Input:
         """An input given from Python, refused if it has another type."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from torch import nn
 
 from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.features import frame_count
+from glassformer.data.audio.reading import read_blocks, sound_info
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
-from glassformer.tasks.predictor import Prediction, Predictor
-from glassformer.tasks.transcribe.facts import Part, read_part
+from glassformer.tasks.predictor import Partial, Prediction, Predictor
+from glassformer.tasks.transcribe.facts import Part
+from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.subtitles import (
@@ -25,9 +28,25 @@ from glassformer.tasks.transcribe.subtitles import (
 )
 from glassformer.tasks.transcribe.task import TranscribeTask
 
-TOGETHER = 16  # recordings per batch, after the first one
+TOGETHER = 16  # pieces per batch, after the first one
 
 Recording = Part | np.ndarray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """A part of a recording.
+
+    Attributes:
+        start, end: In seconds of the recording.
+        last: Whether the recording ends with it.
+    """
+
+    recording: Recording
+    features: Features
+    start: float
+    end: float
+    last: bool
 
 
 class TranscribePredictor(Predictor[TranscribeTask, Recording]):
@@ -80,16 +99,43 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
     def example(self) -> str:
         return "recording.wav"
 
-    def predict(self, model: nn.Module, inputs: Iterable[Recording]) -> Iterator[Prediction]:
-        rest, size = iter(inputs), 1
+    def predict(
+        self, model: nn.Module, inputs: Iterable[Recording]
+    ) -> Iterator[Prediction | Partial]:
+        rest, size = (piece for one in inputs for piece in self._pieces(one)), 1
+        found = list[tuple[float, Written]]()
         while some := list(islice(rest, size)):
-            sounds = [self._features(one) for one in some]
-            pieces = [cut_at_pauses(sound, self._longest) for sound in sounds]
-            flat = [piece for several in pieces for piece in several]
-            written = iter(self._written(model, flat))
-            for several in pieces:
-                yield self._prediction(several, [next(written) for _ in several])
+            for piece, written in zip(some, self._written(model, some), strict=True):
+                found.append((piece.start, written))
+                if piece.last:
+                    yield self._prediction(found)
+                    found = []
+            if found:
+                yield Partial(done=some[-1].end / self._seconds_of(some[-1].recording))
             size = TOGETHER
+
+    def _written(self, model: Any, pieces: list[Piece]) -> list[Written]:
+        sounds = [piece.features for piece in pieces]
+        return self.task.searcher.write(model, sounds, times=self._times)
+
+    def _pieces(self, recording: Recording) -> Iterator[Piece]:
+        """The features of a recording, one piece after another."""
+        rate, start = self.task.settings.rate, 0.0
+        if isinstance(recording, Part):
+            part = recording
+            blocks = read_blocks(part.path, rate, start=part.start, end=part.end)
+        else:
+            blocks = iter([recording])
+        for sound, last in cut_at_pauses(blocks, rate, self._longest):
+            end = start + len(sound) / rate
+            yield Piece(recording, self.task.features(sound), start, end, last)
+            start = end
+
+    def _seconds_of(self, recording: Recording) -> float:
+        if isinstance(recording, Part):
+            end = recording.end or sound_info(recording.path).seconds
+            return end - recording.start
+        return len(recording) / self.task.settings.rate
 
     @property
     def _times(self) -> bool:
@@ -97,63 +143,35 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
         return self.align or bool(self.subtitles)
 
     @property
-    def _longest(self) -> int:
-        return int(self.task.settings.max_seconds * FRAMES_A_SECOND)
+    def _longest(self) -> float:
+        settings = self.task.settings
+        return settings.max_piece or settings.max_seconds
 
-    def _features(self, given: Recording) -> Features:
-        task = self.task
-        rate = task.settings.rate
-        return task.features(given if isinstance(given, np.ndarray) else read_part(given, rate))
-
-    def _written(self, model: Any, sounds: list[Features]) -> list[Written]:
-        """The texts of some recordings, a few at a time."""
-        found: list[Written] = []
-        for start in range(0, len(sounds), TOGETHER):
-            some = sounds[start : start + TOGETHER]
-            found += self.task.searcher.write(model, some, times=self._times)
-        return found
-
-    def _prediction(self, pieces: list[Features], written: list[Written]) -> Prediction:
-        """The texts of the pieces of a recording as one."""
-        text = " ".join(one.text for one in written if one.text)
+    def _prediction(self, found: list[tuple[float, Written]]) -> Prediction:
+        """The texts of a recording as one; each with when its piece begins."""
+        written = [one for _, one in found]
+        text = self._between.join(one.text for one in written if one.text)
         tokens = sum(len(one.tokens) + 1 for one in written)
         score = sum(one.score for one in written)
         confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
-        words = list(self._words(pieces, written))
+        words = list(self._words(found))
         for form, path in self.subtitles.items():
-            write_subtitles(words, path, form=form)
+            write_subtitles(words, path, form=form, between=self._between)
         if not self.align:
             return Prediction(text, confidence, {})
         details = [{"word": word.text, "start": word.start, "end": word.end} for word in words]
         lines = [f"{word.start:.2f}\t{word.end:.2f}\t{word.text}" for word in words]
         return Prediction(text, confidence, {"words": details}, below=lines)
 
-    def _words(self, pieces: list[Features], written: list[Written]) -> Iterator[Spoken]:
+    @property
+    def _between(self) -> str:
+        """What stands between words."""
+        return " " if self.task.settings.measure == "words" else ""
+
+    def _words(self, found: list[tuple[float, Written]]) -> Iterator[Spoken]:
         """Each word, and when it is spoken, in seconds."""
-        before = 0
-        for piece, one in zip(pieces, written, strict=True):
+        vector = self.task.factor / FRAMES_A_SECOND
+        for begins, one in found:
             for word in one.words:
-                start, end = (self._seconds(before, at) for at in (word.start, word.end))
+                start, end = (round(begins + at * vector, 3) for at in (word.start, word.end))
                 yield Spoken(word.text, start, end)
-            before += len(piece)
-
-    def _seconds(self, before: int, vector: int) -> float:
-        return round((before + vector * self.task.factor) / FRAMES_A_SECOND, 3)
-
-
-def cut_at_pauses(sound: Features, longest: int) -> list[Features]:
-    """Features in pieces of at most so many frames, each cut where the second half is quietest.
-
-    >>> sound = np.ones((10, 2), dtype=np.float16)
-    >>> sound[5] = -1
-    >>> [len(piece) for piece in cut_at_pauses(sound, 6)]
-    [5, 5]
-    """
-    pieces = []
-    while len(sound) > longest:
-        half = max(1, longest // 2)
-        loudness = sound[half:longest].astype(np.float32).mean(1)
-        at = half + int(loudness.argmin())
-        pieces.append(sound[:at])
-        sound = sound[at:]
-    return [*pieces, sound]

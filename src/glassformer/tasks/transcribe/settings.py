@@ -95,7 +95,9 @@ class TranscribeConfig:
         normalise: By the mean and variance of each recording, or of all training recordings.
         store: Whether a run stores features, or waveforms to compute them from on the fly; auto
             stores waveforms if task.augment changes them.
-        max_seconds: Longer recordings are not trained on, and are cut at a pause to be transcribed.
+        max_seconds: Longer recordings are neither trained on nor scored.
+        max_piece: Recordings longer than so many seconds are cut at pauses to be transcribed; 0 is
+            a quarter more than the longest one that is trained on.
         lowercase: Whether transcripts are lowercased.
         punctuation: Whether transcripts keep their punctuation.
         ctc_weight: The share of CTC in the loss and in a joint search; the rest is attention's.
@@ -117,6 +119,7 @@ class TranscribeConfig:
     normalise: str = "recording"
     store: str = "auto"
     max_seconds: float = 30.0
+    max_piece: float = 0.0
     lowercase: bool = True
     punctuation: bool = False
     ctc_weight: float = 0.3
@@ -137,6 +140,10 @@ class TranscribeConfig:
         )
         require(
             self.max_seconds >= 1, f"task.max_seconds must be 1 or more, got {self.max_seconds:g}"
+        )
+        require(
+            self.max_piece == 0 or self.max_piece >= 1,
+            f"task.max_piece must be 1 or more, or 0, got {self.max_piece:g}",
         )
         self._check_sound()
         share("task.label_smoothing", self.label_smoothing)

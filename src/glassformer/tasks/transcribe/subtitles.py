@@ -28,21 +28,21 @@ def check_subtitles(path: Path) -> None:
         raise GlassformerError(f"{path.parent}: no such folder for subtitles; create it first")
 
 
-def write_subtitles(words: Sequence[Spoken], path: Path, *, form: str) -> None:
-    """Write the words to a file, in one of `FORMATS`."""
+def write_subtitles(words: Sequence[Spoken], path: Path, *, form: str, between: str = " ") -> None:
+    """Write the words to a file, in one of `FORMATS`, with `between` between two of them."""
     point, lines = (".", ["WEBVTT", ""]) if form == "vtt" else (",", [])
-    for number, cue in enumerate(cues(words), start=1):
+    for number, cue in enumerate(cues(words, between), start=1):
         times = f"{clock(cue.start, point)} --> {clock(cue.end, point)}"
         lines += [str(number), times, cue.text, ""]
     write_text("\n".join(lines) + "\n", path)
 
 
-def cues(words: Sequence[Spoken]) -> Iterator[Spoken]:
+def cues(words: Sequence[Spoken], between: str = " ") -> Iterator[Spoken]:
     """Words that are shown together."""
     shown: Spoken | None = None
     for word in words:
         if shown is not None and _fits(shown, word):
-            shown = Spoken(f"{shown.text} {word.text}", shown.start, word.end)
+            shown = Spoken(f"{shown.text}{between}{word.text}", shown.start, word.end)
             continue
         if shown is not None:
             yield shown

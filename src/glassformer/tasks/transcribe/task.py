@@ -38,6 +38,7 @@ from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unsc
 from glassformer.tasks.transcribe.facts import Part, read_part
 from glassformer.tasks.transcribe.language_model import learn_language_model, open_fusion
 from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
+from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import (
@@ -116,6 +117,8 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         extract = Extractor(task.features, task.rate, config.model.frontend.bins)
         if task.normalise == "all":
             moments_for(samples, extract, task, origin).save(folder / MOMENTS)
+        if not task.max_piece:
+            task = replace(task, max_piece=longest_piece(samples, task.max_seconds))
         return replace(
             config,
             model=hearing(config.model, task),

@@ -1,0 +1,45 @@
+"""What is known of a prediction before it is complete is shown at once."""
+
+import json
+
+from glassformer.cli.answers import Show
+from glassformer.tasks.predictor import Partial, Prediction
+from glassformer.terminal import Terminal
+
+PREDICTION = Prediction("two words", 0.5, {}, below=["below"])
+
+
+def test_a_text_is_printed_as_it_comes_and_the_line_is_that_of_one_that_comes_at_once(capsys):
+    show = Show()
+    show.show("input", PREDICTION)
+    at_once = capsys.readouterr().out
+    for text in ("two", " words"):
+        show.show_partial(Partial(text=text))
+        assert capsys.readouterr().out == text
+    show.show("input", PREDICTION)
+    assert "two words" + capsys.readouterr().out == at_once == "two words\t0.500\nbelow\n"
+    show.show("input", PREDICTION)
+    assert capsys.readouterr().out == at_once
+
+
+def test_as_json_each_part_of_a_text_is_a_line(capsys):
+    show = Show(as_json=True)
+    show.show_partial(Partial(text="two", details={"start": 0.5}))
+    show.show("input", PREDICTION)
+    first, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first == {"text": "two", "start": 0.5}
+    assert last["prediction"] == "two words"
+
+
+def test_how_much_of_an_input_was_read_is_shown_on_a_terminal_only(capsys, monkeypatch):
+    show = Show()
+    show.show_partial(Partial(done=0.25))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(Terminal, "is_terminal", True)
+    show.show_partial(Partial(done=0.25))
+    show.show_partial(Partial(done=0.5))
+    show.show("input", PREDICTION)
+    shown = capsys.readouterr()
+    assert "50%" in shown.err
+    assert shown.out == "two words\t0.500\nbelow\n"
+    assert show.bar is None

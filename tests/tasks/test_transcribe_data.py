@@ -12,7 +12,7 @@ from glassformer.config.values import merge_values
 from glassformer.data.ingest import ingest
 from glassformer.runs.doctor import doctor
 from glassformer.tasks import JOBS
-from glassformer.tasks.transcribe.facts import Part, read_facts
+from glassformer.tasks.shared.recordings import Part, read_facts
 
 TEXTS = ("ad", "bad", "cab", "ace", "bead")
 

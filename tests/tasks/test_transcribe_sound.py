@@ -8,8 +8,8 @@ from small_recordings import RATE, SETTINGS, play, record, write_wave
 from glassformer.config.values import merge_values
 from glassformer.data.audio.normalise import Moments
 from glassformer.errors import GlassformerError
-from glassformer.tasks.transcribe import task as task_module
-from glassformer.tasks.transcribe.sounds import vectors_of
+from glassformer.tasks.shared import sound as sound_module
+from glassformer.tasks.shared.sound import vectors_of
 
 TEXTS = ("ad", "bead", "ace bad", "abba")
 
@@ -81,7 +81,7 @@ def test_moments_of_all_training_recordings_are_stored_in_the_run(tmp_path, monk
     assert louder.min() > 0
     moments = Moments.load(task.folder / "moments.json")
     assert moments.mean.shape == (20,)
-    monkeypatch.setattr(task_module, "MEASURED", 2)
+    monkeypatch.setattr(sound_module, "MEASURED", 2)
     fewer = task_of(tmp_path / "b", rows, task={"normalise": "all"})
     assert not fewer.extract.moments.mean.equal(moments.mean)
     settings = merge_values(SETTINGS, {"task": {"normalise": "all"}})
@@ -105,9 +105,9 @@ def test_a_recording_that_is_too_long_is_left_out_of_any_split_without_being_rea
     for row in (1, 2):
         write_wave(tmp_path / f"{row}.wav", np.tile(play("ad", np.random.default_rng(row)), 40))
     read = []
-    original = task_module.read_part
+    original = sound_module.read_part
     monkeypatch.setattr(
-        task_module, "read_part", lambda part, rate: read.append(part) or original(part, rate)
+        sound_module, "read_part", lambda part, rate: read.append(part) or original(part, rate)
     )
     task = task_of(tmp_path, rows, task={"max_seconds": 5.0, "normalise": "all"})
     assert {part.path.name for part in read} == {"0.wav", "3.wav"}

@@ -6,4 +6,6 @@ losses       cross-entropy over a vocabulary, and how far two answers are apart
 ngrams       texts as counts of their n-grams
 ngram_model  a language model of tokens, by Kneser-Ney
 generation   options of answers that are generated token by token
+recordings   what is known of a recording once it was read
+sound        features of recordings, in batches; sound_store keeps them on disk
 """

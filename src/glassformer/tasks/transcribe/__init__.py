@@ -3,10 +3,8 @@
 job             the job
 settings        its settings and defaults
 data            the schema: a recording and its transcript, in the layouts of common corpora
-facts           what is known of a recording once it was read
 checks          what the doctor looks for
 transcripts     normalisation of texts, and their tokens
-store           features or waveforms of recordings, on disk
 sounds          batches of features
 losses          CTC, attention, and both
 searching       from a model to texts: CTC, attention, and both

@@ -16,10 +16,10 @@ from glassformer.data.audio.reading import read_blocks, sound_info
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Partial, Prediction, Predictor
-from glassformer.tasks.transcribe.facts import Part
+from glassformer.tasks.shared.recordings import Part
+from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.searching import Written
-from glassformer.tasks.transcribe.sounds import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
     Spoken,

@@ -15,8 +15,8 @@ from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
 from glassformer.tasks.reporter import Baseline, PoolingReporter
+from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
-from glassformer.tasks.transcribe.facts import Part
 from glassformer.tasks.transcribe.language_model import choose_weight, chosen, open_fusion
 from glassformer.tasks.transcribe.nearest import NearestRecording
 from glassformer.tasks.transcribe.sounds import SoundBatch

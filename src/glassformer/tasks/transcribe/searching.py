@@ -18,18 +18,15 @@ from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
+from glassformer.data.audio.extractor import Features as Sound
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Fusion, Request, decode
 from glassformer.decode.ctc import ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
 from glassformer.decode.penalties import PENALTIES
 from glassformer.models.incremental import attending
 from glassformer.models.transcriber import Heard, Transcriber
-from glassformer.tasks.transcribe.sounds import (
-    BLANK,
-    Features as Sound,
-    padded_features,
-    vectors_of,
-)
+from glassformer.tasks.shared.sound import padded_features, vectors_of
+from glassformer.tasks.transcribe.sounds import BLANK
 from glassformer.tasks.transcribe.transcripts import words_of
 
 Tokens = tuple[int, ...]

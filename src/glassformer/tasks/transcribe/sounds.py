@@ -13,16 +13,11 @@ from glassformer.data.audio.extractor import Features
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.tasks.shared.batches import text_batch
+from glassformer.tasks.shared.sound import padded_features, vectors_of
 
 BLANK = Tokenizer.mask  # which no transcript has
-FRAMES_A_SECOND = 100
 
 Tokens = Int[np.ndarray, " _"]
-
-
-def vectors_of(frames: int, factor: int) -> int:
-    """How many vectors a frontend makes of so many frames."""
-    return -(-frames // factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +86,3 @@ def sound_batch(
         torch.from_numpy(row_ids),
         tuple(references),
     )
-
-
-def padded_features(sounds: Sequence[Features]) -> tuple[Float[Tensor, "B frames M"], Layout]:
-    """Features of several recordings in one tensor."""
-    layout = Layout.padded([len(sound) for sound in sounds])
-    features = torch.zeros(len(sounds), layout.longest, sounds[0].shape[1])
-    for row, sound in enumerate(sounds):
-        features[row, : len(sound)] = torch.from_numpy(sound.astype(np.float32))
-    return features, layout

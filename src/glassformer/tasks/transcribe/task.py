@@ -32,28 +32,28 @@ from glassformer.models.build import build_transcriber
 from glassformer.models.transcriber import Scored, Transcriber
 from glassformer.models.transformer import Noise
 from glassformer.tasks.job import JobTask
+from glassformer.tasks.shared.sound import (
+    FRAMES_A_SECOND,
+    MOMENTS,
+    SOUND_FRONTENDS,
+    is_long,
+    moments_for,
+    read_short,
+    vectors_of,
+)
+from glassformer.tasks.shared.sound_store import SoundStore
 from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
-from glassformer.tasks.transcribe.facts import Part, read_part
 from glassformer.tasks.transcribe.language_model import learn_language_model, open_fusion
 from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
 from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
 from glassformer.tasks.transcribe.settings import TranscribeConfig
-from glassformer.tasks.transcribe.sounds import (
-    FRAMES_A_SECOND,
-    SoundBatch,
-    sound_batch,
-    vectors_of,
-)
-from glassformer.tasks.transcribe.store import SoundStore
+from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
 
-SOUND_FRONTENDS = ("subsampling", "resnet")
 LEFT_OUT = "left_out.json"
-MOMENTS = "moments.json"
-MEASURED = 2000  # training recordings whose mean and variance stand for all
 
 
 class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
@@ -129,7 +129,9 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def index(self, samples: Samples, data: Path) -> None:
         texts = self.tokenizer.encode([self.normalise(text) for text in samples.values("text")])
         Ragged.write(data / "tokens", texts, np.int32)
-        sounds = SoundStore.write(data, map(self._read, samples), self.extract, self.settings)
+        sounds = SoundStore.write(
+            data, read_short(samples, self.settings), self.extract, self.settings
+        )
         splits, left_out = samples.splits.copy(), dict[str, list[str]]()
         for row, sample in enumerate(samples):
             learned = splits[row] == SPLITS.index("train")
@@ -141,12 +143,6 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             raise GlassformerError(f"{where[0]}: {why}, as in every row; give other recordings")
         Samples.assign(data, splits)
         write_json(left_out, data / LEFT_OUT)
-
-    def _read(self, sample: Sample) -> Sound:
-        """The samples of a recording; none of one that is too long to be used."""
-        if is_long(sample, self.settings):
-            return np.empty(0, dtype=np.float32)
-        return read_part(Part.of(sample), self.settings.rate)
 
     def _objection(
         self, sample: Sample, sounds: SoundStore, row: int, tokens: Int[np.ndarray, " _"] | None
@@ -258,23 +254,6 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         other = copy(self)
         other.timing = True
         return other
-
-
-def is_long(sample: Sample, settings: TranscribeConfig) -> bool:
-    """Whether a recording is too long to be read at once."""
-    return bool(sample["sound"]["seconds"] > settings.max_seconds)
-
-
-def moments_for(
-    samples: Samples, extract: Extractor, task: TranscribeConfig, origin: Path | None
-) -> Moments:
-    """The moments of another run, or those of the features of training recordings."""
-    if origin is not None and (origin / MOMENTS).exists():
-        return Moments.load(origin / MOMENTS)
-    rows = samples.rows("train")
-    some = samples.take(rows[:: -(-len(rows) // MEASURED) or 1].tolist())
-    parts = (Part.of(sample) for sample in some if not is_long(sample, task))
-    return Moments.of(extract.unnormalised(read_part(part, task.rate)) for part in parts)
 
 
 def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:

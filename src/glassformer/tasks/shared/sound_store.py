@@ -15,7 +15,7 @@ from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.features import frame_count
 from glassformer.data.audio.reading import Sound
 from glassformer.data.ragged import Ragged
-from glassformer.tasks.transcribe.settings import TranscribeConfig
+from glassformer.tasks.shared.sound_settings import SoundConfig
 
 SCALE = 2**15  # samples are stored as 16-bit integers
 
@@ -28,13 +28,13 @@ class SoundStore:
         extract: From samples to features.
     """
 
-    def __init__(self, data: Path, extract: Extractor, settings: TranscribeConfig) -> None:
+    def __init__(self, data: Path, extract: Extractor, settings: SoundConfig) -> None:
         self.extract, self.settings = extract, settings
         self.rows = Ragged.open(data / settings.store)
 
     @staticmethod
     def write(
-        data: Path, sounds: Iterable[Sound], extract: Extractor, settings: TranscribeConfig
+        data: Path, sounds: Iterable[Sound], extract: Extractor, settings: SoundConfig
     ) -> "SoundStore":
         """Store recordings one by one."""
         if settings.store == "features":

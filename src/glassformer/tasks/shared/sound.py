@@ -1,0 +1,62 @@
+"""Sounds as a model reads them: features of recordings, padded into batches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.core.layout import Layout
+from glassformer.data.audio.extractor import Extractor, Features
+from glassformer.data.audio.normalise import Moments
+from glassformer.data.audio.reading import Sound
+from glassformer.data.samples import Sample, Samples
+from glassformer.tasks.shared.recordings import Part, read_part
+from glassformer.tasks.shared.sound_settings import SoundConfig
+
+SOUND_FRONTENDS = ("subsampling", "resnet")
+MOMENTS = "moments.json"
+MEASURED = 2000  # training recordings whose mean and variance stand for all
+FRAMES_A_SECOND = 100
+
+
+def vectors_of(frames: int, factor: int) -> int:
+    """How many vectors a frontend makes of so many frames."""
+    return -(-frames // factor)
+
+
+def padded_features(sounds: Sequence[Features]) -> tuple[Float[Tensor, "B frames M"], Layout]:
+    """Features of several recordings in one tensor."""
+    layout = Layout.padded([len(sound) for sound in sounds])
+    features = torch.zeros(len(sounds), layout.longest, sounds[0].shape[1])
+    for row, sound in enumerate(sounds):
+        features[row, : len(sound)] = torch.from_numpy(sound.astype(np.float32))
+    return features, layout
+
+
+def is_long(sample: Sample, settings: SoundConfig) -> bool:
+    """Whether a recording is too long to be read at once."""
+    return bool(sample["sound"]["seconds"] > settings.max_seconds)
+
+
+def read_short(samples: Iterable[Sample], settings: SoundConfig) -> Iterator[Sound]:
+    """The samples of each recording; none of one that is too long to be used."""
+    for sample in samples:
+        if is_long(sample, settings):
+            yield np.empty(0, dtype=np.float32)
+        else:
+            yield read_part(Part.of(sample), settings.rate)
+
+
+def moments_for(
+    samples: Samples, extract: Extractor, task: SoundConfig, origin: Path | None
+) -> Moments:
+    """The moments of another run, or those of the features of training recordings."""
+    if origin is not None and (origin / MOMENTS).exists():
+        return Moments.load(origin / MOMENTS)
+    rows = samples.rows("train")
+    some = samples.take(rows[:: -(-len(rows) // MEASURED) or 1].tolist())
+    parts = (Part.of(sample) for sample in some if not is_long(sample, task))
+    return Moments.of(extract.unnormalised(read_part(part, task.rate)) for part in parts)

@@ -1,0 +1,79 @@
+"""The schema of jobs whose samples are recordings, and the roles that these jobs share.
+
+A table names a file in each row, as seen from where the table lies. Folders are those of
+`data.audio.layouts`. Data that name many speakers are split by speaker. A recording is read once,
+and the facts of its sound are kept with its sample.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from glassformer.config import DataConfig
+from glassformer.data.audio.decoders import import_soundfile
+from glassformer.data.audio.layouts import read_recordings
+from glassformer.data.audio.paths import is_recording, located
+from glassformer.data.columns import Columns, Role
+from glassformer.data.rows import Row
+from glassformer.data.samples import Sample
+from glassformer.data.schema import Schema
+from glassformer.data.sources.files import reason
+from glassformer.errors import GlassformerError
+from glassformer.tasks.shared.recordings import Part, read_facts
+
+PATHS = ("path", "audio", "file", "wav", "recording", "filename", "audio_path", "clip", "file_name")
+SPEAKERS = ("speaker", "speaker_id", "client_id", "spk", "spk_id", "说话人")
+
+
+def paths_of_recordings(columns: Sequence[str], head: Sequence[Row]) -> str | None:
+    """The column whose values all end like recordings."""
+    for column in columns:
+        if head and all(is_recording(str(row.values.get(column, ""))) for row in head):
+            return column
+    return None
+
+
+def in_short(error: Exception, path: str) -> str:
+    """What is wrong with a recording, without its path, figures and advice.
+
+    >>> in_short(GlassformerError("a.wav: too short (1 sample at 8000 Hz); remove it"), "a.wav")
+    'too short'
+    """
+    if isinstance(error, OSError):
+        return reason(error)
+    return str(error).removeprefix(path).partition(": ")[2].partition(";")[0].partition(" (")[0]
+
+
+PATH = Role(name="path", names=PATHS, guess=paths_of_recordings)
+START, END = (Role(name=name, names=(name,), required=False) for name in ("start", "end"))
+
+
+class SoundSchema(Schema):
+    """Samples that are recordings, or parts of them, except for the answers."""
+
+    noun = "recording"
+    groups = SPEAKERS
+
+    def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
+        path = Path(name)
+        return read_recordings(path, config.encoding) if path.exists() else None
+
+    def value(self, role: Role, row: Row, columns: Columns) -> Any:
+        value = super().value(role, row, columns)
+        return located(row, value) if role.name == "path" and value else value
+
+    def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
+        """The sample of a row, with the facts of its sound; a recording must be readable."""
+        sample, fault = super().sample(row, columns)
+        if fault:
+            return sample, fault
+        import_soundfile()  # without it, no recording can be read
+        try:
+            sample["sound"] = read_facts(Part.of(sample)).as_values()
+        except (GlassformerError, OSError) as error:
+            return sample, f"a recording that cannot be read ({in_short(error, sample['path'])})"
+        return sample, ""
+
+    def content(self, sample: Sample, config: DataConfig) -> str:
+        """The sound itself, whatever the file is called."""
+        return str(sample["sound"]["content"])

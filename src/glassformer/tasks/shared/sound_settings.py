@@ -1,0 +1,127 @@
+"""Settings of jobs that read recordings."""
+
+from dataclasses import dataclass, field
+
+from glassformer.config import choose, positive, require, share
+
+FEATURE_NAMES = ("mel", "mfcc")
+NORMALISE_NAMES = ("recording", "all")
+STORE_NAMES = ("auto", "features", "waveforms")
+SPEEDS = (0.5, 2.0)
+RATES = (2000, 192_000)  # samples a second
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MaskingConfig:
+    """SpecAugment: what of the features is hidden while training. Park et al., 2019.
+
+    Args:
+        frequencies: How many bands of neighbouring mel bins.
+        bins: The width of a band, at most.
+        times: How many stretches of time.
+        share: The length of a stretch, at most, as a share of the recording.
+    """
+
+    frequencies: int = 2
+    bins: int = 20
+    times: int = 2
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("frequencies", "times"):
+            value = getattr(self, name)
+            require(value >= 0, f"task.masking.{name} must be 0 or more, got {value}")
+        positive("task.masking.bins", self.bins)
+        share("task.masking.share", self.share)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AugmentConfig:
+    """How recordings are changed while training, anew in each epoch.
+
+    Args:
+        speeds: Speeds at which they are played, such as 0.9, 1 and 1.1. Ko et al., 2015.
+        volume: Decibels by which they are made louder or quieter, at most.
+        noise: The lowest and the highest signal-to-noise ratio of white noise, in decibels.
+    """
+
+    speeds: tuple[float, ...] = ()
+    volume: float = 0.0
+    noise: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        slowest, fastest = SPEEDS
+        require(
+            all(slowest <= speed <= fastest for speed in self.speeds),
+            f"task.augment.speeds must lie in [{slowest}, {fastest}], got {list(self.speeds)}",
+        )
+        require(
+            self.volume >= 0, f"task.augment.volume must be 0 decibels or more, got {self.volume:g}"
+        )
+        require(
+            not self.noise or (len(self.noise) == 2 and self.noise[0] <= self.noise[1]),
+            f"task.augment.noise must be a lowest and a highest ratio in decibels, such as "
+            f"[10, 30]; got {list(self.noise)}",
+        )
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is changed."""
+        return bool(self.speeds or self.volume or self.noise)
+
+    @property
+    def slowest(self) -> float:
+        """The speed at which a recording lasts longest."""
+        return min(self.speeds, default=1.0)
+
+    @property
+    def fastest(self) -> float:
+        """The speed at which a recording is shortest."""
+        return max(self.speeds, default=1.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SoundConfig:
+    """How recordings are read, and how they are changed while training.
+
+    Args:
+        rate: Samples a second; recordings of another rate are resampled.
+        features: Log-mel energies, or cepstral coefficients (MFCC); model.frontend.bins a frame.
+        normalise: By the mean and variance of each recording, or of all training recordings.
+        store: Whether a run stores features, or waveforms to compute them from on the fly; auto
+            stores waveforms if task.augment changes them.
+        max_seconds: Longer recordings are neither trained on nor scored.
+        masking: What is hidden while training.
+        augment: How recordings are changed while training.
+    """
+
+    rate: int = 16000
+    features: str = "mel"
+    normalise: str = "recording"
+    store: str = "auto"
+    max_seconds: float = 30.0
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+
+    def check_sound(self) -> None:
+        """Refuse settings that do not fit."""
+        lowest, highest = RATES
+        require(
+            lowest <= self.rate <= highest,
+            f"task.rate must lie in {lowest:,} ... {highest:,} samples a second, got {self.rate}",
+        )
+        require(
+            self.max_seconds >= 1, f"task.max_seconds must be 1 or more, got {self.max_seconds:g}"
+        )
+        choose("task.features", self.features, FEATURE_NAMES)
+        choose("task.normalise", self.normalise, NORMALISE_NAMES)
+        choose("task.store", self.store, STORE_NAMES)
+        require(
+            not self.augment.volume or self.normalise == "all",
+            "task.augment.volume has no effect where each recording is normalised; leave it out, "
+            "or set task.normalise=all",
+        )
+        require(
+            not self.augment.changes or self.store != "features",
+            "task.augment changes waveforms, but task.store = features; leave task.store out",
+        )

@@ -9,7 +9,29 @@ from glassformer.tasks.shared.sound_settings import SoundConfig
 
 SEARCH_NAMES = ("auto", "ctc", "attention", "joint")
 MEASURE_NAMES = ("auto", "words", "characters")
+LONGEST_CHUNK = 60.0  # seconds
 MOST_LM = 10.0  # of the weight of a language model
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StreamConfig:
+    """How an encoder is trained for `predict --stream`: it hears one chunk after another.
+
+    Args:
+        chunk: Seconds that are heard at once; 0 for whole recordings, and no streams.
+        left: Seconds before a chunk that attention sees, rounded up to whole chunks.
+    """
+
+    chunk: float = 0.0
+    left: float = 2.5
+
+    def __post_init__(self) -> None:
+        for name in ("chunk", "left"):
+            value = getattr(self, name)
+            require(
+                0 <= value <= LONGEST_CHUNK,
+                f"task.stream.{name} must lie in 0 ... {LONGEST_CHUNK:g} seconds, got {value:g}",
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +50,7 @@ class TranscribeConfig(SoundConfig):
         search: Which scores decide what is written; auto uses all that are trained.
         measure: What the goal counts: errors in words, or in characters where a script has no
             spaces; auto looks at the transcripts.
+        stream: How the encoder is trained to read streams.
         decode: Decoding settings: greedy or beam.
         lm: The weight of an n-gram model of the training transcripts in beam searches; by default
             chosen on the validation rows, 0 for none.
@@ -41,6 +64,7 @@ class TranscribeConfig(SoundConfig):
     label_smoothing: float = 0.1
     search: str = "auto"
     measure: str = "auto"
+    stream: StreamConfig = field(default_factory=StreamConfig)
     decode: DecodeConfig = field(default_factory=lambda: DecodeConfig(method="beam"))
     lm: float | None = None
 

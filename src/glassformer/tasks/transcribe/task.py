@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Int
 from torch import nn
 
-from glassformer.config import ModelConfig, require
 from glassformer.config.run import Config
 from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.normalise import Moments
@@ -35,7 +34,6 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.sound import (
     FRAMES_A_SECOND,
     MOMENTS,
-    SOUND_FRONTENDS,
     is_long,
     moments_for,
     read_short,
@@ -45,11 +43,11 @@ from glassformer.tasks.shared.sound_store import SoundStore
 from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
+from glassformer.tasks.transcribe.hearing import chunk_mask, hearing
 from glassformer.tasks.transcribe.language_model import learn_language_model, open_fusion
 from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
 from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
-from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
 
@@ -166,6 +164,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def model(self) -> Transcriber:
         model = build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
         model.halves = self.settings.intermediate > 0
+        model.mask = chunk_mask(self.settings.stream, self.factor)
         return model
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
@@ -254,25 +253,3 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         other = copy(self)
         other.timing = True
         return other
-
-
-def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
-    """The model with positions for the longest recordings; refused if it cannot learn the task."""
-    require(
-        model.frontend.kind in SOUND_FRONTENDS,
-        f"model.frontend.kind = {model.frontend.kind} does not read sound; choose from "
-        f"{', '.join(SOUND_FRONTENDS)}",
-    )
-    reads = model.encoder
-    blocks = reads.depth if reads is not None and reads.kind == "attention" else 0
-    require(
-        not task.intermediate or blocks > 1,
-        "task.intermediate needs an encoder of kind attention with 2 blocks or more; leave it out",
-    )
-    longest = vectors_of(int(task.max_seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
-    stacks = {
-        name: None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
-        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
-    }
-    writes = stacks["decoder"] if task.ctc_weight < 1 else None
-    return replace(model, encoder=stacks["encoder"], decoder=writes)

@@ -1,0 +1,73 @@
+"""What a model must be able to hear: recordings up to a length, or streams chunk by chunk."""
+
+from dataclasses import replace
+
+from glassformer.config import ModelConfig, require
+from glassformer.core.masks import Mask, chunks, everything
+from glassformer.tasks.shared.sound import FRAMES_A_SECOND, SOUND_FRONTENDS, vectors_of
+from glassformer.tasks.transcribe.settings import StreamConfig, TranscribeConfig
+
+
+def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
+    """The model with positions for the longest recordings; refused if it cannot learn the task."""
+    require(
+        model.frontend.kind in SOUND_FRONTENDS,
+        f"model.frontend.kind = {model.frontend.kind} does not read sound; choose from "
+        f"{', '.join(SOUND_FRONTENDS)}",
+    )
+    check_stream(model, task)
+    reads = model.encoder
+    blocks = reads.depth if reads is not None and reads.kind == "attention" else 0
+    require(
+        not task.intermediate or blocks > 1,
+        "task.intermediate needs an encoder of kind attention with 2 blocks or more; leave it out",
+    )
+    longest = vectors_of(int(task.max_seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
+    stacks = {
+        name: None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
+        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
+    }
+    writes = stacks["decoder"] if task.ctc_weight < 1 else None
+    return replace(model, encoder=stacks["encoder"], decoder=writes)
+
+
+def chunk_mask(stream: StreamConfig, factor: int) -> Mask:
+    """The mask of the encoder.
+
+    Args:
+        factor: Frames that become one vector.
+
+    >>> chunk_mask(StreamConfig(chunk=0.4, left=1.0), factor=4)
+    chunks(10, 3)
+    """
+    if not stream.chunk:
+        return everything
+    size = max(1, round(stream.chunk * FRAMES_A_SECOND / factor))
+    left = -(-round(stream.left * FRAMES_A_SECOND / factor) // size)
+    return chunks(size, left)
+
+
+def check_stream(model: ModelConfig, task: TranscribeConfig) -> None:
+    """Refuse to train for streams what cannot read them."""
+    reads = model.encoder
+    if not task.stream.chunk or reads is None:
+        return
+    require(
+        task.ctc_weight > 0,
+        "task.stream writes by CTC, which task.ctc_weight = 0 leaves out; raise that one",
+    )
+    require(
+        task.normalise == "all",
+        "a stream has no mean and variance before it ends; with task.stream, set "
+        "task.normalise=all",
+    )
+    require(
+        reads.kind == "attention" and reads.attention.kind == "softmax",
+        f"an encoder of kind {reads.kind} with {reads.attention.kind} attention cannot read a "
+        f"stream by chunks; use model.encoder.kind=attention and "
+        f"model.encoder.attention.kind=softmax",
+    )
+    require(
+        reads.position.kind != "learned",
+        "learned positions end somewhere, but a stream does not; use model.encoder.position=rotary",
+    )

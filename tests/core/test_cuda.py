@@ -9,6 +9,7 @@ import torch
 from glassformer.core.attention import Heads, MultiHeadAttention, attend, describe
 from glassformer.core.caches import FixedCache, PagePool
 from glassformer.core.kernels import KERNELS, choose
+from glassformer.core.kernels.short_rows import short_rows
 from glassformer.core.layout import Layout, pad
 from glassformer.core.masks import causal, documents, everything, prefix, window
 from glassformer.core.positions import POSITIONS, make_position
@@ -17,6 +18,7 @@ pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("without_shape_hook")]
 
 H, K = 6, 32
 LENGTHS = (53, 7, 0, 31)
+LONGER = (153, 7, 0, 31)  # too long for small tiles
 ROUGH = {"atol": 2e-2, "rtol": 2e-2}
 EXACT = {"atol": 1e-4, "rtol": 1e-4}
 
@@ -36,11 +38,12 @@ def in_fp32(*tensors):
     return [x.detach().float().requires_grad_() for x in tensors]
 
 
+@pytest.mark.parametrize("lengths", [LENGTHS, LONGER], ids=["short", "long"])
 @pytest.mark.parametrize("kv_heads", [H, 2, 1])
 @pytest.mark.parametrize("mask", [everything, causal, window(5), causal & window(5)], ids=str)
-def test_variable_length_flash_equals_plain_with_gradients(mask, kv_heads):
-    layout = Layout.packed(LENGTHS, device="cuda")
-    q, k, v = vectors(sum(LENGTHS), kv_heads, torch.bfloat16)
+def test_packed_rows_equal_plain_with_gradients(mask, kv_heads, lengths):
+    layout = Layout.packed(lengths, device="cuda")
+    q, k, v = vectors(sum(lengths), kv_heads, torch.bfloat16)
     call = describe(q, k, mask=mask, queries=layout)
     fast = answer_and_push(q, k, v, call, "packed")
     slow = answer_and_push(*in_fp32(q, k, v), call, "plain")
@@ -49,7 +52,7 @@ def test_variable_length_flash_equals_plain_with_gradients(mask, kv_heads):
 
 
 @pytest.mark.parametrize("widths", [(4, 4), (10, 6), (12, 20), (256, 256)], ids=str)
-def test_variable_length_flash_takes_heads_of_any_width(widths):
+def test_packed_rows_have_heads_of_any_width(widths):
     layout = Layout.packed(LENGTHS, device="cuda")
     tokens, (wide, other) = sum(LENGTHS), widths
     q, k, _ = vectors(tokens, 2, torch.bfloat16, wide)
@@ -61,9 +64,9 @@ def test_variable_length_flash_takes_heads_of_any_width(widths):
         torch.testing.assert_close(ours.float(), theirs, atol=5e-2, rtol=5e-2)
 
 
-def test_variable_length_flash_looks_across():
+@pytest.mark.parametrize("theirs", [(3, 41, 5, 0), (3, 141, 5, 0)], ids=["short", "long"])
+def test_packed_rows_look_across(theirs):
     q, _, _ = vectors(sum(LENGTHS), H, torch.bfloat16)
-    theirs = (3, 41, 5, 0)
     _, k, v = vectors(sum(theirs), 2, torch.bfloat16)
     queries, keys = (Layout.packed(n, device="cuda") for n in (LENGTHS, theirs))
     call = describe(q, k, queries=queries, keys=keys)
@@ -71,6 +74,22 @@ def test_variable_length_flash_looks_across():
     slow = attend(*in_fp32(q, k, v), call, kernel="plain")
     torch.testing.assert_close(fast.float(), slow, **ROUGH)
     assert fast[-31:].eq(0).all()  # the last row has nothing to look at
+
+
+@pytest.mark.parametrize("mask", [everything, causal], ids=str)
+def test_short_rows_compiled_equal_eager(mask):
+    layout = Layout.packed(LENGTHS, device="cuda")
+    q, k, v = vectors(sum(LENGTHS), H, torch.bfloat16)
+    call = describe(q, k, mask=mask, queries=layout)
+    bounds = layout.bounds
+    torch.library.opcheck(short_rows, (q, k, v, bounds, bounds, 53, 53, 2, call.scale))
+    eager = answer_and_push(q, k, v, call, "packed")
+    torch.compiler.reset()
+    answer = torch.compile(lambda *x: attend(*x, call, kernel="packed"), fullgraph=True)(q, k, v)
+    push = torch.linspace(-1, 1, answer.numel(), device="cuda", dtype=answer.dtype)
+    compiled = [answer, *torch.autograd.grad(answer, [q, k, v], push.view_as(answer))]
+    for ours, theirs in zip(compiled, eager, strict=True):
+        torch.testing.assert_close(ours, theirs, **ROUGH)
 
 
 @pytest.mark.parametrize("form", ["padded", "packed"])

@@ -94,15 +94,13 @@ def test_attention_over_packed_rows_on_a_gpu_counts_each_row_by_itself():
     q, v, ends = torch.zeros(7, 3, 11), torch.zeros(7, 3, 13), torch.tensor([0, 2, 7])
     pairs = 2 * 2 + 5 * 5
     forward, backward = 2 * pairs * 3 * (11 + 13), 2 * pairs * 3 * (3 * 11 + 2 * 13)
-    flash, small = torch.ops.torch_attn, torch.ops.aten
-    assert FORMULAS[flash._varlen_attn](q, q, v, ends, ends, 5, 5) == forward
+    flash, ours = torch.ops.torch_attn, torch.ops.glassformer
+    given = (q, q, v, ends, ends, 5, 5)
+    assert FORMULAS[flash._varlen_attn](*given) == forward
+    assert FORMULAS[ours.short_rows](*given, 2, 1.0) == forward
     given = (v, q, q, v, v, v, ends, ends, 5, 5)
     assert FORMULAS[flash._varlen_attn_backward](*given) == backward
-    one, of = q[None], v[None]
-    given = (one, one, of, None, ends, ends, 5, 5, 0.0, 2, True)
-    assert FORMULAS[small._efficient_attention_forward](*given) == forward
-    given = (of, one, one, of, None, of, ends, ends, 5, 5)
-    assert FORMULAS[small._efficient_attention_backward](*given) == backward
+    assert FORMULAS[ours.short_rows_backward](*given, 2, 1.0) == backward
 
 
 def test_counting_leaves_a_model_as_it_was(tmp_path):

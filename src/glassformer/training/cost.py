@@ -172,14 +172,14 @@ def _recurrent(times: int) -> Callable[..., int]:
     return count
 
 
-ATEN, PACKED = torch.ops.aten, torch.ops.torch_attn
+ATEN, PACKED, OURS = torch.ops.aten, torch.ops.torch_attn, torch.ops.glassformer
 FORMULAS: dict[Any, Callable[..., int]] = {
     ATEN._scaled_dot_product_flash_attention_for_cpu: _attention,
     ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
     PACKED._varlen_attn: _varlen(PACKED._varlen_attn, 1, 1),
     PACKED._varlen_attn_backward: _varlen(PACKED._varlen_attn_backward, 3, 2),
-    ATEN._efficient_attention_forward: _varlen(ATEN._efficient_attention_forward, 1, 1),
-    ATEN._efficient_attention_backward: _varlen(ATEN._efficient_attention_backward, 3, 2),
+    OURS.short_rows: _varlen(OURS.short_rows, 1, 1),
+    OURS.short_rows_backward: _varlen(OURS.short_rows_backward, 3, 2),
     ATEN.mkldnn_rnn_layer: _recurrent(1),
     ATEN.mkldnn_rnn_layer_backward: _recurrent(2),
     ATEN._cudnn_rnn: _recurrent(1),

@@ -1,8 +1,8 @@
 """packed: sequences of different lengths end to end, so that no time is spent on padding.
 
 On CUDA this is PyTorch's variable-length flash attention; for short rows, of which its large tiles
-hold little, memory-efficient attention (Rabe and Staats, 2021), whose tiles are smaller. On a CPU,
-where PyTorch has neither, rows of about the same length go through `fused` together.
+hold little, memory-efficient attention, whose tiles are smaller. On a CPU, where PyTorch has
+neither, rows of about the same length go through `fused` together.
 """
 
 import math
@@ -15,12 +15,13 @@ from torch import Tensor
 
 from glassformer.core.kernels import fused
 from glassformer.core.kernels.call import Call, Kernel, Supports
+from glassformer.core.kernels.short_rows import short_rows
 from glassformer.core.layout import Layout
 from glassformer.core.masks.base import Band
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 EVEN = 8  # flash attention needs head widths that are a multiple of this
-SHORT = 64  # tokens in a row on average, up to which small tiles are faster than flash attention's
+SHORT = 128  # tokens in the longest row, up to which small tiles are faster than flash attention's
 SMALL_TILED: dict[Band | None, int] = {
     (None, None): 0,
     (None, 0): 2,
@@ -40,7 +41,7 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     q, k, v = (fused.widened(x, even) for x in (q, k, v))
     if shared > 1:
         k, v = (x.repeat_interleave(shared, dim=1) for x in (k, v))
-    short = len(k) <= SHORT * call.keys.rows and call.mask.band in SMALL_TILED
+    short = call.keys.longest <= SHORT and call.mask.band in SMALL_TILED
     return (small_tiles if short else flash)(q, k, v, call)[..., :width]
 
 
@@ -66,21 +67,18 @@ def flash(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
 
 def small_tiles(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Memory-efficient attention; all keys of a row, or those up to the query."""
-    answer, *_ = torch.ops.aten._efficient_attention_forward(
-        q[None],
-        k[None],
-        v[None],
-        None,
+    answer, _ = short_rows(
+        q,
+        k,
+        v,
         call.queries.bounds,
         call.keys.bounds,
         call.queries.longest,
         call.keys.longest,
-        0.0,
         SMALL_TILED[call.mask.band],
-        torch.is_grad_enabled(),
-        scale=call.scale,
+        call.scale,
     )
-    return cast(Tensor, answer)[0]
+    return cast(Tensor, answer)
 
 
 def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:

@@ -1,9 +1,10 @@
-"""Benchmarks: speed and memory of attention, decoding and training on this machine.
+"""Benchmarks: speed and memory of attention, decoding, features and training on this machine.
 
     attention   the ladder: every kernel against PyTorch's own function, our module against others
     layers      the bars: full layers in training against their peers, packing, memory growth
     complexity  the cost of each kind of layer against the length of the sequence
     translation our decoding against that of others, with the same weights
+    features    our log-mel features against Kaldi's
     training/   our training loop against those of others, with the same models
 
 A benchmark is a list of `Pair`s, built without allocating large tensors; `measure` runs one.

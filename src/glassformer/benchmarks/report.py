@@ -11,7 +11,7 @@ import torch
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from glassformer.benchmarks import attention, complexity, layers, translation
+from glassformer.benchmarks import attention, complexity, features, layers, translation
 from glassformer.benchmarks.complexity import LAYERS, exponents
 from glassformer.benchmarks.layers import Growth
 from glassformer.benchmarks.pairs import Result, batch_of, dtype_of
@@ -27,6 +27,7 @@ TITLES = {
     "layers": f"Layers against their peers, in training; {layers.BATCH} rows",
     "packing": "Rows of different lengths through our encoder, in training",
     "even": f"Translation, same weights; {translation.ROWS} rows of equal output length",
+    "features": f"Log-mel features of {features.RATE // 1000} kHz; lengths are seconds of sound",
     "ragged": f"Translation, same weights; {translation.ROWS} rows with outputs as long as inputs",
 }
 

@@ -1,4 +1,4 @@
-"""`glassformer bench`: measure attention, translation and training on this machine."""
+"""`glassformer bench`: measure attention, translation, features and training on this machine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ Job = tuple[str, list[Any], Callable[[], object]]  # label, list for the result,
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure the speed and memory of attention, translation and training.",
+    help="Measure the speed and memory of attention, translation, features and training.",
 )
 
 

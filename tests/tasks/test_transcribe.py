@@ -9,6 +9,7 @@ from small_jobs import everything, job_of, taught
 from small_recordings import SETTINGS, record
 
 from glassformer.config.values import build, merge_values, plain
+from glassformer.data.text.coders import SPECIALS
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode.ctc import ctc_scores
 from glassformer.errors import GlassformerError
@@ -172,6 +173,14 @@ def test_transcripts_are_normalised_by_the_settings_of_the_run(tmp_path):
     assert task_of(tmp_path / "c", ["早上好", "你好"]).goal == "cer"
 
 
+def test_a_small_lexicon_is_learned_as_words_and_written_as_words(tmp_path):
+    task = task_of(tmp_path, ["ad", "bead ad"] * 20)
+    assert task.config.data.tokenizer.kind == "words"
+    assert task.tokenizer.size == len(SPECIALS) + 2
+    model = taught(task, 40)
+    assert task.answers(model, [everything(task)]).written == ["ad", "bead ad"] * 20
+
+
 def test_training_hides_something_else_in_each_epoch_and_the_same_in_each_repetition(tmp_path):
     masking = {"frequencies": 1, "bins": 9, "times": 1, "share": 0.5}
     task = task_of(tmp_path, task={"masking": masking})
@@ -189,6 +198,10 @@ def test_training_hides_something_else_in_each_epoch_and_the_same_in_each_repeti
         ({"task": {"decode": {"method": "sample"}}}, "use greedy or beam"),
         ({"task": {"intermediate": 0.5}}, "needs an encoder of kind attention with 2 blocks"),
         ({"task": {"intermediate": 0.5, "ctc_weight": 0.0}}, "task.ctc_weight = 0 leaves out"),
+        (
+            {"task": {"punctuation": True}, "data": {"tokenizer": {"kind": "words"}}},
+            "words joins words by blanks, so punctuation is lost",
+        ),
         ({"task": {"rate": 7}}, "task.rate must lie in 2,000 ... 192,000"),
         ({"task": {"max_seconds": 0.1}}, "task.max_seconds must be 1 or more, got 0.1"),
         ({"task": {"masking": {"times": -1}}}, "task.masking.times must be 0 or more, got -1"),

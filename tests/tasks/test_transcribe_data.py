@@ -166,8 +166,25 @@ def test_the_doctor_finds_silence_clipping_and_transcripts_that_do_not_fit(tmp_p
     assert rows_of["long recordings"] == (f"{table} row 13",)
     [rare] = [one for one in found.findings if one.kind == "rare characters"]
     assert "q" in rare.what
+    assert rows_of["low rate"] == ()
     assert found.to_drop == {10: "silent"}
     assert found.figures["samples a second"] == {str(RATE): 13}
+    assert found.figures["seconds"]["longest"] == 4.0
+    settings = ("task.max_seconds=3", f"task.rate={RATE}", "model.frontend.bins=40")
+    kinds = {one.kind for one in doctor(str(table), quiet=True, settings=settings).findings}
+    assert kinds == rows_of.keys() - {"low rate"}
+
+
+def test_the_doctor_finds_transcripts_that_are_unlikely_for_the_length_of_their_sound(tmp_path):
+    rows = record(tmp_path, [*TEXTS * 5])
+    rows[4]["text"], rows[8]["text"] = "a", "abacab dedad abba cab bead cabbed"
+    table = write_table(tmp_path / "rows.csv", rows)
+    found = {one.kind: one for one in doctor(str(table), quiet=True).findings}
+    assert found["unlikely paces"].rows == (f"{table} row 5", f"{table} row 9")
+    assert "(usual: 6.8 characters a second)" in found["unlikely paces"].what
+    table = write_table(tmp_path / "rows.csv", rows[:19])
+    kinds = {one.kind for one in doctor(str(table), quiet=True).findings}
+    assert "unlikely paces" not in kinds
 
 
 def test_a_table_of_texts_is_for_another_job(tmp_path):

@@ -117,7 +117,7 @@ def show_copy(cleaned: "Cleaned") -> None:
     say(f"kept: {counted(cleaned.kept, 'row')}")
 
 
-def bars(title: str, table: Mapping[str, int]) -> "Table":
+def bars(title: str, table: Mapping[str, int | float]) -> "Table":
     """A table of numbers with bars; only the first rows of a long one."""
     from rich import box
     from rich.table import Table

@@ -114,6 +114,7 @@ def test_ljspeech_in_a_folder_or_as_its_table(tmp_path):
 
 
 def test_librispeech_as_a_whole_or_one_subset_of_it(tmp_path):
+    tmp_path = tmp_path / "LibriSpeech"
     write(
         tmp_path,
         **{
@@ -135,6 +136,7 @@ def test_librispeech_as_a_whole_or_one_subset_of_it(tmp_path):
         "dev-clean/7/2/7-2.trans.txt row 1",
     )
     assert [values["split"] for values, _ in whole] == ["dev", "train", "train"]
+    assert [values["split"] for values, _ in rows_of(tmp_path.parent)] == ["dev", "train", "train"]
     assert rows_of(tmp_path / "train-clean-100") == [
         ({"path": "84/1/84-1-0.flac", "text": "HE SAID", "speaker": "84"}, first),
         ({"path": "84/1/84-1-1.wav", "text": "NO", "speaker": "84"}, first[:-1] + "2"),

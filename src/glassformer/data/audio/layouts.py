@@ -27,7 +27,7 @@ from glassformer.data.sources.decoding import document, lines
 from glassformer.data.splits import SPLIT_NAMES
 from glassformer.errors import GlassformerError
 
-TRANSCRIPTS = tuple(f"{depth}*.trans.txt" for depth in ("", "*/", "*/*/", "*/*/*/"))
+TRANSCRIPTS = tuple(f"{depth}*.trans.txt" for depth in ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/"))
 
 Recognise = Callable[[Path], bool]
 Read = Callable[[Path, str | None], Iterator[Row]]
@@ -92,7 +92,7 @@ def _read_librispeech(path: Path, encoding: str | None) -> Iterator[Row]:
     for file in sorted(file for pattern in TRANSCRIPTS for file in path.glob(pattern)):
         recordings = {recording.stem: recording for recording in recordings_in(file.parent)}
         inner = file.relative_to(path).parts
-        split = inner[0].partition("-")[0] if len(inner) == 4 else ""
+        split = inner[-4].partition("-")[0] if len(inner) > 3 else ""
         for number, line in enumerate(lines(file, encoding), start=1):
             name, _, text = line.strip().partition(" ")
             recording = recordings.get(name, file.parent.absolute() / f"{name}.flac")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from glassformer.data.doctor.finding import Finding, Where
 from glassformer.data.samples import Sample
 
-Figures = Mapping[str, Mapping[str, int]]  # small tables by title
+Figures = Mapping[str, Mapping[str, int | float]]  # small tables by title
 Answer = Callable[[Sample], str]  # the expected answer for a sample, as one string
 
 

@@ -14,14 +14,15 @@ PERCENTILES = {"shortest": 0, "5 %": 5, "median": 50, "95 %": 95, "longest": 100
 
 
 class SoundLevels(Check):
-    """Silence, clipping and overlong recordings; how rates and lengths are spread.
+    """Silence, clipping, overlong recordings and low rates; how rates and lengths are spread.
 
     Args:
         longest: The seconds of a recording that is trained on, at most.
+        rate: Samples a second in training.
     """
 
-    def __init__(self, longest: float) -> None:
-        self.longest = longest
+    def __init__(self, longest: float, rate: int) -> None:
+        self.longest, self.rate = longest, rate
         self.silent: list[int] = []
         self.clipped: list[int] = []
         self.long: list[int] = []
@@ -52,11 +53,16 @@ class SoundLevels(Check):
             what = f"{counted(len(self.long), 'recording')} longer than {self.longest:g} seconds"
             advice = "training leaves them out; cut them, or raise task.max_seconds"
             yield finding_in("long recordings", "warning", what, advice, self.long, where)
+        usual = int(np.median([*self.rates.elements()])) if self.rates else self.rate
+        if usual < self.rate:
+            what = f"most recordings have {usual:,} samples a second, task.rate is {self.rate:,}"
+            advice = f"so high mel bins are empty; set task.rate={usual} and model.frontend.bins=40"
+            yield finding_in("low rate", "warning", what, advice, (), where)
 
     def figures(self) -> Figures:
         if not self.seconds:
             return {}
-        lengths = np.percentile(self.seconds, list(PERCENTILES.values())).round().astype(int)
+        lengths = np.percentile(self.seconds, list(PERCENTILES.values())).round(1)
         return {
             "seconds": dict(zip(PERCENTILES, lengths.tolist(), strict=True)),
             "samples a second": {str(rate): count for rate, count in self.rates.most_common()},

@@ -1,7 +1,10 @@
 """What the doctor looks for in recordings and their transcripts. The sounds were read already."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
+
+import numpy as np
 
 from glassformer.data.doctor.check import Answer, Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted
@@ -9,6 +12,9 @@ from glassformer.data.rows import listed
 from glassformer.decode.ctc import frames_needed
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, vectors_of
 from glassformer.tasks.shared.sound_checks import finding_in
+
+ENOUGH = 20  # transcripts that tell what is usual
+LEAST_RATIO, UNLIKELY = 3.0, 8.0  # of a pace to the usual one; in median distances of its logarithm
 
 
 class LongTranscripts(Check):
@@ -37,6 +43,41 @@ class LongTranscripts(Check):
                 "model.frontend.factor"
             )
             yield finding_in("long transcripts", "warning", what, advice, self.rows, where)
+
+
+class UnlikelyPaces(Check):
+    """Transcripts far too short or too long for their sound, compared with the others.
+
+    Args:
+        text: The transcript of a sample, normalised.
+    """
+
+    needs_all = True
+
+    def __init__(self, text: Answer) -> None:
+        self.text = text
+        self.rows: list[int] = []
+        self.paces: list[float] = []
+
+    def see(self, row: Specimen) -> None:
+        seconds = row.sample["sound"]["seconds"]
+        self.rows.append(row.number)
+        self.paces.append(math.log(max(1, len(self.text(row.sample))) / seconds))
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        if len(self.paces) < ENOUGH:
+            return
+        usual = float(np.median(self.paces))
+        distances = np.abs(np.array(self.paces) - usual)
+        limit = max(math.log(LEAST_RATIO), UNLIKELY * float(np.median(distances)))
+        rows = [self.rows[row] for row in np.flatnonzero(distances > limit)]
+        if rows:
+            what = (
+                f"{counted(len(rows), 'transcript')} unlikely for the length of the sound (usual: "
+                f"{math.exp(usual):.1f} characters a second)"
+            )
+            advice = "listen to them; the transcript may be of another recording, or incomplete"
+            yield finding_in("unlikely paces", "note", what, advice, rows, where)
 
 
 class RareCharacters(Check):

@@ -16,7 +16,7 @@ from glassformer.data.samples import Sample
 from glassformer.tasks.shared.sound_checks import SoundLevels
 from glassformer.tasks.shared.sound_data import END, PATH, START, SoundSchema
 from glassformer.tasks.shared.text_checks import GarbledText
-from glassformer.tasks.transcribe.checks import LongTranscripts, RareCharacters
+from glassformer.tasks.transcribe.checks import LongTranscripts, RareCharacters, UnlikelyPaces
 from glassformer.tasks.transcribe.transcripts import Normaliser
 
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *COLUMN_NAMES["text"])
@@ -43,7 +43,8 @@ class TranscribeSchema(SoundSchema):
         return [
             *default_checks(answer, one_answer=True),
             GarbledText("text"),
-            SoundLevels(config.task.max_seconds),
+            SoundLevels(config.task.max_seconds, config.task.rate),
             LongTranscripts(answer, config.model.frontend.factor),
+            UnlikelyPaces(answer),
             RareCharacters(answer),
         ]

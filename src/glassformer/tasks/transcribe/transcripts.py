@@ -5,18 +5,21 @@ compared with are normalised alike.
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from glassformer.config import TokenizerConfig
+from glassformer.config import TokenizerConfig, require
 from glassformer.data.samples import Samples
+from glassformer.data.text.subwords import Words
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.metrics.sacre import tokenization_for
 from glassformer.tasks.shared.text import refuse_other_tokens, trained
 
 MANY_CHARACTERS = 2_000_000  # of transcripts, about 40 hours: enough to learn subwords from
+FEW_WORDS, OFTEN = 100, 20  # a lexicon so small, with each word heard so often, is complete
 LOOKED_AT = 2000  # transcripts by which the measure is chosen
 SPACED = "13a"  # how sacreBLEU calls scripts with spaces between words
 APOSTROPHES = "'’"
@@ -55,18 +58,35 @@ def without_punctuation(text: str) -> str:
 def learn_tokens(
     config: TokenizerConfig, samples: Samples, normalise: Normaliser, origin: Path | None
 ) -> Tokenizer:
-    """The tokens of another run, or tokens learned from the training split.
-
-    Characters, unless there is enough to learn subwords from.
-    """
+    """The tokens of another run, or tokens learned from the training split."""
     if origin is not None:
         tokenizer = Tokenizer.load(origin / "tokenizer.json")
         refuse_other_tokens(origin, "data.tokenizer", config, tokenizer)
         return tokenizer
+    require(
+        config.kind != "words" or not normalise.punctuation,
+        "data.tokenizer.kind = words joins words by blanks, so punctuation is lost; leave out "
+        "task.punctuation, or choose characters or bpe",
+    )
     if config.kind == "auto":
-        characters = sum(map(len, samples.values("text", "train")))
-        config = replace(config, kind="characters" if characters < MANY_CHARACTERS else "bpe")
+        config = replace(config, kind=kind_for(map(normalise, samples.values("text", "train"))))
     return trained(config, map(normalise, samples.values("text", "train")))
+
+
+def kind_for(texts: Iterable[str]) -> str:
+    """A lexicon of words if there are few, subwords if there is enough to learn them from.
+
+    >>> kind_for(["yes", "no"] * 50), kind_for(["well, yes", "no"] * 50), kind_for(["maybe"])
+    ('words', 'characters', 'characters')
+    """
+    words, characters = Counter[str](), 0
+    for text in texts:
+        words.update(text.split())
+        characters += len(text)
+    if characters >= MANY_CHARACTERS:
+        return "bpe"
+    few = len(words) <= FEW_WORDS and min(words.values(), default=0) >= OFTEN
+    return "words" if few and all(map(Words.is_one_word, words)) else "characters"
 
 
 def measure_for(texts: Iterable[str]) -> str:

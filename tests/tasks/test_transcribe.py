@@ -152,7 +152,7 @@ def test_rows_that_cannot_be_trained_on_are_named_and_left_out_but_scored(tmp_pa
     assert len(task.lengths("test")) == 1
     remarks = JOBS["transcribe"].reporter(task).remarks()
     assert len(remarks) == 2
-    assert "1 recordings with a transcript too long for the sound, first" in remarks[0]
+    assert "1 recording with a transcript too long for the sound, first" in remarks[0]
     assert "rows.jsonl row 1" in remarks[0]
     assert "a length over task.max_seconds = 4, first" in remarks[1]
     loss = task.loss(task.forward(task.model(), everything(task)), everything(task))
@@ -171,6 +171,14 @@ def test_transcripts_are_normalised_by_the_settings_of_the_run(tmp_path):
     assert task.config.data.tokenizer.kind == "characters"
     assert task.goal == "wer"
     assert task_of(tmp_path / "c", ["早上好", "你好"]).goal == "cer"
+
+
+def test_a_script_of_many_characters_is_learned_as_a_whole(tmp_path):
+    many = "".join(map(chr, range(0x4E00, 0x4E00 + 1201)))
+    rows = record(tmp_path, ["ad", "bad"])
+    rows[1]["text"] = many
+    task = job_of("transcribe", tmp_path / "run", rows, **SETTINGS)
+    assert task.tokenizer.size == len(SPECIALS) + 1203
 
 
 def test_a_small_lexicon_is_learned_as_words_and_written_as_words(tmp_path):

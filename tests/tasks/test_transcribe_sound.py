@@ -1,13 +1,19 @@
 """transcribe: how sound becomes features, stored or computed on the fly, and how it is changed."""
 
+import os
+import struct
+import tracemalloc
+
 import numpy as np
 import pytest
+import soundfile
 from small_jobs import everything, job_of
 from small_recordings import RATE, SETTINGS, play, record, write_wave
 
 from glassformer.config.values import merge_values
 from glassformer.data.audio.normalise import Moments
 from glassformer.errors import GlassformerError
+from glassformer.runs.doctor import doctor
 from glassformer.tasks.shared import sound as sound_module
 from glassformer.tasks.shared.sound import vectors_of
 
@@ -96,10 +102,44 @@ def test_cepstra_are_another_view_of_the_same_sound(tmp_path):
     assert cepstra.model()
 
 
+def test_characters_that_training_did_not_see_are_told_and_count_as_errors(tmp_path):
+    rows = record(tmp_path, ["ad", "bad", "cab"])
+    rows[2] |= {"split": "test", "text": "c\u00e9b"}
+    task = task_of(tmp_path, rows)
+    [remark] = task.remarks
+    where = f"{task.folder}/rows.jsonl row 3"
+    assert remark.startswith("1 transcript with characters or words that training did not learn")
+    assert f"first {where}; they count as errors" in remark
+    batch = everything(task, "test")
+    assert batch.references == ("c\u00e9b",)
+    assert task.score(task.model(), [batch])["wer"] >= 1.0
+
+
+def test_channels_precision_and_format_do_not_change_what_is_heard(tmp_path):
+    sound = play("bead", np.random.default_rng(3))
+    stereo = np.stack([sound, sound], axis=1)
+    forms = {
+        "a.wav": (sound, "PCM_16"),
+        "b.wav": (stereo, "PCM_16"),
+        "c.wav": (sound, "PCM_24"),
+        "d.wav": (stereo, "FLOAT"),
+        "e.flac": (sound, "PCM_24"),
+    }
+    rows = []
+    for name, (samples, subtype) in forms.items():
+        soundfile.write(tmp_path / name, samples, RATE, subtype=subtype)
+        rows.append({"path": str(tmp_path / name), "text": "bead"})
+    task = task_of(tmp_path, rows)
+    first, *others = (task.sounds[row].astype(np.float32) for row in range(len(rows)))
+    for other in others:
+        assert other.shape == first.shape
+        assert np.median(np.abs(other - first)) < 5e-3
+
+
 def test_a_recording_that_is_too_long_is_left_out_of_any_split_without_being_read(
     tmp_path, monkeypatch
 ):
-    rows = record(tmp_path, ["ad", "bad", "cab", "ace"])
+    rows = record(tmp_path, ["ad", "bad", "cab", "dad"])
     for row, split in zip(rows[1:], ("train", "test", "test"), strict=True):
         row["split"] = split
     for row in (1, 2):
@@ -112,9 +152,34 @@ def test_a_recording_that_is_too_long_is_left_out_of_any_split_without_being_rea
     task = task_of(tmp_path, rows, task={"max_seconds": 5.0, "normalise": "all"})
     assert {part.path.name for part in read} == {"0.wav", "3.wav"}
     assert [len(task.lengths(split)) for split in ("train", "test")] == [1, 1]
-    [(why, where)] = task.left_out.items()
-    assert why == "a length over task.max_seconds = 5"
-    assert [one.rpartition(" ")[2] for one in where] == ["2", "3"]
+    where = f"{task.folder}/rows.jsonl row 2"
+    assert task.remarks == [
+        f"left out: 2 recordings with a length over task.max_seconds = 5, first {where}"
+    ]
+
+
+@pytest.mark.full
+def test_a_recording_of_two_hours_is_examined_and_left_out_in_little_memory(tmp_path):
+    rows = record(tmp_path / "clips", [*TEXTS] * 10)
+    path, samples = (
+        write_wave(tmp_path / "long.wav", play("ad", np.random.default_rng(0))),
+        7200 * RATE,
+    )
+    content = path.read_bytes()
+    sizes = struct.pack("<I", 2 * samples + 36), struct.pack("<I", 2 * samples)
+    path.write_bytes(content[:4] + sizes[0] + content[8:40] + sizes[1] + content[44:])
+    os.truncate(path, 44 + 2 * samples)  # silence, which takes no room on the disk
+    rows.append({"path": str(path), "text": "ad"})
+    tracemalloc.start()
+    task = task_of(tmp_path, rows)
+    found = doctor(str(task.folder / "rows.jsonl"), quiet=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30_000_000  # bytes; its samples alone are 230 million
+    assert len(task.lengths("train")) == len(rows) - 1
+    where = f"{task.folder}/rows.jsonl row {len(rows)}"
+    assert f"over task.max_seconds = 30, first {where}" in task.remarks[0]
+    assert {one.kind: one.rows for one in found.findings}["long recordings"] == (where,)
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,19 @@ def write_by_pyav(
     return path
 
 
-def write_film(path: Path) -> Path:
-    """A video without sound."""
+def write_film(path: Path, sound: np.ndarray | None = None) -> Path:
+    """A video, without sound or with one of 44.1 kHz."""
     av = pytest.importorskip("av")
     with av.open(str(path), "w", format="mp4") as container:
         stream = container.add_stream("mpeg4", rate=5)
         stream.width = stream.height = 32
+        heard = [] if sound is None else [container.add_stream("aac", rate=44100, layout="mono")]
         for _ in range(5):
             picture = av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), "rgb24")
             container.mux(stream.encode(picture))
         container.mux(stream.encode(None))
+        for voice in heard:
+            part = av.AudioFrame.from_ndarray(sound[None], "fltp", "mono")
+            part.sample_rate = 44100
+            container.mux([*voice.encode(part), *voice.encode(None)])
     return path

@@ -56,6 +56,13 @@ def test_recordings_of_phones_and_browsers_are_read(tmp_path, codec, kind, rate)
     np.testing.assert_array_equal(part, whole[rate // 4 : rate // 2])
 
 
+def test_the_sound_of_a_film_is_read_whatever_its_suffix(tmp_path):
+    path = write_film(tmp_path / "film.wav", tone(1.0, 44100))
+    found = read_audio(path, 16000)
+    assert len(found) == pytest.approx(16000, abs=1600)
+    assert np.abs(np.fft.rfft(found)).argmax() == pytest.approx(440 * len(found) / 16000, abs=2)
+
+
 def test_tags_in_another_encoding_do_no_harm(tmp_path):
     path = write_by_pyav(tmp_path / "a.m4a", tone(0.5, 44100), 44100, "aac", "ipod", title="XYZ")
     path.write_bytes(path.read_bytes().replace(b"XYZ", b"\xe9t\xe9"))

@@ -63,12 +63,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
             task.searcher = replace(task.searcher, fusion=open_fusion(task.folder, task.settings))
 
     def remarks(self) -> list[str]:
-        if self.task.samples is None:
-            return []
-        return [
-            f"left out: {len(rows):,} recordings with {why}, first {rows[0]}"
-            for why, rows in self.task.left_out.items()
-        ]
+        return [] if self.task.samples is None else self.task.remarks
 
     def notes(self, answers: Transcripts) -> list[str]:
         """The errors by kind, what the language model does, and the speed."""

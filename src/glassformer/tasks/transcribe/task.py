@@ -5,7 +5,7 @@ file afterwards.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.normalise import Moments
 from glassformer.data.audio.reading import Sound
 from glassformer.data.batches import row_rng
+from glassformer.data.doctor.finding import counted
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
@@ -51,7 +52,7 @@ from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
 
-LEFT_OUT = "left_out.json"
+REMARKS = "remarks.json"
 
 
 class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
@@ -84,7 +85,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             self.samples = Samples.open(data)
             self.sounds = SoundStore(data, self.extract, self.settings)
             self.texts = Ragged.open(data / "tokens", below=self.tokenizer.size)
-            self.left_out: dict[str, list[str]] = read_json(data / LEFT_OUT)
+            self.remarks: list[str] = read_json(data / REMARKS)
 
     @cached_property
     def extract(self) -> Extractor:
@@ -131,16 +132,19 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             data, read_short(samples, self.settings), self.extract, self.settings
         )
         splits, left_out = samples.splits.copy(), dict[str, list[str]]()
+        unknown = []
         for row, sample in enumerate(samples):
             learned = splits[row] == SPLITS.index("train")
             if why := self._objection(sample, sounds, row, texts[row] if learned else None):
                 left_out.setdefault(why, []).append(sample["where"])
                 splits[row] = NO_SPLIT
+            elif Tokenizer.unknown in texts[row]:
+                unknown.append(sample["where"])
         if samples.rows("train").size and not (splits == SPLITS.index("train")).any():
             why, where = next(iter(left_out.items()))
             raise GlassformerError(f"{where[0]}: {why}, as in every row; give other recordings")
         Samples.assign(data, splits)
-        write_json(left_out, data / LEFT_OUT)
+        write_json([*remarks_on(left_out, unknown)], data / REMARKS)
 
     def _objection(
         self, sample: Sample, sounds: SoundStore, row: int, tokens: Int[np.ndarray, " _"] | None
@@ -253,3 +257,14 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         other = copy(self)
         other.timing = True
         return other
+
+
+def remarks_on(left_out: dict[str, list[str]], unknown: list[str]) -> Iterator[str]:
+    """What to say about rows that are left out, and rows whose transcript cannot be written."""
+    for why, rows in left_out.items():
+        yield f"left out: {counted(len(rows), 'recording')} with {why}, first {rows[0]}"
+    if unknown:
+        yield (
+            f"{counted(len(unknown), 'transcript')} with characters or words that training did not "
+            f"learn to write, first {unknown[0]}; they count as errors"
+        )

@@ -19,6 +19,7 @@ from glassformer.metrics.sacre import tokenization_for
 from glassformer.tasks.shared.text import refuse_other_tokens, trained
 
 MANY_CHARACTERS = 2_000_000  # of transcripts, about 40 hours: enough to learn subwords from
+MOST_CHARACTERS = 20_000  # of a script
 FEW_WORDS, OFTEN = 100, 20  # a lexicon so small, with each word heard so often, is complete
 LOOKED_AT = 2000  # transcripts by which the measure is chosen
 SPACED = "13a"  # how sacreBLEU calls scripts with spaces between words
@@ -69,7 +70,9 @@ def learn_tokens(
         "task.punctuation, or choose characters or bpe",
     )
     if config.kind == "auto":
-        config = replace(config, kind=kind_for(map(normalise, samples.values("text", "train"))))
+        kind = kind_for(map(normalise, samples.values("text", "train")))
+        size = config.vocabulary if kind == "bpe" else MOST_CHARACTERS
+        config = replace(config, kind=kind, vocabulary=size)
     return trained(config, map(normalise, samples.values("text", "train")))
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +9,7 @@ from torch.optim import AdamW, Optimizer
 
 from glassformer.benchmarks.training.padding import PaddedBatch
 from glassformer.benchmarks.training.product import STEPS
+from glassformer.benchmarks.training.torch_models import compile_parts
 from glassformer.training.setup import TrainSetup
 
 
@@ -18,7 +18,7 @@ class TorchLoop:
 
     Args:
         setup: As for ours: precision, clipping, an average of the weights.
-        dynamic: Whether one compiled model is to serve batches of all shapes.
+        dynamic: Whether it is compiled once for batches of all shapes.
     """
 
     def __init__(
@@ -35,10 +35,9 @@ class TorchLoop:
         self.optimiser = adamw(model, setup) if optimiser is None else optimiser(model)
         self.ema = setup.train.ema
         self.average = [weight.detach().clone() for weight in self.weights if self.ema]
-        compiles = self.machine.device.type == "cuda"
-        self.model: Callable[..., Any] = (
-            torch.compile(model, dynamic=dynamic) if compiles else model
-        )
+        self.model = model
+        if self.machine.device.type == "cuda":
+            compile_parts(model, dynamic=dynamic)
 
     def step(self, inputs: Sequence[Tensor]) -> Tensor:
         """One full step; returns the loss."""

@@ -3,7 +3,8 @@
 Dropout applies where ours does: to embeddings and residuals. Positions are learned vectors, which
 cost less than rotary ones. Padding of targets is not masked: as it stands at the end of rows and
 attention is causal, no real token sees it, and torch may use its causal kernel. `like` is our
-model, which knows the sizes of its vocabularies.
+model, which knows the sizes of its vocabularies. Layers are compiled one by one, since layers of
+one shape share a compilation; a whole model for batches of all shapes takes minutes.
 """
 
 import math
@@ -38,6 +39,20 @@ class Embedding(nn.Module):
         return self.dropout(self.tokens(ids) * self.scale + self.positions(places))
 
 
+class TokenLoss(nn.Module):
+    """Cross-entropy over a vocabulary, by its embedding."""
+
+    def __init__(self, smoothing: float = 0.0) -> None:
+        super().__init__()
+        self.smoothing = smoothing
+
+    def forward(
+        self, x: Float[Tensor, "N D"], weight: Float[Tensor, "V D"], labels: Int[Tensor, " N"]
+    ) -> Float[Tensor, ""]:
+        scores = F.linear(x, weight).float()
+        return F.cross_entropy(scores, labels, ignore_index=IGNORED, label_smoothing=self.smoothing)
+
+
 class PairPeer(nn.Module):
     """torch.nn.Transformer, with the embeddings that ours shares and ties."""
 
@@ -46,7 +61,7 @@ class PairPeer(nn.Module):
         encoder, decoder = model.encoder, model.decoder
         assert encoder is not None
         assert decoder is not None
-        self.smoothing = smoothing
+        self.loss = TokenLoss(smoothing)
         self.target = Embedding(like.target.vocabulary, decoder)
         shared = like.frontend is like.target
         self.source = self.target if shared else Embedding(like.frontend.vocabulary, encoder)
@@ -76,13 +91,7 @@ class PairPeer(nn.Module):
             memory_key_padding_mask=padding,
             tgt_is_causal=True,
         )
-        logits = F.linear(x, self.target.tokens.weight)
-        return F.cross_entropy(
-            logits.flatten(0, 1).float(),
-            labels.flatten(),
-            ignore_index=IGNORED,
-            label_smoothing=self.smoothing,
-        )
+        return self.loss(x.flatten(0, 1), self.target.tokens.weight, labels.flatten())
 
 
 class TextPeer(nn.Module):
@@ -123,7 +132,7 @@ class GapPeer(nn.Module):
     def __init__(self, like: Any, encoder: StackConfig) -> None:
         super().__init__()
         self.embedding = Embedding(like.frontend.vocabulary, encoder)
-        self.encoder = torch_encoder(encoder)
+        self.encoder, self.loss = torch_encoder(encoder), TokenLoss()
 
     def forward(
         self,
@@ -133,8 +142,15 @@ class GapPeer(nn.Module):
         labels: Int[Tensor, " gaps"],
     ) -> Float[Tensor, ""]:
         x = self.encoder(self.embedding(ids), src_key_padding_mask=padding)
-        x = x.flatten(0, 1)[places]  # (gaps, D)
-        return F.cross_entropy(F.linear(x, self.embedding.tokens.weight).float(), labels)
+        return self.loss(x.flatten(0, 1)[places], self.embedding.tokens.weight, labels)
+
+
+def compile_parts(model: nn.Module, *, dynamic: bool | None) -> None:
+    """Compile what the peers consist of; a model of other parts is compiled as a whole."""
+    parts = (Embedding, TokenLoss, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+    found: list[nn.Module] = [part for part in model.modules() if isinstance(part, parts)]
+    for part in found or [model]:
+        part.compile(dynamic=dynamic)
 
 
 def torch_encoder(stack: StackConfig) -> nn.TransformerEncoder:

@@ -46,7 +46,7 @@ def read_by(job, batch):
     """What each row of a padded batch says, token by token, without padding."""
     lengths = batch.layout.lengths.tolist()
     rows = [row[:length] for row, length in zip(batch.ids.numpy(), lengths, strict=True)]
-    return [job.tokenizer.pieces(row) for row in rows]
+    return [job.inputs.tokenizer.pieces(row) for row in rows]
 
 
 def taught(job, steps, rate=1e-2):

@@ -14,7 +14,7 @@ from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
 from glassformer.runs.api import load, train
 from glassformer.tasks.classify.labels import Labels
-from glassformer.tasks.classify.predictor import TOGETHER, ClassifyPredictor
+from glassformer.tasks.classify.predictor import TOGETHER, TextLabelPredictor
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.task import ClassifyTask
 
@@ -126,10 +126,10 @@ def test_predictions_are_as_sure_as_the_temperature_allows(tmp_path):
     model = job.model().eval()
     with torch.no_grad():
         model.to_class.weight.mul_(40)
-    before = next(ClassifyPredictor(job).predict(model, ["a red stone"]))
+    before = next(TextLabelPredictor(job).predict(model, ["a red stone"]))
     with torch.no_grad():
         ClassifyReporter(job).calibrate(job.answers(model, [everything(job, "valid")]))
-    after = next(ClassifyPredictor(job).predict(model, ["a red stone"]))
+    after = next(TextLabelPredictor(job).predict(model, ["a red stone"]))
     logits = np.log(list(before.details["probabilities"].values())) / job.labels.temperature
     by_hand = np.exp(logits) / np.exp(logits).sum()
     assert list(after.details["probabilities"].values()) == pytest.approx(by_hand, abs=1e-5)
@@ -139,21 +139,21 @@ def test_answers_come_in_order_as_if_each_text_were_alone(tmp_path):
     job = small_job(tmp_path, task={"max_length": 6, "long": "windows"})
     model = taught(job, 5)
     texts = [text * (n % 4) for n, (text, _) in enumerate(sentences(2 * TOGETHER, seed=4))]
-    together = list(ClassifyPredictor(job).predict(model, iter(texts)))
+    together = list(TextLabelPredictor(job).predict(model, iter(texts)))
     some = range(0, len(texts), 37)
-    alone = [next(ClassifyPredictor(job).predict(model, [texts[n]])) for n in some]
+    alone = [next(TextLabelPredictor(job).predict(model, [texts[n]])) for n in some]
     for n, one in zip(some, alone, strict=True):
         assert together[n].details["probabilities"] == pytest.approx(
             one.details["probabilities"], abs=1e-5
         )
     assert len(together) == len(texts)
-    assert list(ClassifyPredictor(job).predict(model, [])) == []
+    assert list(TextLabelPredictor(job).predict(model, [])) == []
 
 
 def test_predict_streams_from_inputs_that_never_end(tmp_path):
     job = small_job(tmp_path)
     model, given = job.model().eval(), itertools.count()
-    answers = ClassifyPredictor(job).predict(
+    answers = TextLabelPredictor(job).predict(
         model, (f"stone {next(given)}" for _ in itertools.count())
     )
     next(answers)
@@ -188,7 +188,7 @@ def test_several_labels_are_learned_each_for_itself(tmp_path):
     model = taught(job, 60, rate=2e-2)
     with torch.no_grad():
         assert job.score(model, [everything(job)])["accuracy"] == 1
-    found = next(ClassifyPredictor(job).predict(model, ["blue red stone"]))
+    found = next(TextLabelPredictor(job).predict(model, ["blue red stone"]))
     assert found.details["labels"] == ["blue", "red"]
     assert found.text == "blue, red"
     chances = found.details["probabilities"]
@@ -202,9 +202,9 @@ def test_tokens_are_learned_from_the_training_part_alone(tmp_path):
     for split in ("valid", "test"):
         rows += labelled(*((f"secret {n}", "a") for n in range(9)), split=split)
     job = job_of("classify", tmp_path, rows, data={"tokenizer": {"kind": "words"}})
-    [ids] = job.tokenizer.encode(["secret plain 1"])
-    assert job.tokenizer.pieces(ids) == ["<unknown>", "plain", "1"]
-    assert job.config.data.tokenizer.vocabulary == job.tokenizer.size == 4 + 5
+    [ids] = job.inputs.tokenizer.encode(["secret plain 1"])
+    assert job.inputs.tokenizer.pieces(ids) == ["<unknown>", "plain", "1"]
+    assert job.config.data.tokenizer.vocabulary == job.inputs.tokenizer.size == 4 + 5
 
 
 @pytest.mark.parametrize(

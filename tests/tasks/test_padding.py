@@ -31,7 +31,7 @@ def test_a_text_alone_is_the_same_text_beside_longer_ones_padded_or_packed(tmp_p
         together = job.forward(model, batch)
         alone = [job.batch("train", np.array([row]), None) for row in range(len(ROWS))]
         one_by_one = torch.cat([job.forward(model, single) for single in alone])
-        noise = torch.randint(4, job.tokenizer.size, batch.ids.shape)
+        noise = torch.randint(4, job.inputs.tokenizer.size, batch.ids.shape)
         ids = torch.where(batch.layout.real, batch.ids, noise)
         filled = job.forward(model, replace(batch, ids=ids))
         packed_batch = everything(packing)

@@ -134,12 +134,12 @@ def test_token_dropout_hides_the_asked_share_and_never_the_start(tmp_path):
     job = dropper(tmp_path, 0.3)
     whole = everything(job).ids
     batches = [everything(job, epoch=epoch).ids for epoch in range(10)]
-    hidden = torch.stack([ids == job.tokenizer.mask for ids in batches])
+    hidden = torch.stack([ids == job.inputs.tokenizer.mask for ids in batches])
     assert not hidden[:, :, 0].any()
     assert hidden[:, :, 1:].float().mean() == pytest.approx(0.3, abs=0.02)
     for ids, gone in zip(batches, hidden, strict=True):
         assert torch.equal(ids[~gone], whole[~gone])
-    assert not (whole == job.tokenizer.mask).any(), "evaluation hides nothing"
+    assert not (whole == job.inputs.tokenizer.mask).any(), "evaluation hides nothing"
 
 
 def test_what_is_hidden_follows_from_seed_epoch_and_row_alone(tmp_path):
@@ -149,7 +149,7 @@ def test_what_is_hidden_follows_from_seed_epoch_and_row_alone(tmp_path):
     assert torch.equal(job.batch("train", np.array([7, 3]), 2).ids, ids[[7, 3]])
     assert not torch.equal(everything(job, epoch=3).ids, ids)
     assert not torch.equal(everything(other, epoch=2).ids, ids)
-    masks = (ids == job.tokenizer.mask).float()
+    masks = (ids == job.inputs.tokenizer.mask).float()
     assert not torch.equal(masks[0], masks[1])
 
 
@@ -164,7 +164,7 @@ def test_bpe_dropout_breaks_words_in_training_alone(tmp_path):
     assert first.ids.shape != later.ids.shape or not torch.equal(first.ids, later.ids)
     for batch in (whole, first, later):
         said = [
-            job.tokenizer.decode(row[:length])
+            job.inputs.tokenizer.decode(row[:length])
             for row, length in zip(batch.ids.numpy(), batch.layout.lengths.tolist(), strict=True)
         ]
         assert said == texts, "however it is broken, it is the same text"

@@ -51,7 +51,7 @@ class Job:
     defaults: Callable[[bool], Values]
     schema: Schema
     task: "type[JobTask[Any, Any, Any]]"
-    predictor: type[Predictor[Any, Any]]
+    predictor: Callable[[Any], Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
     model: str | None = None
     unused: tuple[str, ...] = ()

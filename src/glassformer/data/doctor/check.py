@@ -63,3 +63,24 @@ class Check(ABC):
     def to_drop(self) -> Mapping[int, str]:
         """Rows that a cleaned copy drops, and why."""
         return {}
+
+
+class OnlyWith(Check):
+    """A check of the samples that have a role, where some data have it and others do not."""
+
+    def __init__(self, role: str, check: Check) -> None:
+        self.role, self.check, self.seen = role, check, False
+
+    def see(self, row: Specimen) -> None:
+        if self.role in row.sample:
+            self.seen = True
+            self.check.see(row)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        return self.check.findings(where) if self.seen else iter(())
+
+    def figures(self) -> Figures:
+        return self.check.figures() if self.seen else {}
+
+    def to_drop(self) -> Mapping[int, str]:
+        return self.check.to_drop()

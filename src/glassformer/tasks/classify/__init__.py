@@ -1,7 +1,8 @@
-"""classify: one or more labels for a text.
+"""classify: one or more labels for a text or a recording.
 
 job              the job
 labels           the labels, and how rows spell them
+inputs           what is read, as numbers: texts or sounds
 long_texts       ways to read texts that are longer than the model's input
 answers          predictions for many rows, and their scores
 sections         the tables of its report

@@ -4,6 +4,6 @@ from glassformer.tasks.about import About
 
 ABOUT = About(
     name="classify",
-    summary="Predict one or more labels for a text.",
+    summary="Predict one or more labels for a text or a recording.",
     job="glassformer.tasks.classify.job:JOB",
 )

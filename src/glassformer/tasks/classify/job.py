@@ -2,7 +2,7 @@
 
 from glassformer.tasks.classify.about import ABOUT
 from glassformer.tasks.classify.data import ClassifySchema
-from glassformer.tasks.classify.predictor import ClassifyPredictor
+from glassformer.tasks.classify.predictor import predictor_of
 from glassformer.tasks.classify.pretraining import PRETRAIN_FIRST
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
@@ -17,6 +17,6 @@ JOB = Job(
     task=ClassifyTask,
     reporter=ClassifyReporter,
     first_stage=PRETRAIN_FIRST,
-    predictor=ClassifyPredictor,
+    predictor=predictor_of,
     model="classifier",
 )

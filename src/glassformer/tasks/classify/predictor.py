@@ -1,29 +1,43 @@
-"""Labels for new texts."""
+"""Labels for new texts and recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import torch
 from jaxtyping import Int
-from torch import nn
+from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
+from glassformer.data.audio.extractor import Features
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
+from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.recordings import Part
+from glassformer.tasks.shared.sound import padded_features
+from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.shared.text import TextPredictor, growing
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
+RECORDINGS = 16  # per batch, after the first one
 ENOUGH = 32  # rows of one length for a batch without padding
 
 Rows = Int[np.ndarray, " chosen"]
 
 
-class ClassifyPredictor(TextPredictor[ClassifyTask]):
+class TextLabelPredictor(TextPredictor[ClassifyTask]):
     """The label or labels of a text, and the probability of every label."""
+
+    def __init__(self, task: ClassifyTask) -> None:
+        super().__init__(task)
+        assert isinstance(task.inputs, TextInputs)
+        self.texts = task.inputs
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         task, device = self.task, next(model.parameters()).device
@@ -42,14 +56,49 @@ class ClassifyPredictor(TextPredictor[ClassifyTask]):
             ids, layout = text_batch(chosen, packed=False)
             if layout.tokens == layout.rows * layout.longest:
                 layout = Layout.full(layout.rows, layout.longest)
-            shape = (len(rows), len(labels.names)) if labels.multi else (len(rows),)
-            none = torch.zeros(shape, dtype=torch.long)
+            none = unlabelled(labels, len(rows))
             yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))
 
     def _pieces(self, texts: Sequence[str]) -> tuple[Jagged, Rows]:
         """What is read of the texts, and the text that each piece is of."""
-        encoded = Jagged.of(self.task.tokenizer.encode(texts))
-        return self.task.cut(encoded, np.arange(len(texts)))
+        encoded = Jagged.of(self.texts.tokenizer.encode(texts))
+        return self.texts.cut(encoded, np.arange(len(texts)))
+
+
+class SoundLabelPredictor(SoundPredictor[ClassifyTask]):
+    """The label or labels of a recording, and the probability of every label."""
+
+    def __init__(self, task: ClassifyTask) -> None:
+        super().__init__(task)
+        assert isinstance(task.inputs, SoundInputs)
+        self.sounds = task.inputs
+
+    def predict(self, model: nn.Module, inputs: Iterable[Recording]) -> Iterator[Prediction]:
+        task, device = self.task, next(model.parameters()).device
+        rest, size = map(self._features, inputs), 1
+        while some := list(islice(rest, size)):
+            features, layout = padded_features(some)
+            none, row_ids = unlabelled(task.labels, len(some)), torch.arange(len(some))
+            batch = SoundBatch(features, layout, none, row_ids).to(device)
+            with torch.no_grad():
+                found = task.answers(model, [batch]).probabilities()
+            yield from task.labels.predictions(found)
+            size = RECORDINGS
+
+    def _features(self, recording: Recording) -> Features:
+        sound = self.sounds.sound(recording) if isinstance(recording, Part) else recording
+        return self.sounds.features(sound)
+
+
+def predictor_of(task: ClassifyTask) -> TextLabelPredictor | SoundLabelPredictor:
+    """The predictor for what the run reads."""
+    sound = isinstance(task.inputs, SoundInputs)
+    return SoundLabelPredictor(task) if sound else TextLabelPredictor(task)
+
+
+def unlabelled(labels: Labels, rows: int) -> Int[Tensor, "rows ..."]:
+    """Labels for inputs that have none."""
+    return torch.zeros((rows, len(labels.names)) if labels.multi else (rows,), dtype=torch.long)
 
 
 def batches_of_lengths(lengths: Int[np.ndarray, " rows"], budget: int) -> Iterator[Rows]:

@@ -1,9 +1,10 @@
-"""The report of a classifier: scores by class, confusions, calibration, an n-gram baseline."""
+"""The report of a classifier: scores by class, confusions, calibration, a baseline."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float, Shaped
 from torch import nn
 
 from glassformer.data.samples import Sample, Samples
@@ -15,22 +16,24 @@ from glassformer.reports import Sections, Table
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
 from glassformer.tasks.classify.sections import classification_sections, side_by_side
-from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.sounds import SoundInputs
+from glassformer.tasks.classify.task import ClassBatch, ClassifyTask
 from glassformer.tasks.reporter import Baseline, PoolingReporter
-from glassformer.tasks.shared.batches import TextBatch
+from glassformer.tasks.shared.nearest import NearestRecordings
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
+VOTES = 5  # recordings that answer for a new one
 TRIALS = 5  # settings that the baseline tries, about
 
 
 class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
-    """For texts with one label or several."""
+    """For texts or recordings with one label or several."""
 
     score_names = ("accuracy", "macro_f1", "micro_f1", "calibration_error")
     calibrates = True
 
-    def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> ClassAnswers:
+    def answers(self, model: nn.Module, batches: Iterable[ClassBatch]) -> ClassAnswers:
         return self.task.answers(model, batches)
 
     def scores(self, answers: ClassAnswers) -> dict[str, Score]:
@@ -45,14 +48,16 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         return (*labels.names, "several per text" if labels.multi else "one per text")
 
     def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
-        names, texts = self.task.labels.names, texts_of(samples)
-        return classification_sections(answers.labels, answers.probabilities(), names, texts)
+        names, noun = self.task.labels.names, self.task.inputs.noun
+        chances = answers.probabilities()
+        return classification_sections(answers.labels, chances, names, self._shown(samples), noun)
 
     def baseline_tables(
         self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]
     ) -> list[Table]:
         both = ours.probabilities(), theirs.probabilities()
-        return [side_by_side(ours.labels, *both, self.task.labels.names, texts_of(samples))]
+        names, noun = self.task.labels.names, self.task.inputs.noun
+        return [side_by_side(ours.labels, *both, names, self._shown(samples), noun)]
 
     def calibrate(self, answers: ClassAnswers) -> None:
         """Fit the temperature at which confidence matches accuracy."""
@@ -68,7 +73,9 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         )
 
     def baseline(self, split: str) -> Baseline[ClassAnswers]:
-        """N-grams and a linear model, trained and tuned on the same splits as ours."""
+        """N-grams and a linear model, or the nearest recordings, on the same splits as ours."""
+        if isinstance(self.task.inputs, SoundInputs):
+            return self._nearest(self.task.inputs, split)
         samples, label_ids = self._data()
         train, notes = rows_learned_from(samples, self.task.config.seed)
         numbers = samples.rows(split)
@@ -76,6 +83,16 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         chances = fitted.probabilities([samples[row]["text"] for row in numbers])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
         return Baseline("n-grams", fitted.described, answers, notes)
+
+    def _nearest(self, inputs: SoundInputs, split: str) -> Baseline[ClassAnswers]:
+        """The votes of the most similar training recordings."""
+        samples, label_ids = self._data()
+        known, numbers = samples.rows("train")[:MOST_ROWS], samples.rows(split)
+        memory = NearestRecordings.of(inputs.sounds[row] for row in known.tolist())
+        nearest = memory((inputs.sounds[row] for row in numbers.tolist()), VOTES)
+        chances = votes(label_ids[known][nearest], len(self.task.labels.names))
+        answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
+        return Baseline("nearest recordings", f"{VOTES} by mean features", answers)
 
     def fit_ngrams(self, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
         """The baseline, trained on some rows of train and tuned on some of valid."""
@@ -87,17 +104,19 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         return NgramBaseline.fit(*train, *valid, len(self.task.labels.names))
 
     def baseline_seconds(self) -> float:
-        """It reads every n-gram several times per label."""
+        """It reads every n-gram several times per label, or every recording once."""
         if self.task.samples is None:
             return 0.0
+        if isinstance(self.task.inputs, SoundInputs):
+            return 1.0 + 2e-4 * len(self.task.samples)
         megabytes = float(self.task.samples.records.rows.lengths.sum()) / 1e6
         labels = len(self.task.labels.names)
         return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
 
     def timed_baseline_seconds(self) -> float:
         """Extrapolated from a share of the rows: tuning grows with them up to a limit."""
-        if self.task.samples is None:
-            return 0.0
+        if self.task.samples is None or isinstance(self.task.inputs, SoundInputs):
+            return self.baseline_seconds()
         every = max(1, round(self.baseline_seconds() / BASELINE_TRY))
         rows = {split: self.task.samples.rows(split)[::every] for split in ("train", "valid")}
         tried, learned = len(rows["train"]), min(MOST_ROWS, len(self.task.samples.rows("train")))
@@ -111,7 +130,11 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         assert self.task.samples is not None
         return self.task.samples, self.task.label_ids
 
+    def _shown(self, samples: Sequence[Sample]) -> list[str]:
+        return [self.task.inputs.shown(sample) for sample in samples]
 
-def texts_of(samples: Sequence[Sample]) -> list[str]:
-    """The texts of samples."""
-    return [sample["text"] for sample in samples]
+
+def votes(labels: Shaped[np.ndarray, "N votes ..."], classes: int) -> Float[np.ndarray, "N C"]:
+    """The share of each class among the labels of some rows, and a little of every class."""
+    each = labels if labels.ndim == 3 else labels[..., None] == np.arange(classes)
+    return (each.sum(axis=1) + 1 / classes) / (labels.shape[1] + 1)

@@ -25,14 +25,16 @@ def classification_sections(
     probabilities: Float[np.ndarray, "N C"],
     classes: Sequence[str],
     texts: Sequence[str],
+    noun: str = "text",
 ) -> Sections:
     """Scores by class, confusions, reliability, and the mistakes made with most confidence.
 
     Args:
         labels: One class per row, or a 0 or 1 for every class (multi-label).
+        noun: What one of the texts is; the names of recordings may stand for them.
     """
     if labels.ndim == 2:
-        return multi_label_sections(labels, probabilities, classes, texts)
+        return multi_label_sections(labels, probabilities, classes, texts, noun)
     answers, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     wrong = answers != labels
     worst = [n for n in np.argsort(-sure, kind="stable") if wrong[n]][:MISTAKES]
@@ -48,7 +50,10 @@ def classification_sections(
         low=low.tolist(),
         high=high.tolist(),
     )
-    tables = [class_table(labels, answers, classes), mistake_table(mistakes, int(wrong.sum()))]
+    tables = [
+        class_table(labels, answers, classes),
+        mistake_table(mistakes, int(wrong.sum()), noun),
+    ]
     return Sections(
         tables=tables, heat_map=heat_map, reliability=reliability(sure, answers == labels)
     )
@@ -59,6 +64,7 @@ def multi_label_sections(
     probabilities: Float[np.ndarray, "N C"],
     classes: Sequence[str],
     texts: Sequence[str],
+    noun: str,
 ) -> Sections:
     """The same for multi-label, where a mistake is one label predicted or missed."""
     given, true = probabilities >= THRESHOLD, labels.astype(bool)
@@ -75,7 +81,7 @@ def multi_label_sections(
         )
         for n, c in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
-    tables = [class_table(labels, given, classes), mistake_table(mistakes, int(wrong.sum()))]
+    tables = [class_table(labels, given, classes), mistake_table(mistakes, int(wrong.sum()), noun)]
     return Sections(tables=tables, reliability=reliability(probabilities.ravel(), true.ravel()))
 
 
@@ -111,11 +117,11 @@ def f1_interval(true: Bool[np.ndarray, " N"], given: Bool[np.ndarray, " N"]) -> 
     return share_score(2 * (true & given), true.astype(np.int64) + given)
 
 
-def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int) -> Table:
+def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int, noun: str) -> Table:
     """The mistakes made with most confidence, where bad labels are often found."""
     return Table(
         title="The most confident mistakes",
-        header=("text", "label", "predicted", "confidence"),
+        header=(noun, "label", "predicted", "confidence"),
         rows=mistakes,
         note=f"{len(mistakes)} of {wrong:,}." if mistakes else "No mistakes.",
     )
@@ -127,11 +133,12 @@ def side_by_side(
     theirs: Float[np.ndarray, "N C"],
     classes: Sequence[str],
     texts: Sequence[str],
+    noun: str = "text",
 ) -> Table:
     """Evenly spaced rows, with the predictions of both systems."""
     return Table(
         title=SOME_ROWS,
-        header=("text", "label", "this model", "confidence", "baseline", "confidence "),
+        header=(noun, "label", "this model", "confidence", "baseline", "confidence "),
         rows=[
             (
                 excerpt(texts[n]),

@@ -4,19 +4,21 @@ from dataclasses import dataclass
 
 from glassformer.config import choose, positive, require, share, stack_of_size
 from glassformer.config.values import Values, plain
+from glassformer.tasks.shared.sound_settings import SoundConfig
 
 LONG_NAMES = ("head", "tail", "both", "windows")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClassifyConfig:
-    """Settings of the job.
+class ClassifyConfig(SoundConfig):
+    """Settings of the job, besides those of recordings.
 
     Args:
         max_length: Maximum number of tokens that are read at once.
-        long: Which part of a longer text is read.
+        long: Which part of a longer text is read; of a recording longer than `max_seconds`, its
+            beginning is.
         separator: What separates several labels in one field; implies multi_label.
-        multi_label: Whether a text has any number of labels; implied by lists in the data.
+        multi_label: Whether a row has any number of labels; implied by lists in the data.
         class_weights: Whether rows are weighted so that all labels have the same total weight.
         rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
     """
@@ -30,6 +32,7 @@ class ClassifyConfig:
     rarest: int = 2
 
     def __post_init__(self) -> None:
+        self.check_sound()
         choose("task.long", self.long, LONG_NAMES)
         positive("task.max_length", self.max_length)
         positive("task.rarest", self.rarest)

@@ -1,13 +1,16 @@
 """Sounds as a model reads them: features of recordings, padded into batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.config import ModelConfig, require
 from glassformer.core.layout import Layout
 from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.normalise import Moments
@@ -20,6 +23,8 @@ SOUND_FRONTENDS = ("subsampling", "resnet")
 MOMENTS = "moments.json"
 MEASURED = 2000  # training recordings whose mean and variance stand for all
 FRAMES_A_SECOND = 100
+
+Settings = TypeVar("Settings", bound=SoundConfig)
 
 
 def vectors_of(frames: int, factor: int) -> int:
@@ -48,6 +53,39 @@ def read_short(samples: Iterable[Sample], settings: SoundConfig) -> Iterator[Sou
             yield np.empty(0, dtype=np.float32)
         else:
             yield read_part(Part.of(sample), settings.rate)
+
+
+def extractor_of(settings: SoundConfig, bins: int, folder: Path) -> Extractor:
+    """From samples to features, as a run in this folder computes them."""
+    moments = Moments.load(folder / MOMENTS) if settings.normalise == "all" else None
+    return Extractor(settings.features, settings.rate, bins, moments)
+
+
+def settle_sound(
+    task: Settings, bins: int, samples: Samples, folder: Path, origin: Path | None
+) -> Settings:
+    """Settings that leave nothing open; moments, if they are needed, are put into the folder."""
+    if task.store == "auto":
+        task = replace(task, store="waveforms" if task.augment.changes else "features")
+    extract = Extractor(task.features, task.rate, bins)
+    if task.normalise == "all":
+        moments_for(samples, extract, task, origin).save(folder / MOMENTS)
+    return task
+
+
+def reaching_sounds(model: ModelConfig, task: SoundConfig) -> ModelConfig:
+    """The model with positions for the longest recordings, refused if it does not read sound."""
+    require(
+        model.frontend.kind in SOUND_FRONTENDS,
+        f"model.frontend.kind = {model.frontend.kind} does not read sound; choose from "
+        f"{', '.join(SOUND_FRONTENDS)}",
+    )
+    longest = vectors_of(int(task.max_seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
+    stacks = {
+        name: None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
+        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
+    }
+    return replace(model, encoder=stacks["encoder"], decoder=stacks["decoder"])
 
 
 def moments_for(

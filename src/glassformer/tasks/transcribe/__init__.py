@@ -13,6 +13,5 @@ answers         texts of many rows, and their scores
 task            what training needs
 predictor       texts of new recordings, and when each word is spoken
 subtitles       the same as SRT or WebVTT
-nearest         the baseline: the most similar recording
 reporter        the report
 """

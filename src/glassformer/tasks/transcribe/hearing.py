@@ -4,17 +4,13 @@ from dataclasses import replace
 
 from glassformer.config import ModelConfig, require
 from glassformer.core.masks import Mask, chunks, everything
-from glassformer.tasks.shared.sound import FRAMES_A_SECOND, SOUND_FRONTENDS, vectors_of
+from glassformer.tasks.shared.sound import FRAMES_A_SECOND, reaching_sounds
 from glassformer.tasks.transcribe.settings import StreamConfig, TranscribeConfig
 
 
 def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
     """The model with positions for the longest recordings; refused if it cannot learn the task."""
-    require(
-        model.frontend.kind in SOUND_FRONTENDS,
-        f"model.frontend.kind = {model.frontend.kind} does not read sound; choose from "
-        f"{', '.join(SOUND_FRONTENDS)}",
-    )
+    model = reaching_sounds(model, task)
     check_stream(model, task)
     reads = model.encoder
     blocks = reads.depth if reads is not None and reads.kind == "attention" else 0
@@ -22,13 +18,7 @@ def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
         not task.intermediate or blocks > 1,
         "task.intermediate needs an encoder of kind attention with 2 blocks or more; leave it out",
     )
-    longest = vectors_of(int(task.max_seconds * FRAMES_A_SECOND), model.frontend.factor) + 1
-    stacks = {
-        name: None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
-        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
-    }
-    writes = stacks["decoder"] if task.ctc_weight < 1 else None
-    return replace(model, encoder=stacks["encoder"], decoder=writes)
+    return model if task.ctc_weight < 1 else replace(model, decoder=None)
 
 
 def chunk_mask(stream: StreamConfig, factor: int) -> Mask:

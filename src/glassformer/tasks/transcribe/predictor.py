@@ -11,13 +11,12 @@ import numpy as np
 from torch import nn
 
 from glassformer.data.audio.extractor import Features
-from glassformer.data.audio.features import frame_count
 from glassformer.data.audio.reading import read_blocks, sound_info
-from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
-from glassformer.tasks.predictor import Partial, Prediction, Predictor
+from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
+from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.subtitles import (
@@ -29,8 +28,6 @@ from glassformer.tasks.transcribe.subtitles import (
 from glassformer.tasks.transcribe.task import TranscribeTask
 
 TOGETHER = 16  # pieces per batch, after the first one
-
-Recording = Part | np.ndarray
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,11 +46,8 @@ class Piece:
     last: bool
 
 
-class TranscribePredictor(Predictor[TranscribeTask, Recording]):
+class TranscribePredictor(SoundPredictor[TranscribeTask]):
     """The text of a recording; with `align`, when each word is spoken."""
-
-    kinds = (str, Path, np.ndarray, Part)
-    noun = "recording"
 
     def __init__(self, task: TranscribeTask) -> None:
         super().__init__(task)
@@ -73,31 +67,6 @@ class TranscribePredictor(Predictor[TranscribeTask, Recording]):
                 "--set task.ctc_weight=0.3, or leave out --align, --srt and --vtt"
             )
         return other
-
-    def accept(self, value: Any) -> Recording:
-        value = super().accept(value)
-        if isinstance(value, str | Path):
-            return Part(path=Path(value))
-        if isinstance(value, Part):
-            return value
-        rate = self.task.settings.rate
-        if value.ndim != 1 or value.dtype.kind != "f":
-            raise GlassformerError(
-                f"a recording is one channel of numbers between -1 and 1, {rate:,} a second; got "
-                f"{value.dtype} of shape {value.shape}"
-            )
-        if not frame_count(len(value), rate) or not np.isfinite(value).all():
-            raise GlassformerError(
-                f"a recording has finite numbers for at least 25 ms; got {len(value)} at {rate:,} "
-                f"a second; record it again"
-            )
-        return value.astype(np.float32)
-
-    def from_sample(self, sample: Sample) -> Recording:
-        return Part.of(sample)
-
-    def example(self) -> str:
-        return "recording.wav"
 
     def predict(
         self, model: nn.Module, inputs: Iterable[Recording]

@@ -15,10 +15,10 @@ from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
 from glassformer.tasks.reporter import Baseline, PoolingReporter
+from glassformer.tasks.shared.nearest import NearestRecordings
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
 from glassformer.tasks.transcribe.language_model import choose_weight, chosen, open_fusion
-from glassformer.tasks.transcribe.nearest import NearestRecording
 from glassformer.tasks.transcribe.sounds import SoundBatch
 from glassformer.tasks.transcribe.task import TranscribeTask
 
@@ -91,9 +91,9 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         known = samples.rows("train")[:MOST_ROWS].tolist()
         numbers = samples.rows(split).tolist()
         texts = [task.normalise(samples[row]["text"]) for row in known]
-        memory = NearestRecording.of(map(self._sound, known), texts)
+        memory = NearestRecordings.of(map(self._sound, known))
         right = [task.normalise(samples[row]["text"]) for row in numbers]
-        written = memory(map(self._sound, numbers))
+        written = [texts[row] for row in memory(map(self._sound, numbers))[:, 0]]
         answers = Transcripts(written, right, task.settings.measure)
         return Baseline("nearest recording", "by mean features", answers)
 

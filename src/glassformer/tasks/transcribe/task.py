@@ -18,7 +18,6 @@ from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.data.audio.extractor import Extractor, Features
-from glassformer.data.audio.normalise import Moments
 from glassformer.data.audio.reading import Sound
 from glassformer.data.batches import row_rng
 from glassformer.data.doctor.finding import counted
@@ -34,10 +33,10 @@ from glassformer.models.transformer import Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.sound import (
     FRAMES_A_SECOND,
-    MOMENTS,
+    extractor_of,
     is_long,
-    moments_for,
     read_short,
+    settle_sound,
     vectors_of,
 )
 from glassformer.tasks.shared.sound_store import SoundStore
@@ -90,10 +89,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     @cached_property
     def extract(self) -> Extractor:
         """From samples to features."""
-        moments = None
-        if self.settings.normalise == "all":
-            moments = Moments.load(self.folder / MOMENTS)
-        return Extractor(self.settings.features, self.settings.rate, self.bins, moments)
+        return extractor_of(self.settings, self.bins, self.folder)
 
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
@@ -111,11 +107,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             task = replace(task, measure=measure)
         if task.search == "auto":
             task = replace(task, search=task.searches[0])
-        if task.store == "auto":
-            task = replace(task, store="waveforms" if task.augment.changes else "features")
-        extract = Extractor(task.features, task.rate, config.model.frontend.bins)
-        if task.normalise == "all":
-            moments_for(samples, extract, task, origin).save(folder / MOMENTS)
+        task = settle_sound(task, config.model.frontend.bins, samples, folder, origin)
         if not task.max_piece:
             task = replace(task, max_piece=longest_piece(samples, task.max_seconds))
         return replace(

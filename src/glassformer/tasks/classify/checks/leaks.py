@@ -40,7 +40,7 @@ class Leaks(Check):
         yield from leaking_columns(rows, where)
 
     def _kept(self, row: Specimen) -> Sampled:
-        text = row.sample["text"]
+        text = row.sample.get("text", "")  # a recording has none
         if len(text) > HEAD + TAIL:
             text = f"{text[:HEAD]} {text[-TAIL:]}"
         others = {name: row.others[name][:LONGEST_VALUE] for name in list(row.others)[:COLUMNS]}

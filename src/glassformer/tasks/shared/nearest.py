@@ -1,15 +1,14 @@
-"""The baseline: the transcript of the most similar training recording.
+"""The most similar recordings, for baselines: how much of the data can be had by heart?
 
-Each recording is reduced to the mean features of some equal stretches of time; the nearest is that
-with the least squared distance. It knows whole recordings only, so its score tells how much of the
-data can be had by heart.
+Each recording is reduced to the mean features of some equal stretches of time; the nearest are
+those with the least squared distance.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from glassformer.data.audio.extractor import Features
 
@@ -18,27 +17,26 @@ TOGETHER = 256  # recordings compared at once
 
 
 @dataclass(frozen=True, slots=True)
-class NearestRecording:
-    """Recordings with their transcripts, looked up by similarity."""
+class NearestRecordings:
+    """Recordings, looked up by similarity."""
 
     outlines: Float[np.ndarray, "rows values"]
-    texts: Sequence[str]
 
     @staticmethod
-    def of(sounds: Iterable[Features], texts: Sequence[str]) -> "NearestRecording":
+    def of(sounds: Iterable[Features]) -> "NearestRecordings":
         """Store these recordings, at least one."""
-        return NearestRecording(np.stack([outline(sound) for sound in sounds]), texts)
+        return NearestRecordings(np.stack([outline(sound) for sound in sounds]))
 
-    def __call__(self, sounds: Iterable[Features]) -> list[str]:
-        """For each recording, the transcript of the nearest one."""
+    def __call__(self, sounds: Iterable[Features], count: int = 1) -> Int[np.ndarray, "N count"]:
+        """For each recording, the numbers of the nearest ones, the nearest first."""
         queries = np.stack([outline(sound) for sound in sounds])
         sizes = np.square(self.outlines).sum(1)
-        found: list[str] = []
+        found = []
         for start in range(0, len(queries), TOGETHER):
             some = queries[start : start + TOGETHER]
             apart = sizes - 2 * some @ self.outlines.T  # the size of the query changes no order
-            found += [self.texts[row] for row in apart.argmin(1).tolist()]
-        return found
+            found.append(apart.argsort(axis=1, kind="stable")[:, :count])
+        return np.concatenate(found)
 
 
 def outline(sound: Features) -> Float[np.ndarray, " values"]:

@@ -1,0 +1,88 @@
+"""What a classifier reads: texts or recordings, as numbers and in batches.
+
+    texts    tokens, in pieces where a text is long
+    sounds   features of recordings
+
+A run has one kind of them, which the frontend of its model tells.
+"""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.config.run import Config
+from glassformer.core.layout import Layout
+from glassformer.data.samples import Sample, Samples
+from glassformer.errors import GlassformerError
+from glassformer.models.transformer import Noise
+
+Rows = Int[np.ndarray, " chosen"]
+Read = tuple[Tensor, Layout, Int[np.ndarray, " pieces"]]  # and which row each piece is of
+
+
+class Inputs(ABC):
+    """One kind of inputs, over the samples of a run.
+
+    Attributes:
+        role: The role of a sample that is read.
+        noun: What one input is called.
+        epochs: How long to train when nobody says.
+        batch: The class of a batch, made of what is read, its layout, labels and row_ids.
+        padded: Whether padding counts towards the size of a batch.
+        mixes_lengths: As in `Task`.
+        source: The size of the vocabulary, if tokens are read.
+
+    Args:
+        data: Where samples and their index are; None for a run that is only used.
+    """
+
+    role: ClassVar[str]
+    noun: ClassVar[str]
+    epochs: ClassVar[float]
+    batch: ClassVar[Any]
+    padded: bool = True
+    mixes_lengths: bool = False
+    source: int | None = None
+
+    @abstractmethod
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def prepare(config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        """As in `JobTask`."""
+
+    @abstractmethod
+    def index(self, samples: Samples, data: Path) -> None:
+        """As in `JobTask`."""
+
+    @abstractmethod
+    def lengths(self, numbers: Rows, *, training: bool) -> Rows:
+        """The length of what is read of some samples."""
+
+    @abstractmethod
+    def read(self, numbers: Rows, epoch: int | None) -> Read:
+        """What is read of some samples; None for the epoch leaves all randomness out."""
+
+    @abstractmethod
+    def forward(self, model: nn.Module, batch: Any, noise: Noise | None) -> Float[Tensor, "B C"]:
+        """The scores of the labels."""
+
+    @abstractmethod
+    def shown(self, sample: Sample) -> str:
+        """A sample in a table."""
+
+    def refuse_others(self, samples: Samples) -> None:
+        """Refuse samples of another kind."""
+        if self.role in samples.spools:  # of every sample
+            return
+        for sample in samples:
+            if self.role not in sample:
+                raise GlassformerError(
+                    f"{sample['where']}: not a {self.noun}, as the other rows or those of the run "
+                    f"are; give {self.noun}s only"
+                )

@@ -1,0 +1,139 @@
+"""Recordings as a classifier reads them: features, of a long recording those of its beginning."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.config import DataConfig, require
+from glassformer.config.run import Config
+from glassformer.core.layout import Layout
+from glassformer.data.audio.extractor import Extractor, Features
+from glassformer.data.audio.reading import Sound, read_blocks
+from glassformer.data.batches import row_rng
+from glassformer.data.samples import Sample, Samples
+from glassformer.models.transformer import Noise
+from glassformer.tasks.classify.inputs import Inputs, Read, Rows
+from glassformer.tasks.shared.recordings import Part
+from glassformer.tasks.shared.sound import (
+    extractor_of,
+    padded_features,
+    reaching_sounds,
+    settle_sound,
+)
+from glassformer.tasks.shared.sound_store import SoundStore
+
+
+@dataclass(frozen=True, slots=True)
+class SoundBatch:
+    """Some recordings, padded, and their labels.
+
+    Attributes:
+        row_ids: The row of the split that each row is.
+    """
+
+    features: Float[Tensor, "B frames M"]
+    layout: Layout
+    labels: Tensor
+    row_ids: Int[Tensor, " B"]
+
+    @property
+    def tokens(self) -> int:
+        """How many frames there are, without padding."""
+        assert self.layout.tokens is not None  # made on the CPU, where they are counted
+        return self.layout.tokens
+
+    def to(self, device: torch.device) -> "SoundBatch":
+        """The same on another device."""
+        names = ("features", "labels", "row_ids")
+        moved = {name: getattr(self, name).to(device, non_blocking=True) for name in names}
+        return replace(self, layout=self.layout.to(device), **moved)
+
+
+class SoundInputs(Inputs):
+    """Recordings. What counts towards the size of a batch is their frames."""
+
+    role, noun = "path", "recording"
+    epochs = 30.0
+    batch = SoundBatch
+
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
+        self.config, self.folder, self.settings = config, folder, config.task
+        if data is not None:
+            self.sounds = SoundStore(data, self.extract, self.settings)
+
+    @cached_property
+    def extract(self) -> Extractor:
+        """From samples to features."""
+        return extractor_of(self.settings, self.config.model.frontend.bins, self.folder)
+
+    @staticmethod
+    def prepare(config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        refuse_settings_of_texts(config)
+        model = config.model
+        if model.frontend.kind == "tokens":  # by default
+            model = replace(model, frontend=replace(model.frontend, kind="subsampling"))
+        task = settle_sound(config.task, model.frontend.bins, samples, folder, origin)
+        return replace(config, model=reaching_sounds(model, task), task=task)
+
+    def index(self, samples: Samples, data: Path) -> None:
+        sounds = (self.sound(Part.of(sample)) for sample in samples)
+        SoundStore.write(data, sounds, self.extract, self.settings)
+
+    def sound(self, part: Part) -> Sound:
+        """The samples of a recording that are read; what follows them is not even opened."""
+        rate, left = self.settings.rate, self._most
+        blocks = []
+        for block in read_blocks(part.path, rate, start=part.start, end=part.end):
+            blocks.append(block[:left])
+            left -= len(block)
+            if left <= 0:
+                break
+        return np.concatenate(blocks)
+
+    def features(self, sound: Sound) -> Features:
+        """The features of samples at the rate of the settings."""
+        return self.extract(sound[: self._most])
+
+    @property
+    def _most(self) -> int:
+        return int(self.settings.max_seconds * self.settings.rate)
+
+    def lengths(self, numbers: Rows, *, training: bool) -> Rows:
+        speed = self.settings.augment.slowest if training else 1.0
+        frames = [self.sounds.frames(number, speed) for number in numbers.tolist()]
+        return np.array(frames, dtype=np.int64)
+
+    def read(self, numbers: Rows, epoch: int | None) -> Read:
+        rows = numbers.tolist()
+        if epoch is None:
+            sounds = [self.sounds[row] for row in rows]
+        else:
+            rngs = [row_rng(self.config.seed, epoch, row) for row in rows]
+            sounds = list(map(self.sounds.augmented, rows, rngs))
+        return *padded_features(sounds), np.arange(len(rows))
+
+    def forward(
+        self, model: nn.Module, batch: SoundBatch, noise: Noise | None
+    ) -> Float[Tensor, "B C"]:
+        return model(batch.features, layout=batch.layout, noise=noise)
+
+    def shown(self, sample: Sample) -> str:
+        return Path(sample["path"]).name
+
+
+def refuse_settings_of_texts(config: Config) -> None:
+    """Refuse settings that have no effect on recordings."""
+    usual, given = DataConfig(), config.data
+    unused = {
+        "task.long": config.task.long != "head",
+        "data.tokenizer": given.tokenizer != usual.tokenizer,
+        "data.token_dropout": given.token_dropout != usual.token_dropout,
+        "data.form": given.form != usual.form,
+    }
+    for name, is_set in unused.items():
+        require(not is_set, f"{name} has no effect on recordings; leave it out")

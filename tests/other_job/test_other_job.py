@@ -196,6 +196,6 @@ def test_help_lists_the_job_and_its_options_without_importing_it(environment):
     train, doctor, predict = said.split("Usage: ")[1:]
     assert "listen: Write the word that a recording of tones plays." in train
     assert "classify, pretrain, transcribe, translate, listen" in doctor
-    assert "Options of transcribe, listen" in predict
-    assert "--times" in predict.split("Options of transcribe, listen")[1]
+    assert "Options of listen" in predict
+    assert "--times" in predict.split("Options of listen")[1]
     assert "imported:\n" in predict

@@ -86,3 +86,13 @@ def test_it_is_stored_in_one_file(tmp_path):
     (tmp_path / "ngrams.safetensors").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"ngrams\.safetensors: "):
         NgramModel.load(tmp_path / "ngrams.safetensors")
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_model_follows_its_prefixes_to_a_gpu_and_back():
+    model, texts = learned(3), torch.tensor([[4, 5], [5, 0]])
+    sizes = torch.tensor([2, 1])
+    expected = model(texts, sizes)
+    assert torch.allclose(model(texts.cuda(), sizes.cuda()).cpu(), expected)
+    assert torch.equal(model(texts, sizes), expected)

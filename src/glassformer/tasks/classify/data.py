@@ -94,7 +94,7 @@ class ClassifySchema(Schema):
             *default_checks(answer, one_answer=True),
             OnlyWith("text", GarbledText("text")),
             OnlyWith("text", Lengths("text", read, kind, advice)),
-            OnlyWith("sound", SoundLevels(task.max_seconds)),
+            OnlyWith("sound", SoundLevels(task.max_seconds, task.rate)),
             LabelCounts(names, rarest=task.rarest, most=MANY),
             LabelOrder(names),
             Leaks(names),

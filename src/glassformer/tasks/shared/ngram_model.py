@@ -72,7 +72,9 @@ class NgramModel(nn.Module):
 
     @torch.no_grad()
     def forward(self, tokens: Int[Tensor, "N L"], sizes: Int[Tensor, " N"]) -> Float[Tensor, "N V"]:
-        """The log-probability of every next token after each prefix."""
+        """The log-probability of every next token after each prefix, on the device of these."""
+        if self.start.device != tokens.device:
+            self.to(tokens.device)
         rows, vocab_size = len(tokens), len(self.unigrams)
         window = self._window(tokens, sizes)  # (N, order - 1)
         chances, numbers = self.unigrams.repeat(rows, 1), window

@@ -9,11 +9,12 @@ import torch
 from rich.cells import cell_len
 
 from glassformer.errors import GlassformerError
-from glassformer.explaining import alignment_picture, fonts
+from glassformer.explaining import alignment_picture, fonts, pictures
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.alignment_picture import centres, check_picture, draw_alignment
+from glassformer.explaining.alignment_picture import centres, draw_alignment
 from glassformer.explaining.alignment_terminal import alignment_text
 from glassformer.explaining.fonts import families_for
+from glassformer.explaining.pictures import check_picture
 
 MORNING = Alignment(
     ("早上", "好", "！"),
@@ -131,7 +132,7 @@ def test_what_cannot_be_drawn_to_is_refused(tmp_path, monkeypatch):
     ]:
         with pytest.raises(GlassformerError, match=told):
             check_picture(path)
-    monkeypatch.setattr(alignment_picture, "find_spec", lambda name: None)
+    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     told = r"needs matplotlib, .* pip install 'glassformer\[pictures\]'"
     with pytest.raises(GlassformerError, match=told):
         check_picture(tmp_path / "a.png")

@@ -21,8 +21,7 @@ from torch import Tensor
 
 from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.explaining.watching import watching
-from glassformer.models.baselines.bahdanau import BahdanauDecoder
+from glassformer.explaining.watching import cross_attention
 from glassformer.models.transformer import Transformer
 
 STRONG, UNIFORM = 0.5, 3.0  # see `strengths`
@@ -101,15 +100,8 @@ def cross_attention_weights(
     device = model.target.table.weight.device
     ids = [torch.tensor([row], device=device) for row in (source, decoder_input)]
     reads, writes = (Layout.full(1, len(row), device) for row in (source, decoder_input))
-    steps: list[Tensor] = []
-    with watching(model) as (watched, maps):
-        if isinstance(watched.decoder, BahdanauDecoder):
-            scorer = watched.decoder.attention.to_score
-            scorer.register_forward_hook(lambda _, inputs, scores: steps.append(scores))
-        watched(*ids, source=reads, target=writes)
-    if steps:  # (1, S, 1) each
-        return torch.cat(steps, -1).mT.softmax(-1)[:, None]
-    return torch.cat([map for name, map in maps.items() if name.endswith("cross_attention")])
+    _, weights = cross_attention(model, lambda watched: watched(*ids, source=reads, target=writes))
+    return weights
 
 
 def align_words(

@@ -6,37 +6,18 @@ fonts are searched for characters that its own font lacks.
 
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 
-from glassformer.errors import GlassformerError
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.fonts import families_for
-from glassformer.files import replacing
+from glassformer.explaining.pictures import INK, LINE, check_picture, save_picture
 from glassformer.terminal import printable
 
-FORMATS = (".png", ".svg", ".pdf")
 FAINTEST = 0.08  # weaker links are not drawn
-INK, LINE = "#222222", "#0072B2"
 INCHES_PER_CELL, HEIGHT, SIZE = 0.14, 2.8, 14  # of a word's letters, of the picture, of the font
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a path that cannot be drawn to, before anything is translated."""
-    if path.suffix.lower() not in FORMATS:
-        raise GlassformerError(
-            f"a picture must end in {', '.join(FORMATS)}, got {str(path)!r}; rename it"
-        )
-    if not path.absolute().parent.is_dir():
-        raise GlassformerError(f"{path.parent}: no such folder for the picture; create it first")
-    if find_spec("matplotlib") is None:
-        raise GlassformerError(
-            "a picture needs matplotlib, which is not installed; "
-            "pip install 'glassformer[pictures]'"
-        )
 
 
 def draw_alignment(alignment: Alignment, path: Path) -> None:
@@ -58,8 +39,7 @@ def draw_alignment(alignment: Alignment, path: Path) -> None:
             # A dollar sign would start a formula.
             axes.text(x, height, word, fontfamily=families, parse_math=False, **style)
     draw_links(axes, alignment, places[0][0], places[1][0])
-    with replacing(path) as half:
-        figure.savefig(half, format=path.suffix[1:].lower(), dpi=160)
+    save_picture(figure, path)
 
 
 def draw_links(

@@ -8,7 +8,7 @@ The model itself is unchanged: the weights are recorded in a copy that shares it
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeVar
@@ -18,8 +18,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.attention import MultiHeadAttention
+from glassformer.models.baselines.bahdanau import BahdanauDecoder
 
 Model = TypeVar("Model", bound=nn.Module)
+Output = TypeVar("Output")
 Maps = dict[str, Float[Tensor, "B H T S"]]
 
 
@@ -37,6 +39,26 @@ def watching(model: Model) -> Iterator[tuple[Model, Maps]]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def cross_attention(
+    model: Model, run: Callable[[Any], Output]
+) -> tuple[Output, Float[Tensor, "layers H T S"]]:
+    """What `run` returns for a copy of a model, and the weights of its decoder's look across.
+
+    Args:
+        run: Makes one pass over one row.
+    """
+    steps: list[Tensor] = []
+    with watching(model) as (watched, maps):
+        if isinstance(watched.decoder, BahdanauDecoder):
+            scorer = watched.decoder.attention.to_score
+            scorer.register_forward_hook(lambda _, inputs, scores: steps.append(scores))
+        output = run(watched)
+    if steps:  # (1, S, 1) each
+        return output, torch.cat(steps, -1).mT.softmax(-1)[:, None]
+    across = [weights for name, weights in maps.items() if name.endswith("cross_attention")]
+    return output, torch.cat(across)
 
 
 def shared_copy(model: Model) -> Model:

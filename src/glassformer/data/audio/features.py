@@ -125,5 +125,15 @@ def _triangles(rate: int, bins: int, padded: int) -> Float[Tensor, "frequencies 
     return shares.float()
 
 
+def bin_of(frequency: int | float, rate: int, bins: int) -> float:
+    """Where a frequency lies among mel bins: 0 in the middle of the first.
+
+    >>> round(bin_of(4000, rate=8000, bins=40))
+    40
+    """
+    low, at, high = _mel(torch.tensor([LOWEST, frequency, rate / 2])).tolist()
+    return (at - low) / (high - low) * (bins + 1) - 1
+
+
 def _mel(frequencies: Tensor) -> Tensor:
     return 1127 * (1 + frequencies / 700).log()

@@ -13,5 +13,6 @@ answers         texts of many rows, and their scores
 task            what training needs
 predictor       texts of new recordings, and when each word is spoken
 subtitles       the same as SRT or WebVTT
+picture         what was heard and when, as a picture
 reporter        the report
 """

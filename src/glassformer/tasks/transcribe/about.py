@@ -15,6 +15,13 @@ ABOUT = About(
             help="Show when each word is spoken, or which source words it attended to.",
         ),
         Option(
+            name="picture",
+            kind=Path,
+            metavar="F.png",
+            single=True,
+            help="Save a picture of one input's alignment as .png, .svg or .pdf.",
+        ),
+        Option(
             name="srt",
             kind=Path,
             metavar="F.srt",

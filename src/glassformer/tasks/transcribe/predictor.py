@@ -13,10 +13,12 @@ from torch import nn
 from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.reading import read_blocks, sound_info
 from glassformer.errors import GlassformerError
+from glassformer.explaining.pictures import check_picture
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
+from glassformer.tasks.transcribe.picture import draw_picture
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.subtitles import (
@@ -53,6 +55,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         super().__init__(task)
         self.align = False
         self.subtitles: dict[str, Path] = {}  # by format
+        self.picture: Path | None = None
 
     def configured(self, **options: Any) -> "TranscribePredictor":
         other = copy(self)
@@ -61,7 +64,10 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         other.subtitles = {form: Path(path) for form, path in given.items() if path is not None}
         for path in other.subtitles.values():
             check_subtitles(path)
-        if other._times and not self.task.settings.ctc_weight:
+        if options.get("picture") is not None:
+            other.picture = Path(options["picture"])
+            check_picture(other.picture)
+        if (other.align or other.subtitles) and not self.task.settings.ctc_weight:
             raise GlassformerError(
                 "this run was trained without CTC, which tells when words are spoken; train with "
                 "--set task.ctc_weight=0.3, or leave out --align, --srt and --vtt"
@@ -75,6 +81,8 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         found = list[tuple[float, Written]]()
         while some := list(islice(rest, size)):
             for piece, written in zip(some, self._written(model, some), strict=True):
+                if self.picture is not None and not found:
+                    draw_picture(self.task, model, piece.features, written, self.picture)
                 found.append((piece.start, written))
                 if piece.last:
                     yield self._prediction(found)
@@ -109,7 +117,8 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
     @property
     def _times(self) -> bool:
         """Whether anything needs to know when words are spoken."""
-        return self.align or bool(self.subtitles)
+        drawn = self.picture is not None and self.task.settings.ctc_weight > 0
+        return self.align or bool(self.subtitles) or drawn
 
     @property
     def _longest(self) -> float:
@@ -126,11 +135,14 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         words = list(self._words(found))
         for form, path in self.subtitles.items():
             write_subtitles(words, path, form=form, between=self._between)
+        note = ""
+        if self.picture is not None and len(found) > 1:
+            note = f"is long: the picture shows its first {found[1][0]:.1f} seconds"
         if not self.align:
-            return Prediction(text, confidence, {})
+            return Prediction(text, confidence, {}, note=note)
         details = [{"word": word.text, "start": word.start, "end": word.end} for word in words]
         lines = [f"{word.start:.2f}\t{word.end:.2f}\t{word.text}" for word in words]
-        return Prediction(text, confidence, {"words": details}, below=lines)
+        return Prediction(text, confidence, {"words": details}, below=lines, note=note)
 
     @property
     def _between(self) -> str:

@@ -27,7 +27,7 @@ ABOUT = About(
             kind=Path,
             metavar="F.png",
             single=True,
-            help="Save the alignment of one text as .png, .svg or .pdf.",
+            help="Save a picture of one input's alignment as .png, .svg or .pdf.",
         ),
         Option(name="prefix", metavar="TEXT", help="Start every answer with this text."),
         Option(

@@ -44,7 +44,7 @@ def test_a_report_has_scores_a_baseline_confused_words_and_the_worst_rows(run):
     assert {"The worst rows", "Most confused words"} <= titles
     assert any("substitutions" in note for note in report["notes"])
     assert any("the n-gram model of the transcripts" in note for note in report["notes"])
-    assert any("real-time factor 0.0" in note for note in report["notes"])
+    assert any("real-time factor" in note for note in report["notes"])
 
 
 def test_a_page_plays_the_worst_rows_which_programs_get_without_sound(run):

@@ -58,15 +58,21 @@ class Show:
             self.bar.start()
         self.bar.update(self.bar.task_ids[0], completed=done)
 
-    def end_partial(self) -> None:
-        """Nothing more of the next prediction is shown before it is complete."""
+    def end(self) -> None:
+        """No more is shown: a line that has begun ends."""
+        self._end_bar()
+        if self.begun:
+            print_line()
+        self.begun = False
+
+    def _end_bar(self) -> None:
         if self.bar is not None:
             self.bar.stop()
         self.bar = None
 
     def show(self, given: Any, prediction: "Prediction") -> None:
         """Print one prediction; the caller flushes standard output."""
-        self.end_partial()
+        self._end_bar()
         if prediction.note:
             sys.stdout.flush()
             print_line(f"glassformer: {str(given)[:SHOWN]!r} {prediction.note}", stderr=True)

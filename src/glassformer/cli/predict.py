@@ -1,9 +1,9 @@
 """`glassformer predict`: predictions of a run for new inputs."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import tee
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,7 +70,7 @@ def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed
         for given, found in _answered(run, options, shown, _awaited(inputs)):
             shown.show(given, found)
     finally:
-        shown.end_partial()
+        shown.end()
         sys.stdout.flush()
 
 
@@ -87,21 +87,45 @@ def _answered(
 ) -> "Iterator[tuple[Any, Prediction]]":
     """Inputs with their predictions; the run reads ahead to batch inputs of similar length.
 
-    If one of them fails, those read before it are still answered, one by one.
+    If one of several fails, those read before it are still answered, one by one.
     """
     from glassformer.tasks.predictor import Partial
 
-    read, unanswered = tee(inputs)
+    ahead = _ReadAhead(inputs)
     try:
-        for found in run.predict_partly((given for _, given in read), **options):
+        for found in run.predict_partly(ahead, **options):
             if isinstance(found, Partial):
                 shown.show_partial(found)
             else:
-                yield next(unanswered)[1], found
-    except GlassformerError:
-        for where, given in unanswered:
+                yield ahead.waiting.popleft()[1], found
+    except GlassformerError as error:
+        if len(ahead.waiting) == 1 and not ahead.failed:
+            raise _located(ahead.waiting[0][0], error) from None
+        for where, given in ahead.waiting:
             yield given, _answer_to(run, options, where, given)
         raise
+
+
+class _ReadAhead:
+    """Inputs that are read before they are answered.
+
+    Attributes:
+        waiting: Those that are not answered yet.
+        failed: Whether the next one could not be read.
+    """
+
+    def __init__(self, inputs: Iterable[Placed]) -> None:
+        self.inputs, self.failed = inputs, False
+        self.waiting: deque[Placed] = deque()
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            for placed in self.inputs:
+                self.waiting.append(placed)
+                yield placed[1]
+        except GlassformerError:
+            self.failed = True
+            raise
 
 
 def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Prediction":
@@ -109,9 +133,11 @@ def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Predict
     try:
         return next(run.predict_each([given], **options))
     except GlassformerError as error:
-        if not where:
-            raise
-        raise GlassformerError(f"{where}: {error}") from None
+        raise _located(where, error) from None
+
+
+def _located(where: str, error: GlassformerError) -> GlassformerError:
+    return GlassformerError(f"{where}: {error}") if where else error
 
 
 def _talk(run: "Run", answer: Callable[[Iterable[Placed]], None]) -> None:

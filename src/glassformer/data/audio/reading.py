@@ -69,7 +69,7 @@ def read_blocks(
     path = Path(path)
     with open_sound(path) as decoder:
         _check_header(path, decoder)
-        yield from _resampled(_mono(path, decoder, start, end), decoder.rate, rate)
+        yield from resampled(_mono(path, decoder, start, end), decoder.rate, rate)
 
 
 def import_soxr() -> Any:
@@ -111,7 +111,8 @@ def _mono(path: Path, decoder: Decoder, start: float, end: float | None) -> Iter
     _check_length(where, at - first, rate)
 
 
-def _resampled(blocks: Iterable[Sound], source: int, target: int) -> Iterator[Sound]:
+def resampled(blocks: Iterable[Sound], source: int, target: int) -> Iterator[Sound]:
+    """A recording at another rate."""
     if source == target:
         yield from blocks
         return
@@ -121,13 +122,18 @@ def _resampled(blocks: Iterable[Sound], source: int, target: int) -> Iterator[So
     yield stream.resample_chunk(np.empty(0, dtype=np.float32), last=True)
 
 
-def _check_header(path: Path, decoder: Decoder) -> None:
+def check_numbers(name: Path | str, rate: int, channels: int) -> None:
+    """Refuse a rate and a number of channels that only a damaged header has."""
     lowest, highest = RATES
-    if not lowest <= decoder.rate <= highest or not 1 <= decoder.channels <= MOST_CHANNELS:
+    if not lowest <= rate <= highest or not 1 <= channels <= MOST_CHANNELS:
         raise GlassformerError(
-            f"{path}: its header is damaged ({decoder.rate} Hz, channels: {decoder.channels}); "
+            f"{name}: its header is damaged ({rate} Hz, channels: {channels}); "
             f"export or fetch it again"
         )
+
+
+def _check_header(path: Path, decoder: Decoder) -> None:
+    check_numbers(path, decoder.rate, decoder.channels)
     if decoder.truncated:
         raise GlassformerError(
             f"{path}: truncated, its header promises more sound than there is; fetch it again, "

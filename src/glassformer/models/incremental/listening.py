@@ -49,7 +49,6 @@ class Listener:
         """How many frames must have arrived for the first vector."""
         return self.factor * (self.mask.size + self.after)
 
-    @torch.no_grad()
     def hear(
         self, frames: Float[Tensor, "F M"], *, last: bool = False
     ) -> Iterator[Float[Tensor, "T V"]]:
@@ -69,6 +68,7 @@ class Listener:
             return self.mask.size
         return min(self.mask.size, -(-arrived // self.factor) - self.done) if last else 0
 
+    @torch.no_grad()
     def _next(self, count: int) -> Float[Tensor, "T V"]:
         end = self.done + count
         window = self.frames[None, : self.factor * (end + self.after) - self.first]

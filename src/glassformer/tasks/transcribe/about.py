@@ -22,6 +22,20 @@ ABOUT = About(
             help="Save a picture of one input's alignment as .png, .svg or .pdf.",
         ),
         Option(
+            name="stream",
+            kind=bool,
+            single=True,
+            help="Print words while sound arrives, from a file or, with -, on standard input.",
+        ),
+        Option(
+            name="rate",
+            kind=int,
+            metavar="HZ",
+            least=1,
+            single=True,
+            help="Samples a second of raw 16-bit sound on standard input.",
+        ),
+        Option(
             name="srt",
             kind=Path,
             metavar="F.srt",

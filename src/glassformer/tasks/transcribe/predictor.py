@@ -1,13 +1,14 @@
 """Texts of new recordings: paths, or samples from Python."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32
 from torch import nn
 
 from glassformer.data.audio.extractor import Features
@@ -18,8 +19,10 @@ from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
+from glassformer.tasks.transcribe.live import LiveTranscript
 from glassformer.tasks.transcribe.picture import draw_picture
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
+from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until_interrupted
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
@@ -29,6 +32,7 @@ from glassformer.tasks.transcribe.subtitles import (
 )
 from glassformer.tasks.transcribe.task import TranscribeTask
 
+STANDARD_INPUT = Path("-")
 TOGETHER = 16  # pieces per batch, after the first one
 
 
@@ -53,13 +57,15 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
 
     def __init__(self, task: TranscribeTask) -> None:
         super().__init__(task)
-        self.align = False
+        self.align = self.stream = False
+        self.rate: int | None = None  # of raw samples on standard input
         self.subtitles: dict[str, Path] = {}  # by format
         self.picture: Path | None = None
 
     def configured(self, **options: Any) -> "TranscribePredictor":
         other = copy(self)
-        other.align = options.get("align", False)
+        other.align, other.stream = options.get("align", False), options.get("stream", False)
+        other.rate = options.get("rate")
         given = {form: options.get(form) for form in FORMATS}
         other.subtitles = {form: Path(path) for form, path in given.items() if path is not None}
         for path in other.subtitles.values():
@@ -72,11 +78,26 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
                 "this run was trained without CTC, which tells when words are spoken; train with "
                 "--set task.ctc_weight=0.3, or leave out --align, --srt and --vtt"
             )
+        if other.rate is not None and not other.stream:
+            raise GlassformerError("--rate is that of raw sound on standard input; add --stream -")
+        if other.stream and other.picture is not None:
+            raise GlassformerError(
+                "a picture is one of a whole recording; leave out --picture or --stream"
+            )
+        if other.stream and not self.task.settings.stream.chunk:
+            raise GlassformerError(
+                "this run was not trained for streams; train one with --set task.stream.chunk=0.64 "
+                "--set task.normalise=all, or leave out --stream"
+            )
         return other
 
     def predict(
         self, model: nn.Module, inputs: Iterable[Recording]
     ) -> Iterator[Prediction | Partial]:
+        if self.stream:
+            for one in inputs:
+                yield from self._live(model, one)
+            return
         rest, size = (piece for one in inputs for piece in self._pieces(one)), 1
         found = list[tuple[float, Written]]()
         while some := list(islice(rest, size)):
@@ -95,15 +116,47 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         sounds = [piece.features for piece in pieces]
         return self.task.searcher.write(model, sounds, times=self._times)
 
+    def _live(self, model: Any, recording: Recording) -> Iterator[Prediction | Partial]:
+        """What a stream says, while it arrives; interrupted, what it said until then."""
+        live = LiveTranscript(self.task, model)
+        with until_interrupted() as stopped:
+            for sound in self._arriving(recording, stopped):
+                yield from map(_partial, live.hear(sound))
+                if stopped():
+                    break
+            yield from map(_partial, live.hear(np.empty(0, dtype=np.float32), last=True))
+        if not live.path.at:
+            raise GlassformerError(f"{recording}: no sound, or less than 25 ms; record it again")
+        latency = live.latency
+        found = self._complete(live.text, live.confidence, live.words)
+        details = {**found.details, "latency": latency.as_values()}
+        yield replace(found, details=details, note=str(latency))
+
+    def _arriving(
+        self, recording: Recording, stopped: Callable[[], bool]
+    ) -> Iterator[Float32[np.ndarray, " _"]]:
+        """The sound of a recording, or of standard input."""
+        rate = self.task.settings.rate
+        if isinstance(recording, Part) and recording.path == STANDARD_INPUT:
+            return piped_sound(standard_input(), rate, self.rate, stopped)
+        if self.rate is not None:
+            raise GlassformerError(
+                f"{recording}: --rate is that of raw sound on standard input; leave it out"
+            )
+        return self._blocks(recording)
+
+    def _blocks(self, recording: Recording) -> Iterator[Float32[np.ndarray, " _"]]:
+        if not isinstance(recording, Part):
+            return iter([recording])
+        if recording.path == STANDARD_INPUT:
+            raise GlassformerError("standard input is read by --stream only; add it, or name files")
+        rate, start, end = self.task.settings.rate, recording.start, recording.end
+        return read_blocks(recording.path, rate, start=start, end=end)
+
     def _pieces(self, recording: Recording) -> Iterator[Piece]:
         """The features of a recording, one piece after another."""
         rate, start = self.task.settings.rate, 0.0
-        if isinstance(recording, Part):
-            part = recording
-            blocks = read_blocks(part.path, rate, start=part.start, end=part.end)
-        else:
-            blocks = iter([recording])
-        for sound, last in cut_at_pauses(blocks, rate, self._longest):
+        for sound, last in cut_at_pauses(self._blocks(recording), rate, self._longest):
             end = start + len(sound) / rate
             yield Piece(recording, self.task.features(sound), start, end, last)
             start = end
@@ -132,17 +185,21 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         tokens = sum(len(one.tokens) + 1 for one in written)
         score = sum(one.score for one in written)
         confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
-        words = list(self._words(found))
+        prediction = self._complete(text, confidence, list(self._words(found)))
+        if self.picture is None or len(found) == 1:
+            return prediction
+        note = f"is long: the picture shows its first {found[1][0]:.1f} seconds"
+        return replace(prediction, note=note)
+
+    def _complete(self, text: str, confidence: float, words: list[Spoken]) -> Prediction:
+        """The prediction, with what was asked for besides."""
         for form, path in self.subtitles.items():
             write_subtitles(words, path, form=form, between=self._between)
-        note = ""
-        if self.picture is not None and len(found) > 1:
-            note = f"is long: the picture shows its first {found[1][0]:.1f} seconds"
         if not self.align:
-            return Prediction(text, confidence, {}, note=note)
+            return Prediction(text, confidence, {})
         details = [{"word": word.text, "start": word.start, "end": word.end} for word in words]
         lines = [f"{word.start:.2f}\t{word.end:.2f}\t{word.text}" for word in words]
-        return Prediction(text, confidence, {"words": details}, below=lines, note=note)
+        return Prediction(text, confidence, {"words": details}, below=lines)
 
     @property
     def _between(self) -> str:
@@ -156,3 +213,9 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
             for word in one.words:
                 start, end = (round(begins + at * vector, 3) for at in (word.start, word.end))
                 yield Spoken(word.text, start, end)
+
+
+def _partial(heard: tuple[str, list[Spoken]]) -> Partial:
+    text, words = heard
+    times = {"start": words[0].start, "end": words[-1].end} if words else {}
+    return Partial(text=text, details=times)

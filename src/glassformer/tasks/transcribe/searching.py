@@ -150,7 +150,7 @@ class Searcher:
         words = self.timed(frames, vectors, [one.tokens for one in best]) if times else None
         return [
             Written(
-                text=self.tokenizer.decode(list(one.tokens)).strip(),
+                text=" ".join(self.tokenizer.decode(list(one.tokens)).split()),
                 tokens=one.tokens,
                 score=one.score,
                 words=() if words is None else words[row],

@@ -1,6 +1,7 @@
 """transcribe with a language model: what is added to the scores, and how its weight is chosen."""
 
 from dataclasses import replace
+from itertools import groupby, product
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from small_jobs import everything, job_of, taught
 from small_recordings import SETTINGS, record
 
 from glassformer.config.values import merge_values
+from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode.ctc import ctc_scores
 from glassformer.errors import GlassformerError
@@ -35,6 +37,33 @@ def spelled_out(fusion, text):
         scores = fusion.model(torch.tensor([text], dtype=torch.long), torch.tensor([size]))
         total += float(scores[0, token])
     return total
+
+
+@torch.no_grad()
+def test_a_joint_score_is_the_sum_over_all_paths_and_over_each_next_token(tmp_path):
+    task = task_of(tmp_path, task={"lm": 0.4})
+    torch.manual_seed(2)
+    model, sound = task.model().eval(), torch.randn(13, task.bins)  # 4 vectors
+    layout = Layout.full(1, len(sound))
+    [found] = task.searcher.write(model, [sound.numpy()])
+    frames = model(sound[None], source=layout).frames[0].log_softmax(-1)
+    paths = list(product(range(frames.shape[1]), repeat=len(frames)))
+    scores = frames[range(len(frames)), torch.tensor(paths)].sum(1).tolist()
+    by_text = {}
+    for path, score in zip(paths, scores, strict=True):
+        text = tuple(token for token, _ in groupby(path) if token != BLANK)
+        by_text.setdefault(text, []).append(score)
+    compared = [one for one in found.choices if one.tokens]
+    assert compared
+    for choice in compared:
+        by_ctc = float(torch.tensor(by_text.get(choice.tokens, [-torch.inf])).logsumexp(0))
+        by_attention = 0.0
+        for size, token in enumerate((*choice.tokens, Tokenizer.end)):
+            before = torch.tensor([[Tokenizer.start, *choice.tokens[:size]]])
+            target = Layout.full(1, size + 1)
+            written = model(sound[None], before, source=layout, target=target).written
+            by_attention += float(written[0, -1].log_softmax(-1)[token])
+        assert choice.score == pytest.approx(0.3 * by_ctc + 0.7 * by_attention, abs=1e-3)
 
 
 @pytest.mark.parametrize("search", ["ctc", "attention", "joint"])

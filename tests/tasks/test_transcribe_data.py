@@ -10,6 +10,7 @@ from small_recordings import RATE, record, write_table, write_wave
 from glassformer.config.run import config_of
 from glassformer.config.values import merge_values
 from glassformer.data.ingest import ingest
+from glassformer.errors import GlassformerError
 from glassformer.runs.doctor import doctor
 from glassformer.tasks import JOBS
 from glassformer.tasks.shared.recordings import Part, read_facts
@@ -121,6 +122,20 @@ def test_recordings_that_cannot_be_read_are_skipped_and_the_first_is_named(tmp_p
         "(the file is empty)": (1, f"{table} row 3"),
         "(too short)": (1, f"{table} row 4"),
     }
+
+
+def test_a_missing_recording_is_told_with_the_folder_that_it_was_looked_for_in(tmp_path):
+    table = write_table(tmp_path / "rows.csv", [{"path": "a/b.wav", "text": "ad"}])
+    with pytest.raises(GlassformerError, match=f"not found, seen from {tmp_path}"):
+        ingested(tmp_path, table)
+
+
+def test_recordings_without_transcripts_are_refused(tmp_path):
+    record(tmp_path / "clips", TEXTS)
+    with pytest.raises(GlassformerError, match=r"0\.wav: a recording without a transcript, like"):
+        ingested(tmp_path, tmp_path / "clips")
+    with pytest.raises(GlassformerError, match=r"0\.wav: a recording without a transcript, like"):
+        ingested(tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,15 @@ def test_recordings_and_their_texts_side_by_side(tmp_path):
     ]
 
 
+def test_recordings_and_their_texts_in_a_folder_of_each_speaker(tmp_path):
+    write(tmp_path, anna__1_wav="", anna__1_txt="Hi.", bob__1_wav="", bob__2_wav="", bob__2_txt="A")
+    assert rows_of(tmp_path) == [
+        ({"path": "anna/1.wav", "speaker": "anna", "text": "Hi."}, "anna/1.wav row 1"),
+        ({"path": "bob/1.wav", "speaker": "bob", "text": ""}, "bob/1.wav row 1"),
+        ({"path": "bob/2.wav", "speaker": "bob", "text": "A"}, "bob/2.wav row 1"),
+    ]
+
+
 def test_recordings_alone_have_no_texts(tmp_path):
     write(tmp_path, b_wav="", a_wav="", readme_md="")
     assert rows_of(tmp_path) == [({"path": n}, f"{n} row 1") for n in ("a.wav", "b.wav")]
@@ -189,10 +198,12 @@ def test_each_data_set_is_of_one_layout(tmp_path):
 
 
 def test_a_path_in_a_table_is_seen_from_the_table(tmp_path):
-    write(tmp_path, table_csv="path,text\nsub/a.wav,hi\n/data/b.wav,ho\n")
+    write(tmp_path, table_csv="path,text\nsub/a.wav,hi\n/data/b.wav,ho\nsub\\c.wav,he\n")
     rows = list(read_rows(tmp_path / "table.csv"))
     found = [located(row, row["path"]) for row in rows]
-    assert found == [str(tmp_path / "sub/a.wav"), "/data/b.wav"]
+    assert found == [str(tmp_path / "sub/a.wav"), "/data/b.wav", str(tmp_path / "sub/c.wav")]
+    (tmp_path / "sub\\c.wav").touch()
+    assert located(rows[2], rows[2]["path"]) == str(tmp_path / "sub\\c.wav")
 
 
 def test_relative_folders_give_paths_that_hold_elsewhere(tmp_path, monkeypatch):

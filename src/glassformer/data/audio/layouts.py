@@ -4,7 +4,7 @@
     common_voice   validated.tsv, or another table like it, beside clips/
     ljspeech       metadata.csv beside wavs/
     librispeech    *.trans.txt beside the recordings, in the folders of speakers and chapters
-    pairs          name.wav with name.txt, or recordings alone
+    pairs          name.wav with name.txt, in one folder or one a speaker; or recordings alone
     labels         one folder per label, with recordings in it
 
 Rows also have a `speaker` where it is known, and `start` and `end`, in seconds, where a row is a
@@ -103,19 +103,34 @@ def _read_librispeech(path: Path, encoding: str | None) -> Iterator[Row]:
 
 
 def _is_pairs(path: Path) -> bool:
-    return path.is_dir() and any(recordings_in(path))
+    """Recordings in a folder, or texts beside recordings in its folders."""
+    if not path.is_dir() or any(recordings_in(path)):
+        return path.is_dir()
+    return any(_is_transcribed(folder) for folder in folders_in(path))
 
 
 def _read_pairs(path: Path, encoding: str | None) -> Iterator[Row]:
-    recordings = recordings_in(path)
-    texts = [recording.with_suffix(".txt") for recording in recordings]
-    transcribed = any(text.is_file() for text in texts)
-    for recording, text in zip(recordings, texts, strict=True):
-        values = {"path": str(recording)}
+    """With the name of the folder as `speaker` where there are several."""
+    if any(recordings_in(path)):
+        yield from _pairs_in(path, encoding, {})
+    else:
+        for folder in folders_in(path):
+            yield from _pairs_in(folder, encoding, {"speaker": folder.name})
+
+
+def _pairs_in(folder: Path, encoding: str | None, more: dict[str, str]) -> Iterator[Row]:
+    transcribed = _is_transcribed(folder)
+    for recording in recordings_in(folder):
+        values = {"path": str(recording), **more}
         if transcribed:
+            text = recording.with_suffix(".txt")
             words = document(text, encoding) if text.is_file() else ""
             values["text"] = " ".join(words.split())
-        yield Row(values, str(path / recording.name), 1)
+        yield Row(values, str(folder / recording.name), 1)
+
+
+def _is_transcribed(folder: Path) -> bool:
+    return any(recording.with_suffix(".txt").is_file() for recording in recordings_in(folder))
 
 
 def _is_labels(path: Path) -> bool:

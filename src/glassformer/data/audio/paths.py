@@ -18,8 +18,10 @@ def is_recording(path: Path | str) -> bool:
 
 
 def located(row: Row, path: str) -> str:
-    """A path in a row of a file, as seen from where the file lies."""
-    return str(Path(row.file).parent.absolute() / path)
+    """A path in a row of a file, as seen from where the file lies; it may be one of Windows."""
+    folder = Path(row.file).parent.absolute()
+    unknown = "\\" in path and not (folder / path).exists()
+    return str(folder / (path.replace("\\", "/") if unknown else path))
 
 
 def recordings_in(folder: Path) -> list[Path]:

@@ -21,6 +21,7 @@ from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.tasks.shared.recordings import Part, read_facts
 
+MISSING = "not found"
 PATHS = ("path", "audio", "file", "wav", "recording", "filename", "audio_path", "clip", "file_name")
 SPEAKERS = ("speaker", "speaker_id", "client_id", "spk", "spk_id", "说话人")
 
@@ -71,7 +72,11 @@ class SoundSchema(Schema):
         try:
             sample["sound"] = read_facts(Part.of(sample)).as_values()
         except (GlassformerError, OSError) as error:
-            return sample, f"a recording that cannot be read ({in_short(error, sample['path'])})"
+            why = in_short(error, sample["path"])
+            if why.startswith(MISSING):
+                near = not Path(row[columns["path"]]).is_absolute()
+                why = MISSING + (f", seen from {Path(row.file).parent}" if near else "")
+            return sample, f"a recording that cannot be read ({why})"
         return sample, ""
 
     def content(self, sample: Sample, config: DataConfig) -> str:

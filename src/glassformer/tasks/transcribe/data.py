@@ -3,16 +3,17 @@
 Folders are recordings beside text files, LibriSpeech, Kaldi, Common Voice and LJSpeech.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
 from glassformer.data.audio.paths import is_recording
-from glassformer.data.columns import COLUMN_NAMES, Role
+from glassformer.data.columns import COLUMN_NAMES, Columns, Role
 from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
+from glassformer.errors import GlassformerError
 from glassformer.tasks.shared.sound_checks import SoundLevels
 from glassformer.tasks.shared.sound_data import END, PATH, START, SoundSchema
 from glassformer.tasks.shared.text_checks import GarbledText
@@ -33,6 +34,16 @@ class TranscribeSchema(SoundSchema):
         return first is not None and any(
             is_recording(str(value)) for value in first.values.values()
         )
+
+    def find_columns(self, head: Sequence[Row], given: Mapping[str, str], *more: Role) -> Columns:
+        if any(role.answer for role in self.roles) and all(
+            {"path"} <= {*row.values} <= {"path", "label"} for row in head
+        ):
+            raise GlassformerError(
+                f"{head[0].file}: a recording without a transcript, like the others; write it to a "
+                f"file of the same name that ends in .txt, or give a table of paths and texts"
+            )
+        return super().find_columns(head, given, *more)
 
     def checks(self, config: Config) -> list[Check]:
         normalise = Normaliser(config.task.lowercase, config.task.punctuation)

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from small_jobs import everything, job_of, taught
 from small_recordings import SETTINGS, record
 
+from glassformer.config.model import BLOCK_NAMES
 from glassformer.config.values import build, merge_values, plain
 from glassformer.data.text.coders import SPECIALS
 from glassformer.data.text.tokenizer import Tokenizer
@@ -129,6 +131,29 @@ def test_a_recording_is_written_alone_as_it_is_beside_longer_ones(joint, search,
         [alone] = searcher.write(model, [sound])
         assert alone.text == one.text
         assert alone.score == pytest.approx(one.score, abs=1e-3)
+
+
+ENCODERS = {
+    **{name: {"block": name} for name in BLOCK_NAMES},
+    **{name: {"kind": name, "block": "transformer"} for name in ("lstm", "gru", "tcn")},
+}
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.0])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_padding_changes_neither_loss_nor_text_whatever_reads_and_writes(tmp_path, name, weight):
+    settings = {"ctc_weight": weight, "decode": {"method": "greedy"}}
+    task = task_of(tmp_path, task=settings, model={"encoder": ENCODERS[name]})
+    model, rows = taught(task, 1).eval(), range(len(TEXTS))
+    batch, singles = everything(task), [task.batch("train", np.array([row]), None) for row in rows]
+    with torch.no_grad():
+        losses = [task.loss(task.forward(model, one), one).total for one in (batch, *singles)]
+    assert float(losses[0]) == pytest.approx(float(sum(losses[1:])), rel=1e-5)
+    sounds = [task.sounds[row] for row in rows]
+    together = task.searcher.write(model, sounds)
+    alone = [task.searcher.write(model, [sound])[0] for sound in sounds]
+    assert [one.text for one in together] == [one.text for one in alone]
+    assert [one.score for one in together] == pytest.approx([one.score for one in alone], abs=1e-3)
 
 
 def task_with(task, settings):

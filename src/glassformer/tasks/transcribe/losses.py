@@ -21,7 +21,7 @@ from glassformer.tasks.transcribe.sounds import BLANK, SoundBatch
 
 def joint_loss(output: Scored, batch: SoundBatch, config: TranscribeConfig) -> Loss:
     """The weighted sum of the losses, over the tokens of the texts and their ends."""
-    weight, count = config.ctc_weight, batch.row_ids.new_tensor(len(batch.next_tokens)).float()
+    weight, count = config.ctc_weight, token_count(batch)
     total = 0.0 * output.frames.float().sum()  # processes wait for a gradient of every weight
     if weight:
         ctc = ctc_loss(output.frames, batch)
@@ -52,11 +52,15 @@ def joint_divergence(a: Scored, b: Scored, batch: SoundBatch, *, weight: float) 
     device = a.frames.device
     ends = torch.tensor(batch.vectors, device=device)[:, None]
     real = torch.arange(a.frames.shape[1], device=device) < ends  # (B, S)
-    count = batch.row_ids.new_tensor(len(batch.next_tokens)).float()
     total = weight * divergence(a.frames, b.frames).masked_fill(~real, 0.0).sum()
     if a.written is not None and b.written is not None:
         total = total + (1 - weight) * divergence(a.written, b.written).sum()
-    return Loss(total, count)
+    return Loss(total, token_count(batch))
+
+
+def token_count(batch: SoundBatch) -> Float[Tensor, ""]:
+    """How many tokens the texts and their ends have; filled in without waiting for the device."""
+    return torch.full((), float(len(batch.next_tokens)), device=batch.next_tokens.device)
 
 
 def divergence(a: Float[Tensor, "*places V"], b: Float[Tensor, "*places V"]) -> Tensor:

@@ -17,6 +17,7 @@ from jaxtyping import Int
 from torch import nn
 
 from glassformer.config.run import Config
+from glassformer.core.layout import pack
 from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.reading import Sound
 from glassformer.data.batches import row_rng
@@ -196,7 +197,8 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         )
         if scored.written is None:
             return scored
-        return scored._replace(written=scored.written[batch.target_layout.real])
+        written = pack(scored.written, batch.target_layout.as_packed())
+        return scored._replace(written=written)
 
     def loss(self, output: Scored, batch: SoundBatch) -> Loss:
         return joint_loss(output, batch, self.settings)

@@ -96,6 +96,9 @@ def test_recordings_from_python_are_paths_or_arrays_at_the_rate_of_the_run(run):
     clip = run / "clips" / "1.wav"
     alone, *several = [loaded.predict(sound), *loaded.predict([sound, clip, os.fspath(clip)])]
     assert several[0].text == alone.text
+    spoken = glassformer.align(loaded, sound)
+    assert "".join(word.text for word in spoken) == alone.text.replace(" ", "")
+    assert all(0 <= word.start < word.end <= len(sound) / RATE + 0.04 for word in spoken)
     assert several[1].text == several[2].text
     with pytest.raises(GlassformerError, match=r"8,000 a second; got float32 of shape \(2, 3\)"):
         loaded.predict(np.zeros((2, 3), np.float32))

@@ -139,10 +139,13 @@ def load(path: str | Path, *, device: str = "auto") -> Run:
     return Run(path, device=device)
 
 
-def align(run: Run, text: str, **options: Any) -> Any:
-    """Predict for a text, and align each word of the answer with the words it attended to.
+def align(run: Run, given: Any, **options: Any) -> Any:
+    """Predict, and align each word of the answer with what it was made of.
+
+    For a text, these are the words it attended to; for a recording, when it is spoken.
 
     Args:
+        given: An input of the run's predictor.
         options: More of the predictor's options, such as `prefix`.
     """
-    return run.predict(text, align=True, **options).explanation
+    return run.predict(given, align=True, **options).explanation

@@ -199,7 +199,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
             return Prediction(text, confidence, {})
         details = [{"word": word.text, "start": word.start, "end": word.end} for word in words]
         lines = [f"{word.start:.2f}\t{word.end:.2f}\t{word.text}" for word in words]
-        return Prediction(text, confidence, {"words": details}, below=lines)
+        return Prediction(text, confidence, {"words": details}, below=lines, explanation=words)
 
     @property
     def _between(self) -> str:

@@ -75,7 +75,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         return [
             f"{edits.total():,} errors in {total:,} {unit}: {replaced:,} substitutions, "
             f"{deleted:,} deletions, {inserted:,} insertions",
-            *language_note(self.task.folder, unit),
+            *language_note(self.task.folder),
             *speed_note(answers),
         ]
 
@@ -107,19 +107,20 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         return self.task.sounds[row]
 
 
-def language_note(folder: Path, unit: str) -> list[str]:
+def language_note(folder: Path) -> list[str]:
     """What the language model changed on the validation rows."""
     found = chosen(folder)
     if not found:
         return []
-    errors = f"{found['errors']:,} wrong {unit} on the validation rows"
+    errors, without = found["errors"], found["errors_without"]
     if not found["weight"]:
         return [
-            f"the n-gram model of the transcripts is not used: {errors} without it, no less with"
+            f"the n-gram model of the transcripts is not used: on the validation rows, with "
+            f"{without:,} errors, it helps nothing"
         ]
     return [
-        f"the n-gram model of the transcripts has weight {found['weight']:g}, by which there are "
-        f"{errors}, and {found['errors_without']:,} without"
+        f"the n-gram model of the transcripts has weight {found['weight']:g}, chosen on the "
+        f"validation rows: {errors:,} errors there, {without:,} without it"
     ]
 
 

@@ -39,8 +39,8 @@ def print_line(*cells: str, stderr: bool = False, flush: bool = True) -> None:
 
 
 def print_piece(text: str) -> None:
-    """A piece of a line, at once; `print_line` ends the line."""
-    print(printable(text), end="", flush=True)
+    """A piece of a text, at once, with its line breaks; `print_line` ends the last line."""
+    print(printable_lines(text), end="", flush=True)
 
 
 def print_json(

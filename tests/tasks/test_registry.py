@@ -58,6 +58,6 @@ def test_a_job_that_cannot_be_loaded_is_refused_in_one_line_and_harms_no_other(
     install(line)
     name = line.split()[0]
     assert f"\n{name}" in described_jobs()
-    assert declared()["alternatives"][1] == ["translate"]
+    assert declared()["align"][1] == ["transcribe", "translate"]
     with pytest.raises(GlassformerError, match=f"the job '{name}' cannot be loaded from {reason};"):
         tasks.JOBS[name]

@@ -42,7 +42,8 @@ class Show:
         if not partial.text:
             return
         if self.as_json:
-            print_json(partial.as_values(), indent=None)
+            if partial.details:  # the text alone is in the prediction, too
+                print_json(partial.as_values(), indent=None)
         else:
             print_piece(partial.text)
             self.begun = True

@@ -1,6 +1,7 @@
 """Decoding: from scores of the next token to whole sequences; greedy, sampling or beam search.
 
     decode         the answers of all rows, by the method of a DecodeConfig
+    token_by_token the same with every token as soon as it is chosen; not for beam search
     Scorer         its input: a function from tokens and state to scores (`scorer.py`)
     Request        what each row must and must not contain, as tokens
     RequiredWords  what counts as having all required words (`automaton.py`)
@@ -21,7 +22,7 @@ from glassformer.decode.fusion import Fusion
 from glassformer.decode.paths import Hypothesis
 from glassformer.decode.request import Request
 from glassformer.decode.scorer import Scorer, ScorerState
-from glassformer.decode.stepwise import decode_stepwise
+from glassformer.decode.stepwise import decode_stepwise, token_by_token
 from glassformer.decode.stopping import cut_at_stop
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "ScorerState",
     "cut_at_stop",
     "decode",
+    "token_by_token",
 ]
 
 METHODS: dict[str, Callable[[Scorer, Request, DecodeConfig], list[list[Hypothesis]]]] = {

@@ -7,7 +7,9 @@ ranked by the mean log-probability of their tokens (Adiwardana et al., 2020). Fi
 the batch. The device is read once per step: which tokens were chosen.
 """
 
+from collections.abc import Generator
 from dataclasses import replace
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -30,6 +32,21 @@ def decode_stepwise(
     scorer: Scorer, request: Request, config: DecodeConfig
 ) -> list[list[Hypothesis]]:
     """The answers of each row: the greedy one, or `config.best` samples, best first."""
+    steps = token_by_token(scorer, request, config)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(list[list[Hypothesis]], end.value)
+
+
+def token_by_token(
+    scorer: Scorer, request: Request, config: DecodeConfig
+) -> Generator[Int[Tensor, "B W"], None, list[list[Hypothesis]]]:
+    """The same, yielding the newest token of every branch that is still being decoded.
+
+    To be advanced under `torch.no_grad`.
+    """
     limits, device = resolve_limits(request, config, scorer), scorer.first.device
     count, branches, longest = len(limits), config.best, max(limits)
     rows, ends = ActiveRows(count, scorer.compact_below), Ends(limits, branches, request, config)
@@ -45,7 +62,9 @@ def decode_stepwise(
         allowed = rules(log_probs, paths.tokens[:, :, :step])
         tokens = choose_tokens(allowed, seeds, step, config)
         paths.write(step, tokens, log_probs, each)
-        keep = rows.select(ends.update(step, tokens.cpu()))
+        newest = tokens.cpu()
+        yield newest
+        keep = rows.select(ends.update(step, newest))
         tokens = tokens.clamp(min=0)
         if keep is not None:
             rows.retire(keep, ends.rank(paths))

@@ -11,6 +11,7 @@ shared/      what several jobs share
 
 classify/    one or more labels for a text
 pretrain/    predict masked words in raw text
+generate/    continue texts: a language model
 transcribe/  recordings of speech to text
 translate/   sequences to sequences: sentences, dates, words to phonemes
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.job import Job
 
 GROUP = "glassformer.jobs"
-BUILT_IN = ("classify", "pretrain", "transcribe", "translate")
+BUILT_IN = ("classify", "pretrain", "generate", "transcribe", "translate")
 
 
 class Jobs(Mapping[str, "Job"]):

@@ -1,6 +1,6 @@
 """Translations of new texts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from glassformer.config.values import Values, merge_values, parse_setting
 from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.errors import GlassformerError
 from glassformer.explaining.alignment import (
     Alignment,
     align_words,
@@ -28,6 +26,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.shared.text import TextPredictor, growing
+from glassformer.tasks.shared.written import decode_settings, token_lines
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.writing import as_prediction
 
@@ -129,20 +128,6 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         return replace(aligned, source=words)
 
 
-def decode_settings(settings: Iterable[str]) -> Values:
-    """Decoding settings written as `decode.key=value`; a trained run takes no others."""
-    values: Values = {}
-    for setting in settings:
-        parsed = parse_setting(setting)
-        if not isinstance(parsed.get("decode"), dict):
-            raise GlassformerError(
-                f"--set {setting}: a trained run takes decoding settings only, such as "
-                f"--set decode.beam.width=8; leave it out"
-            )
-        values = merge_values(values, parsed["decode"])
-    return values
-
-
 def nothing() -> Prediction:
     """The translation of an empty text, which needs no model."""
     return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
@@ -157,20 +142,3 @@ def cut_short(prediction: Prediction, unread: int) -> Prediction:
         details={**prediction.details, "unread": unread},
         note=f"is too long: its last {unread:,} tokens were ignored",
     )
-
-
-def token_lines(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tokens and their scores on one line; with alternatives, one line per token."""
-    if any(token.get("instead") for token in tokens):
-        return [f"  {' or '.join(map(_scored, (token, *_others(token))))}" for token in tokens]
-    return [f"  {' | '.join(map(_scored, tokens))}"] if tokens else []
-
-
-def _others(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The alternatives to a token, without the token itself."""
-    return [other for other in token["instead"] if other["id"] != token["id"]]
-
-
-def _scored(token: Mapping[str, Any]) -> str:
-    """A token and its log-probability, with its spaces made visible."""
-    return f"{token['piece'].replace(' ', '␣')} {token['log_probability']:.3f}"

@@ -1,10 +1,8 @@
 """Writing: generates translations, with the scores of their tokens and alternatives."""
 
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,25 +19,11 @@ from glassformer.models.incremental import translating
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.batches import text_batch
 from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens, spell
+from glassformer.tasks.shared.written import Token, confidence_of, tokens_of
 from glassformer.tasks.translate.tokens import PairTokens
 
 ROOMY = 16  # branches per row; with more, a batch has fewer rows
 TIMES, MORE = 3, 30  # a translation has at most 3 n + 30 tokens for n source tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token of an answer, its log-probability, and the alternatives to it."""
-
-    id: int
-    piece: str
-    log_probability: float
-    instead: tuple["Token", ...] = ()
-
-    def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        values = {"id": self.id, "piece": self.piece, "log_probability": self.log_probability}
-        return values | ({"instead": [t.as_values() for t in self.instead]} if self.instead else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +37,7 @@ class Written:
     @property
     def confidence(self) -> float:
         """The geometric mean of the tokens' probabilities."""
-        scores = [token.log_probability for token in self.tokens]
-        return math.exp(sum(scores) / max(1, len(scores)))
+        return confidence_of(self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +123,7 @@ class Writer:
         return [self.decode.sample.seed + zlib.crc32(row.numpy().tobytes()) for row in rows]
 
     def _written(self, found: Hypothesis) -> Written:
-        ids = [*found.tokens, Tokenizer.end][: len(found.token_scores)]
-        tokens = tuple(
-            replace(self._token(number, score), instead=tuple(self._token(*one) for one in others))
-            for number, score, others in zip(
-                ids, found.token_scores, found.alternatives, strict=True
-            )
-        )
-        return Written(self._text(found.tokens), tokens, found.score)
+        return Written(self._text(found.tokens), tokens_of(found, self._piece), found.score)
 
     def _text(self, tokens: Tokens) -> str:
         """The text before the first stop text after all required words."""
@@ -158,11 +134,10 @@ class Writer:
         required = self.pair.target.decode(list(tokens[:complete]))
         return cut_at_stop(text, self.decode.stop, len(required)).strip()
 
-    def _token(self, number: int, score: float) -> Token:
+    def _piece(self, number: int) -> str:
         """A token for display; in a joint vocabulary it may be a tag."""
         tokens, tags = self.pair.target, self.pair.tags
-        shown = tokens.pieces([number])[0] if number < tokens.size else tags[number - tokens.size]
-        return Token(number, shown, score)
+        return tokens.pieces([number])[0] if number < tokens.size else tags[number - tokens.size]
 
 
 def as_prediction(written: Sequence[Written]) -> Prediction:

@@ -1,0 +1,14 @@
+"""generate: continue texts, by a language model.
+
+job           the job
+settings      its settings and defaults
+documents     text files as documents, in sections
+data          the schema
+stream        documents end to end, as tokens
+windows       what is trained on, and what slides over a text to score it
+batch         windows as a model reads them
+task          what training needs
+answers       likelihoods of texts, and their scores
+predictor     continuations of prompts
+reporter      the report
+"""

@@ -1,0 +1,95 @@
+"""Plain text as documents: a file is one, read in sections, so that it may be of any size.
+
+The last part of a file is held out, unless there are so many files that some of them are.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from glassformer.data.ingest import ENOUGH_GROUPS
+from glassformer.data.rows import Row
+from glassformer.data.sources.decoding import check_codec, lines
+from glassformer.data.sources.files import kind_of, names_in
+from glassformer.data.sources.formats import is_table, reader_of
+from glassformer.errors import GlassformerError
+
+SECTION = 16_384  # characters, to the end of the line
+CONTINUED = "continued"  # marks a section that is not the last of its file
+DEEPEST = 20  # folders inside each other; more is a link to a parent
+
+
+def read_documents(
+    path: Path, encoding: str | None, shares: Mapping[str, float]
+) -> Iterator[Row] | None:
+    """The sections of a text file, or of all in a folder; None for a table.
+
+    Args:
+        shares: Split to the share of each file that it gets, from the end.
+    """
+    if encoding is not None:
+        check_codec(encoding)
+    if kind_of(path) == "file":
+        return None if is_table(path) else read_sections(path, encoding, shares)
+    files = files_in(path)
+    tables = [file for file in files if is_table(file)]
+    if not files:
+        raise GlassformerError(f"{path}: the folder is empty; put text files or tables into it")
+    if not tables:
+        shares = shares if len(files) < ENOUGH_GROUPS else {}
+        return chain.from_iterable(read_sections(file, encoding, shares) for file in files)
+    if len(tables) < len(files):
+        other = next(file for file in files if not is_table(file))
+        raise GlassformerError(
+            f"{path}: mixes tables such as {tables[0].name} with other files such as "
+            f"{other.name}; name the tables themselves, or keep one kind in the folder"
+        )
+    return chain.from_iterable(reader_of(file)(file, encoding) for file in tables)
+
+
+def files_in(folder: Path, depth: int = 0) -> list[Path]:
+    """The files in a folder and the folders inside it, sorted, without hidden or empty ones."""
+    if depth > DEEPEST:
+        raise GlassformerError(f"{folder}: nested too deeply; remove the link to a parent folder")
+    found = []
+    for name in names_in(folder):
+        path = folder / name
+        if kind_of(path) == "folder":
+            found += files_in(path, depth + 1)
+        elif path.stat().st_size:
+            found.append(path)
+    return found
+
+
+def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float]) -> Iterator[Row]:
+    """The sections of a text file, each with the number of its first line."""
+    held_out = any(shares.values())
+    rest = places_of(shares, sum(map(len, lines(path, encoding)))) if held_out else []
+    values = {"file": str(path)} | ({"split": "train"} if held_out else {})
+    section, size, at, number = list[str](), 0, 0, 1
+    for count, line in pieces(path, encoding):
+        if section and (size >= SECTION or (rest and at >= rest[0][0])):
+            text = {"text": "".join(section), CONTINUED: "yes"}
+            yield Row(values | text, str(path), number)
+            section, size, number = [], 0, count
+        while rest and at >= rest[0][0]:
+            values = values | {"split": rest.pop(0)[1]}
+        section.append(line)
+        size, at = size + len(line), at + len(line)
+    yield Row(values | {"text": "".join(section)}, str(path), number)
+
+
+def pieces(path: Path, encoding: str | None) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers; one that is longer than a section comes in pieces."""
+    for number, line in enumerate(lines(path, encoding), start=1):
+        for start in range(0, len(line), SECTION):
+            yield number, line[start : start + SECTION]
+
+
+def places_of(shares: Mapping[str, float], characters: int) -> list[tuple[float, str]]:
+    """Where each held-out split begins: together they are the end of a text."""
+    left, places = 1.0 - sum(shares.values()), []
+    for split, share in shares.items():
+        places.append((left * characters, split))
+        left += share
+    return [place for place, share in zip(places, shares.values(), strict=True) if share]

@@ -1,0 +1,137 @@
+"""Continuations of prompts."""
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from glassformer.config.decoding import DecodeConfig
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode import (
+    Hypothesis,
+    Request,
+    Scorer,
+    cut_at_stop,
+    decode,
+    token_by_token,
+)
+from glassformer.models.incremental import continuing
+from glassformer.models.transformer import LanguageModel
+from glassformer.tasks.generate.streaming import Streamed
+from glassformer.tasks.generate.task import GenerateTask
+from glassformer.tasks.predictor import Partial, Prediction
+from glassformer.tasks.shared.generation import GenerationOptions
+from glassformer.tasks.shared.text import TextPredictor, growing
+from glassformer.tasks.shared.written import (
+    confidence_of,
+    decode_settings,
+    token_lines,
+    tokens_of,
+)
+
+TOGETHER = 64  # prompts per batch
+NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
+
+
+class GeneratePredictor(TextPredictor[GenerateTask]):
+    """The prompt and how it goes on; on request with what else was likely at each token."""
+
+    def __init__(self, task: GenerateTask) -> None:
+        super().__init__(task)
+        self.decode: DecodeConfig = task.settings.decode
+
+    def configured(self, **options: Any) -> "GeneratePredictor":
+        decode, others = decode_settings(options.get("settings", ())), options.get("alternatives")
+        if others is not None:
+            decode["alternatives"] = others
+        other = copy(self)
+        other.decode = GenerationOptions(decode=decode).decoding(self.decode)
+        return other
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction | Partial]:
+        """Continuations; that of a single prompt token by token as they come."""
+        rest = iter(inputs)
+        first = list(islice(rest, 2))
+        if len(first) == 1 and self.decode.best == 1 and self.decode.method != "beam":
+            yield from self._streamed(model, first[0])
+            return
+        for texts in growing(chain(first, rest), TOGETHER):
+            prompts = [self._prompt(text) for text in texts]
+            with torch.no_grad():
+                found = decode(self._scorer(model, prompts), self._request(prompts), self.decode)
+            for text, ids, answers in zip(texts, prompts, found, strict=True):
+                yield self._prediction(text, len(ids), answers)
+
+    def _streamed(self, model: nn.Module, text: str) -> Iterator[Prediction | Partial]:
+        """What is written of one continuation, and the prediction."""
+        prompt, written = self._prompt(text), Streamed(self.task.tokenizer, self.decode.stop)
+        steps = token_by_token(self._scorer(model, [prompt]), self._request([prompt]), self.decode)
+        yield Partial(text=text)
+        while True:
+            try:
+                with torch.no_grad():  # not while the caller's code runs
+                    piece = written.add(int(next(steps)))
+            except StopIteration as end:
+                found = self._prediction(text, len(prompt), end.value[0])
+                yield Partial(text=found.details["continuation"][len(written.text) :])
+                yield found
+                return
+            if piece:
+                yield Partial(text=piece)
+
+    def _prompt(self, text: str) -> list[int]:
+        """The tokens that a prompt is read as."""
+        return [Tokenizer.start, *self.task.tokenizer.encode([text])[0].tolist()]
+
+    def _scorer(self, model: nn.Module, prompts: Sequence[Sequence[int]]) -> Scorer:
+        assert isinstance(model, LanguageModel)
+        return continuing(model, prompts)
+
+    def _request(self, prompts: Sequence[Sequence[int]]) -> Request:
+        return Request(
+            end=Tokenizer.end,
+            prompts=prompts,
+            forbidden=[[token] for token in NEVER],
+            seeds=[self._seed(ids) for ids in prompts],
+            detokenize=self.task.tokenizer.decode,
+        )
+
+    def _seed(self, prompt: Sequence[int]) -> int:
+        """A seed derived from the prompt, so that other prompts do not change it."""
+        return self.decode.sample.seed + zlib.crc32(np.array(prompt).tobytes())
+
+    def _prediction(self, text: str, length: int, answers: Sequence[Hypothesis]) -> Prediction:
+        """The best continuation, with the others."""
+        first, *others = map(self._text, answers)
+        tokens = tokens_of(answers[0], lambda token: self.task.tokenizer.pieces([token])[0])
+        values = [token.as_values() for token in tokens]
+        below: list[Any] = [f"  or {text}{other}" for other in others]
+        return Prediction(
+            text + first,
+            confidence_of(tokens),
+            {
+                "continuation": first,
+                "ended": answers[0].reason,
+                "tokens": values,
+                "others": others,
+            },
+            below=below + (token_lines(values) if self.decode.alternatives else []),
+            note=self._note(length, answers[0]),
+        )
+
+    def _text(self, found: Hypothesis) -> str:
+        return cut_at_stop(self.task.tokenizer.decode(list(found.tokens)), self.decode.stop)
+
+    def _note(self, length: int, found: Hypothesis) -> str:
+        """What a person should know about a prompt or its continuation."""
+        trained = self.task.settings.max_length
+        if length > trained:
+            return f"has {length:,} tokens, more than the {trained:,} that were read in training"
+        if self.decode.stop and found.reason == "length":
+            return f"is continued without a stop text, up to {len(found.tokens):,} tokens"
+        return ""

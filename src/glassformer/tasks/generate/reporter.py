@@ -1,0 +1,50 @@
+"""The report of `generate`: bits per byte and perplexity, compared with an n-gram model."""
+
+import math
+from collections.abc import Iterable
+
+from torch import nn
+
+from glassformer.errors import GlassformerError
+from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.paired import Comparison, randomisation_test
+from glassformer.metrics.score import Score
+from glassformer.metrics.styles import STYLES, ScoreStyle
+from glassformer.tasks.generate.answers import Likelihoods
+from glassformer.tasks.generate.batch import WindowBatch
+from glassformer.tasks.generate.task import GenerateTask
+from glassformer.tasks.reporter import Reporter
+
+STYLES["bits_per_byte"] = ScoreStyle("bits per byte", most=None, higher_is_better=False)
+
+
+class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
+    """For texts."""
+
+    score_names = ("bits_per_byte", "perplexity", "loss")
+
+    def answers(self, model: nn.Module, batches: Iterable[WindowBatch]) -> Likelihoods:
+        return self.task.answers(model, batches)
+
+    def scores(self, answers: Likelihoods) -> dict[str, Score]:
+        loss = bootstrap(ratio, answers.nll, answers.tokens)
+        perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
+        bits = bootstrap(ratio, answers.nll / math.log(2), answers.bytes)
+        return {"bits_per_byte": bits, "perplexity": perplexity, "loss": loss}
+
+    def compare(self, first: Likelihoods, second: Likelihoods) -> dict[str, Comparison]:
+        """Bits per byte of the same text, whatever its tokens; below zero, the first is better."""
+        if len(first.bytes) != len(second.bytes):
+            raise GlassformerError(
+                "the two runs read different texts, such as one in lower case; compare runs that "
+                "read the same"
+            )
+        bits = [one.nll / math.log(2) for one in (first, second)]
+        return {
+            "bits_per_byte": randomisation_test(
+                ratio,
+                (bits[0], first.bytes),
+                (bits[1], second.bytes),
+                better=bits[1] - bits[0],
+            )
+        }

@@ -1,0 +1,194 @@
+"""`generate`: learn from texts which token comes next, and continue them.
+
+A language model: a decoder alone (Radford et al., 2018). Texts travel packed, in windows of one
+size, and do not see each other.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache, cached_property
+from itertools import takewhile
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from glassformer.config import ModelConfig, TokenizerConfig, require
+from glassformer.config.run import Config
+from glassformer.data.arrays import map_numbers
+from glassformer.data.ragged import Ragged
+from glassformer.data.samples import Samples
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
+from glassformer.models.build import build_language_model
+from glassformer.models.transformer import LanguageModel, Noise
+from glassformer.tasks.generate.answers import SPELT_OUT, Likelihoods, token_bytes
+from glassformer.tasks.generate.batch import WindowBatch, window_batch
+from glassformer.tasks.generate.documents import CONTINUED
+from glassformer.tasks.generate.stream import Stream
+from glassformer.tasks.generate.windows import SlidingWindows, TrainingWindows
+from glassformer.tasks.job import JobTask
+from glassformer.tasks.shared.losses import IGNORED, token_divergence, token_loss
+from glassformer.tasks.shared.text import as_settled, index_texts, take_tokens, trained
+from glassformer.tasks.task import Loss
+
+CONTINUED_FILE = "continued.npy"
+SMALL = 2_000_000  # characters of text: with fewer, each is a token
+LEARNED_FROM = 200_000_000  # characters that a tokenizer is trained on, at most
+
+
+class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
+    """Texts to continue."""
+
+    name = "generate"
+    goal = "bits_per_byte"
+    higher_is_better = False
+    perfect = 0.0
+    default_epochs = 10.0
+
+    def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
+        self.config, self.folder, self.settings = config, folder, config.task
+        self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
+        self.samples = None
+        if data is not None:
+            self.samples = Samples.open(data)
+            self.tokens = Ragged.open(data / "tokens", below=self.tokenizer.size)
+            path = data / CONTINUED_FILE
+            self.continued = map_numbers(path, (len(self.samples),), below=2).astype(bool)
+        self.stream = cache(self._stream)
+        self.sliding = cache(self._sliding)
+
+    @classmethod
+    def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
+        wanted = config.data.tokenizer
+        require(
+            wanted.kind != "words",
+            "data.tokenizer.kind = words loses the spaces of a text; use bpe, unigram, characters "
+            "or bytes",
+        )
+        if origin is None:
+            tokenizer = learned_tokens(wanted, samples)
+            settled = as_settled(wanted, tokenizer)
+        else:
+            tokenizer, settled = take_tokens(wanted, samples, origin)
+        tokenizer.save(folder / "tokenizer.json")
+        model = reaching(config.model, config.task.max_length)
+        return replace(config, model=model, data=replace(config.data, tokenizer=settled))
+
+    def index(self, samples: Samples, data: Path) -> None:
+        index_texts(self.tokenizer, samples, data)
+        continued = [CONTINUED in sample for sample in samples]
+        np.save(data / CONTINUED_FILE, np.array(continued, dtype=np.uint8), allow_pickle=False)
+
+    def model(self) -> LanguageModel:
+        return build_language_model(self.config.model, vocabulary=self.tokenizer.size)
+
+    def _stream(self, split: str) -> Stream:
+        assert self.samples is not None
+        return Stream(self.tokens, self.samples.rows(split), self.continued)
+
+    @cached_property
+    def training(self) -> TrainingWindows:
+        """The windows to train on."""
+        return TrainingWindows(self.stream("train"), self.settings.max_length)
+
+    def _sliding(self, split: str) -> SlidingWindows:
+        settings = self.settings
+        sizes = settings.max_length, settings.evaluation_stride
+        return SlidingWindows(self.stream(split), *sizes, token_bytes(self.tokenizer))
+
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
+        return self.training.lengths if split == "train" else self.sliding(split).lengths
+
+    def where(self, split: str, row: int) -> str:
+        return f"window {row + 1} of the {split} split"
+
+    @property
+    def padded(self) -> bool:
+        return False
+
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> WindowBatch:
+        if epoch is None and split == "train":
+            return window_batch(self.training.take(rows, self.config.seed, 0))
+        if epoch is None:
+            return window_batch(*self.sliding(split).take(rows))
+        return window_batch(self.training.take(rows, self.config.seed, epoch))
+
+    def forward(
+        self, model: nn.Module, batch: WindowBatch, *, noise: Noise | None = None
+    ) -> Float[Tensor, "N V"]:
+        return model(batch.ids, layout=batch.layout, noise=noise)
+
+    def loss(self, output: Float[Tensor, "N V"], batch: WindowBatch) -> Loss:
+        return token_loss(output, batch.labels, smoothing=self.settings.label_smoothing)
+
+    def divergence(
+        self, a: Float[Tensor, "N V"], b: Float[Tensor, "N V"], batch: WindowBatch
+    ) -> Loss:
+        return token_divergence(a, b, batch.labels)
+
+    def answers(self, model: nn.Module, batches: Iterable[WindowBatch]) -> Likelihoods:
+        """How likely the model finds the texts of these batches, in the order of the texts."""
+        units, nll, labels = [], [], []
+        for batch in batches:
+            assert batch.units is not None
+            scores = self.forward(model, batch).float()
+            counts = batch.labels != IGNORED
+            nll.append(F.cross_entropy(scores, batch.labels, reduction="none")[counts].cpu())
+            labels.append(batch.labels[counts].cpu())
+            units.append(batch.units[counts.cpu()])
+        if not units:
+            raise GlassformerError("there are no texts to score; give at least one")
+        return self.likelihoods(*(torch.cat(some).numpy() for some in (units, nll, labels)))
+
+    def likelihoods(
+        self,
+        units: Int[np.ndarray, " counted"],
+        nll: Float[np.ndarray, " counted"],
+        labels: Int[np.ndarray, " counted"],
+    ) -> Likelihoods:
+        """The likelihoods of tokens, added up by unit of text."""
+        _, unit = np.unique(units, return_inverse=True)
+        spelt_out = np.where(labels == Tokenizer.unknown, SPELT_OUT, 0.0)
+        size = token_bytes(self.tokenizer)[labels]
+        return Likelihoods(
+            np.bincount(unit, nll + spelt_out),
+            np.bincount(unit).astype(np.float64),
+            np.bincount(unit, size),
+        )
+
+    def score(self, model: nn.Module, batches: Iterable[WindowBatch]) -> dict[str, float]:
+        return self.answers(model, batches).values()
+
+
+def learned_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
+    """A tokenizer of the training texts; of little text, its characters."""
+    characters = sum(map(len, samples.values("text", "train")))
+    if config.kind == "auto":
+        config = replace(config, kind="characters" if characters < SMALL else "bpe")
+    if characters <= LEARNED_FROM:
+        return trained(config, samples.values("text", "train"))
+    seen = 0
+
+    def enough(text: str) -> bool:
+        nonlocal seen
+        seen += len(text)
+        return seen <= LEARNED_FROM
+
+    return trained(config, takewhile(enough, samples.values("text", "train")))
+
+
+def reaching(model: ModelConfig, longest: int) -> ModelConfig:
+    """The model with positions for so many tokens, refused if it cannot read packed texts."""
+    writes = model.decoder
+    if writes is None:
+        raise GlassformerError("a language model is a decoder; set model.decoder")
+    require(
+        writes.kind == "attention",
+        f"model.decoder.kind = {writes.kind} reads what another stack has read, and here there is "
+        f"none; use attention",
+    )
+    return replace(model, decoder=replace(writes, max_length=max(writes.max_length, longest)))

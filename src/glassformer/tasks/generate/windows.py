@@ -1,0 +1,87 @@
+"""Windows of a stream: of one size for training, and sliding over each document for evaluation."""
+
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Int
+
+from glassformer.data.jagged import places_in_rows
+from glassformer.tasks.generate.stream import Numbers, Stream, Windows
+from glassformer.tasks.shared.losses import IGNORED
+
+UNIT = 1024  # bytes of text whose likelihoods are added up, whatever its tokens are
+
+
+class TrainingWindows:
+    """Windows of one size, which begin elsewhere in every epoch: the stream is taken as a ring."""
+
+    def __init__(self, stream: Stream, width: int) -> None:
+        self.stream, self.step = stream, width
+        self.width = min(width, stream.size)
+
+    @property
+    def lengths(self) -> Numbers:
+        """The number of places of each window."""
+        count = max(1, self.stream.size // self.step) if self.stream.size else 0
+        return np.full(count, self.width)
+
+    def take(self, rows: Numbers, seed: int, epoch: int) -> Windows:
+        """These windows, as they are in an epoch."""
+        shift = np.random.default_rng([seed, epoch]).integers(self.stream.size)
+        steps = np.arange(self.width)
+        places = (rows[:, None] * self.step + shift + steps) % self.stream.size
+        begins = np.broadcast_to(steps == 0, places.shape)
+        return self.stream.take(places.ravel(), begins.ravel())
+
+
+class SlidingWindows:
+    """Overlapping windows of each document, in which every place counts once.
+
+    The first window of a document counts all its places, each later one only those that no window
+    before it had; the others are context.
+
+    Args:
+        width: Places in a window.
+        stride: Places between two windows, all of which count.
+        bytes_of: The bytes of text of every token.
+    """
+
+    def __init__(
+        self, stream: Stream, width: int, stride: int, bytes_of: Int[np.ndarray, " V"]
+    ) -> None:
+        self.stream, self.bytes_of = stream, bytes_of
+        sizes = stream.counts + 1
+        each = 1 + np.maximum(0, -(-(sizes - width) // stride))  # windows of each document
+        self.document = np.repeat(np.arange(len(sizes)), each)
+        self.begins = places_in_rows(each) * stride
+        self.ends = np.minimum(self.begins + width, sizes[self.document])
+        self.counted = np.where(self.begins == 0, 0, self.begins + width - stride)
+
+    @property
+    def lengths(self) -> Numbers:
+        """The number of places of each window."""
+        return self.ends - self.begins
+
+    def take(self, rows: Numbers) -> tuple[Windows, Numbers]:
+        """These windows, and the unit of text that each place belongs to, -1 for context."""
+        lengths = self.lengths[rows]
+        within = np.repeat(self.begins[rows], lengths) + places_in_rows(lengths)
+        places = np.repeat(self.stream.starts[self.document[rows]], lengths) + within
+        counts = within >= np.repeat(self.counted[rows], lengths)
+        found = self.stream.take(places, within == np.repeat(self.begins[rows], lengths))
+        labels = np.where(counts, found.labels, IGNORED)
+        units = np.where(labels == IGNORED, -1, self.units[places])
+        return Windows(found.ids, labels, found.lengths), units
+
+    @cached_property
+    def units(self) -> Numbers:
+        """The unit of text of every place: documents are cut after every so many bytes."""
+        every = np.arange(self.stream.size)
+        labels = self.stream.take(every, every == 0).labels
+        sizes = np.where(labels == IGNORED, 0, self.bytes_of[np.maximum(labels, 0)])
+        ends = np.cumsum(sizes)
+        before = np.concatenate([[0], ends])[:-1]
+        document = np.repeat(np.arange(len(self.stream.counts)), self.stream.counts + 1)
+        unit = (before - before[self.stream.starts][document]) // UNIT
+        changes = (np.diff(document, prepend=0) != 0) | (np.diff(unit, prepend=0) != 0)
+        return np.cumsum(changes)

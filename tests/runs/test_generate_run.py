@@ -1,0 +1,65 @@
+"""A run of `generate`, from a text file to a report, the command line and another run."""
+
+import json
+
+import pytest
+
+from glassformer import load, train
+from glassformer.cli import main
+
+TEXT = "".join(f"{n} green bottles hanging on the wall,\nand if one fell:\n" for n in range(300))
+SMALL = (
+    "model.decoder.dim=16",
+    "model.decoder.depth=1",
+    "model.decoder.attention.heads=2",
+    "data.batch_tokens=512",
+    "task.max_length=32",
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bottles")
+    (folder / "bottles.txt").write_text(TEXT)
+    options = {"settings": SMALL, "steps": 8, "device": "cpu", "quiet": True}
+    return train("generate", folder / "bottles.txt", run=folder / "run", **options)
+
+
+def test_its_report_has_bits_per_byte(run):
+    scores = run.report["scores"]["this model"]
+    assert {*scores} == {"bits_per_byte", "perplexity", "loss"}
+    assert 0 < scores["bits_per_byte"]["low"] <= scores["bits_per_byte"]["value"] < 9
+    assert run.config.data.tokenizer.kind == "characters"
+
+
+def test_predict_streams_one_prompt_and_writes_lines_for_many(run, capsys, tmp_path):
+    settings = ["--set", "decode.max_length=9", "--set", "decode.method=greedy"]
+    folder = str(run.folder.path)
+    assert main(["predict", folder, "one\ntwo", *settings]) == 0
+    streamed = capsys.readouterr().out
+    assert streamed.startswith("one\ntwo")
+    (tmp_path / "prompts.txt").write_text("one\ngreen\n")
+    assert main(["predict", folder, f"@{tmp_path}/prompts.txt", "--json", *settings]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["prediction"] for one in found] == [
+        one["input"] + one["continuation"] for one in found
+    ]
+    assert main(["predict", folder, "one", "--alternatives", "2", *settings]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if " or " in line]) == 9
+
+
+def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
+    (tmp_path / "other.txt").write_text(TEXT[:999].upper())
+    found = run.evaluate(tmp_path / "other.txt")
+    assert found.scores["bits_per_byte"].value > run.report["scores"]["this model"]["loss"]["value"]
+    options = {"settings": ("task.max_length=16",), "steps": 2, "device": "cpu", "quiet": True}
+    again = train(
+        "generate",
+        run.folder.path.parent / "bottles.txt",
+        run=tmp_path / "again",
+        origin=run.folder.path,
+        **options,
+    )
+    assert again.config.model.decoder.dim == 16
+    assert load(again.folder.path, device="cpu").predict("10 green").text.startswith("10 green")

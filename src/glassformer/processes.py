@@ -4,12 +4,19 @@ The first process creates folders, writes files and speaks; the others follow it
 the same steps, each with its share of every batch.
 """
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LOST = ("gloo", "nccl", "connection", "broken pipe")  # as PyTorch's backends say it
+_dealing = ""  # while rows are dealt out: whether any were gathered
+
 PATIENCE = timedelta(hours=1)  # for the first process, while it reads data or scores
 
 
@@ -92,6 +99,52 @@ def any_of(holds: bool) -> bool:
     found = torch.tensor([int(holds)])
     dist.all_reduce(found, dist.ReduceOp.MAX)
     return bool(found)
+
+
+@contextmanager
+def dealt_out() -> Iterator[None]:
+    """Each process scores some of the rows; `gathered` or `gathered_rows` must bring them together.
+
+    Without it, scores would silently be those of the first process's rows.
+    """
+    global _dealing
+    _dealing = "nothing gathered"
+    try:
+        yield
+        if _dealing == "nothing gathered":
+            raise RuntimeError("score() must gather the rows of all processes; see processes.py")
+    finally:
+        _dealing = ""
+
+
+def gathered(rows: "Tensor") -> "Tensor":
+    """The rows of all processes, if they were dealt out; else these."""
+    global _dealing
+    if not _dealing:
+        return rows
+    import torch
+    import torch.distributed as dist
+
+    _dealing = "gathered"
+    mine = rows.detach().cpu().contiguous()
+    counts = [torch.zeros(1, dtype=torch.long) for _ in range(world_size())]
+    dist.all_gather(counts, torch.tensor([len(mine)]))
+    filled = mine.new_zeros(int(max(counts)), *mine.shape[1:])
+    filled[: len(mine)] = mine
+    parts = [torch.empty_like(filled) for _ in counts]
+    dist.all_gather(parts, filled)
+    return torch.cat([part[: int(count)] for part, count in zip(parts, counts, strict=True)])
+
+
+def gathered_rows(rows: Sequence[Any]) -> list[Any]:
+    """The same for rows of plain values, such as texts and numbers."""
+    if not _dealing:
+        return list(rows)
+    import torch
+
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode("ascii")
+    every = gathered(torch.frombuffer(bytearray(lines), dtype=torch.uint8))
+    return [json.loads(line) for line in bytes(every.tolist()).splitlines()]
 
 
 def is_joined() -> bool:

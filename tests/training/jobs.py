@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from symbol_rows import Pairs, apart, hide, padded, some_rows, told
 from torch import Tensor, nn
 
+from glassformer import processes
 from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig, stack_of_size
 from glassformer.config.run import Config
 from glassformer.core.layout import Layout
@@ -114,6 +115,7 @@ class Copy(JobTask[Pairs, Tensor, np.ndarray]):
                 batch.row_ids.tolist(), self.write(model, batch), wanted, strict=True
             ):
                 right[owner] = [*written, self.end] == text
+        right = dict(processes.gathered_rows(list(right.items())))
         return np.array([right[row] for row in sorted(right)])
 
     def write(self, model, batch) -> list[tuple[list[int], float]]:
@@ -206,7 +208,7 @@ class Ctc(InMemory):
             for (row, length), text in zip(told(heard, batch.reads), wanted, strict=True):
                 merged = [symbol for symbol, _ in groupby(row[:length].tolist())]
                 wrong.append([symbol for symbol in merged if symbol != BLANK] != text)
-        return {"errors": float(np.mean(wrong))}
+        return {"errors": float(np.mean(processes.gathered_rows(wrong)))}
 
 
 class Hearing(nn.Module):
@@ -266,7 +268,7 @@ class First(InMemory):
 
     def score(self, model, batches):
         right = [self.forward(model, batch).argmax(-1) == batch.target[:, 0] for batch in batches]
-        return {"accuracy": float(torch.cat(right).float().mean())}
+        return {"accuracy": float(processes.gathered(torch.cat(right).float()).mean())}
 
 
 def settings(name="first", *, dropout=0.0, share=False, seed=0, **data) -> Config:

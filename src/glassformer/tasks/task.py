@@ -112,7 +112,10 @@ class Task(ABC, Generic[Batch, Output]):
 
     @abstractmethod
     def score(self, model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
-        """How good is it on these batches, in the numbers its field uses? `goal` is one of them."""
+        """How good is it on these batches, in the numbers its field uses? `goal` is one of them.
+
+        Other processes may score other batches: `processes.gathered` brings their rows together.
+        """
 
     def where(self, split: str, row: int) -> str:
         """Where does a row of a split come from? In words."""

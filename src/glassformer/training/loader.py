@@ -4,7 +4,7 @@ A batch is distributed over the processes that train together, and split into mi
 does not fit in memory. Neither changes which rows a step learns from.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import cast
@@ -141,6 +141,14 @@ def evaluation_batches(
     Args:
         max_rows: Sample at most this many rows, the same every time.
     """
+    batches = evaluation_rows(task, setup, split, micro_batches, max_rows)
+    return load_for_evaluation(task, setup, split, batches)
+
+
+def evaluation_rows(
+    task: Task, setup: TrainSetup, split: str, micro_batches: int = 1, max_rows: int | None = None
+) -> list[RowNumbers]:
+    """The row numbers of each of these batches."""
     lengths, device = task.lengths(split), setup.machine.device
     if not len(lengths):
         raise GlassformerError(f"the {split} split has no rows; add some")
@@ -148,10 +156,16 @@ def evaluation_batches(
     budget = max(1, larger * setup.data.batch_tokens // micro_batches)
     sample = sample_rows(len(lengths), max_rows)
     batches = ordered_batches(lengths[sample], budget, padded=task.padded)
+    return [sample[rows] for rows in batches]
+
+
+def load_for_evaluation(
+    task: Task, setup: TrainSetup, split: str, batches: Sequence[RowNumbers]
+) -> Generator[SomeBatch, None, None]:
+    """Batches of these rows, prepared ahead."""
+    device = setup.machine.device
     return ahead(
-        lambda rows: task.batch(split, rows, None).to(device),
-        (sample[rows] for rows in batches),
-        setup.data.workers,
+        lambda rows: task.batch(split, rows, None).to(device), iter(batches), setup.data.workers
     )
 
 

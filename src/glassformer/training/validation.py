@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
+from itertools import islice
 
 import torch
 from torch import nn
@@ -12,7 +13,8 @@ from glassformer.errors import NonFiniteScoresError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.checkpoints import discard
 from glassformer.training.diverged import DivergedError
-from glassformer.training.loader import evaluation_batches
+from glassformer.training.fsdp import is_sharded
+from glassformer.training.loader import evaluation_rows, load_for_evaluation
 from glassformer.training.setup import Event, TrainSetup, Validation
 from glassformer.training.state import State
 from glassformer.training.weights import using_weights
@@ -71,17 +73,23 @@ def validate(
     micro_batches: int = 1,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """The job's scores on a split; all processes use those of the first.
+    """The job's scores on a split, computed by all processes together.
 
-    `train.validate_rows` limits the validation split to a sample.
+    Where each holds the whole model, batches are dealt out; sharded weights need all processes for
+    every batch. `train.validate_rows` limits the validation split to a sample.
     """
     max_rows = setup.train.validate_rows if split == "valid" else None
+    batches = evaluation_rows(task, setup, split, micro_batches, max_rows)
+    several = processes.world_size() if processes.is_joined() else 1
+    dealt = 1 < several <= len(batches) and not is_sharded(model)
+    mine = batches[processes.rank() :: several] if dealt else batches
+    turns = math.ceil(len(batches) / several) if dealt else len(batches)
 
-    def until_stopped(batches: Iterator[SomeBatch]) -> Iterator[SomeBatch]:
-        for batch in batches:
+    def until_stopped(loaded: Iterator[SomeBatch]) -> Iterator[SomeBatch]:
+        for _ in range(turns):  # of every process, so that all of them ask each other
             if processes.any_of(stop()):
                 raise StoppedError
-            yield batch
+            yield from islice(loaded, 1)
 
     was_training = model.training
     model.eval()
@@ -89,9 +97,10 @@ def validate(
         with (
             torch.no_grad(),
             setup.machine.autocast(),
-            closing(evaluation_batches(task, setup, split, micro_batches, max_rows)) as batches,
+            processes.dealt_out() if dealt else nullcontext(),
+            closing(load_for_evaluation(task, setup, split, mine)) as loaded,
         ):
-            scores = task.score(model, until_stopped(batches))
+            scores = task.score(model, until_stopped(loaded))
     finally:
         model.train(was_training)
     agreed = processes.broadcast(" ".join(value.hex() for value in map(float, scores.values())))

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from glassformer import processes
 from glassformer.errors import NonFiniteScoresError
 from glassformer.metrics.calibration import to_probabilities
 from glassformer.metrics.classification import (
@@ -48,14 +49,16 @@ class ClassAnswers:
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
         """The answers of all pieces, combined by row, in the order of the row_ids."""
-        logits, labels, row_ids = zip(*_some(pieces), strict=True)
-        gathered, owner = torch.cat(logits).float().cpu().numpy(), torch.cat(row_ids).cpu().numpy()
+        logits, labels, row_ids = (
+            processes.gathered(torch.cat(parts)).cpu() for parts in zip(*_some(pieces), strict=True)
+        )
+        gathered, owner = logits.float().numpy(), row_ids.numpy()
         if not np.abs(gathered).max() <= LARGEST:  # written this way, it refuses NaN, too
             raise NonFiniteScoresError(
                 "the model's scores are not finite: its training diverged or its weights are "
                 "damaged; train with a lower learning rate, or copy the run again"
             )
-        label_ids = torch.cat(labels).cpu().numpy().astype(np.int64)
+        label_ids = labels.numpy().astype(np.int64)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
         if len(texts) < len(owner):
             voted = _votes(gathered, np.searchsorted(texts, owner), counts, multi)

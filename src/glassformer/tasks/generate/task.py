@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer import processes
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
@@ -142,7 +143,8 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
             units.append(batch.units[counts.cpu()])
         if not units:
             raise GlassformerError("there are no texts to score; give at least one")
-        return self.likelihoods(*(torch.cat(some).numpy() for some in (units, nll, labels)))
+        tokens = (processes.gathered(torch.cat(some)) for some in (units, nll, labels))
+        return self.likelihoods(*(some.numpy() for some in tokens))
 
     def likelihoods(
         self,

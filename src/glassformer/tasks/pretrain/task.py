@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import row_noise
 from glassformer.data.jagged import Jagged
@@ -152,11 +153,10 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
             logits = self.forward(model, batch).float()
             row_ids.append(batch.row_ids.cpu())
             nll.append(F.cross_entropy(logits, batch.labels, reduction="none").cpu())
-            right.append((logits.argmax(-1) == batch.labels).cpu())
-        _, row = np.unique(torch.cat(row_ids).numpy(), return_inverse=True)
-        nll_of, right_of = (
-            np.bincount(row, torch.cat(some).double().numpy()) for some in (nll, right)
-        )
+            right.append((logits.argmax(-1) == batch.labels).float().cpu())
+        gaps = [processes.gathered(torch.cat(some)).numpy() for some in (row_ids, nll, right)]
+        _, row = np.unique(gaps[0], return_inverse=True)
+        nll_of, right_of = (np.bincount(row, some.astype(np.float64)) for some in gaps[1:])
         return GapAnswers(nll_of, right_of, np.bincount(row).astype(np.float64))
 
     def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:

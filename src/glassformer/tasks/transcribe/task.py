@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Int
 from torch import nn
 
+from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.core.layout import pack
 from glassformer.data.audio.extractor import Extractor, Features
@@ -232,6 +233,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             texts = [one.text for one in written]
             choices = [self._choices(one) if searcher.fusion else [] for one in written]
             found += zip(batch.row_ids.tolist(), texts, batch.references, choices, strict=True)
+        found = processes.gathered_rows(found)
         if not found:
             raise GlassformerError("there are no recordings to transcribe; give at least one")
         _, answers, right, compared = zip(*sorted(found), strict=True)

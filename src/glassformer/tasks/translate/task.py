@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
 from glassformer.data.batches import row_noise, row_rng
@@ -223,6 +224,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             texts = [best[0].text for best in written]
             numbers = (batch.row_ids.tolist(), nll.tolist(), counts.tolist())
             found += zip(numbers[0], texts, batch.references, *numbers[1:], strict=True)
+        found = processes.gathered_rows(found)
         if not found:
             raise GlassformerError("there are no rows to translate; give at least one")
         _, hypotheses, references, losses_of, tokens = zip(*sorted(found), strict=True)

@@ -1,0 +1,67 @@
+"""Scores of rows that were dealt out to processes are those of all rows, for every job."""
+
+import numpy as np
+import pytest
+import torch
+from small_jobs import job_of
+from small_recordings import SETTINGS, WORDS, record
+from test_filled_batches import JOBS, TEXTS
+
+from glassformer import processes
+from glassformer.tasks import BUILT_IN
+
+WRITER = {
+    "model": {"decoder": {"dim": 12, "depth": 1, "attention": {"heads": 2}}},
+    "task": {"max_length": 8},
+}
+EVERY = JOBS | {
+    "texts": ("generate", [{"text": text} for text in TEXTS], WRITER),
+    "recordings": ("transcribe", None, SETTINGS),
+}
+
+
+class TwoProcesses:
+    """Stands for the collective calls of two processes: the first one's are kept for the second."""
+
+    def __init__(self, monkeypatch):
+        self.first, self.second = [], False
+        monkeypatch.setattr(processes, "gathered", self.gathered)
+        monkeypatch.setattr(processes, "gathered_rows", self.gathered_rows)
+
+    def gathered(self, rows):
+        return torch.cat([self.other(rows), rows])
+
+    def gathered_rows(self, rows):
+        return [*self.other(rows), *rows]
+
+    def other(self, rows):
+        if self.second:
+            return self.first.pop(0)
+        self.first.append(rows)
+        return rows[:0]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_rows_of_all_processes_count(name, tmp_path, monkeypatch):
+    kind, rows, settings = EVERY[name]
+    job = job_of(kind, tmp_path / "job", rows or record(tmp_path / "wav", WORDS), **settings)
+    torch.manual_seed(0)
+    model = job.model().eval()
+    chosen = np.array_split(np.arange(len(job.lengths("train"))), 4)
+    batches = [job.batch("train", some, None) for some in chosen]
+    with torch.no_grad():
+        whole = job.score(model, batches)
+        two = TwoProcesses(monkeypatch)
+        job.score(model, batches[::2])
+        two.second = True
+        assert job.score(model, batches[1::2]) == pytest.approx(whole, rel=1e-5)
+    assert not two.first
+
+
+def test_every_job_is_tried():
+    assert {kind for kind, *_ in EVERY.values()} == {*BUILT_IN}
+
+
+def test_a_score_of_ones_own_rows_alone_is_refused():
+    with pytest.raises(RuntimeError, match="must gather"), processes.dealt_out():
+        pass

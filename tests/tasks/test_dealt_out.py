@@ -44,11 +44,13 @@ class TwoProcesses:
 @pytest.mark.parametrize("name", EVERY)
 def test_rows_of_all_processes_count(name, tmp_path, monkeypatch):
     kind, rows, settings = EVERY[name]
-    job = job_of(kind, tmp_path / "job", rows or record(tmp_path / "wav", WORDS), **settings)
+    rows = rows or record(tmp_path / "wav", WORDS)
+    rows = [row | {"split": split} for split in ("train", "valid") for row in rows]
+    job = job_of(kind, tmp_path / "job", rows, **settings)
     torch.manual_seed(0)
     model = job.model().eval()
-    chosen = np.array_split(np.arange(len(job.lengths("train"))), 4)
-    batches = [job.batch("train", some, None) for some in chosen]
+    chosen = np.array_split(np.arange(len(job.lengths("valid"))), 4)
+    batches = [job.batch("valid", some, None) for some in chosen]
     with torch.no_grad():
         whole = job.score(model, batches)
         two = TwoProcesses(monkeypatch)

@@ -11,6 +11,7 @@ from glassformer.decode.ctc import (
     ctc_greedy,
     ctc_prefix_beam,
     ctc_scores,
+    deterministic_ctc_loss,
     frames_needed,
 )
 
@@ -131,3 +132,23 @@ def test_padding_and_other_rows_change_nothing():
         texts = [(0,)] * 3
         spans = ctc_align(padded, LENGTHS, texts, blank=BLANK)[row]
         assert spans == ctc_align(alone, [length], texts[:1], blank=BLANK)[0]
+
+
+@pytest.mark.parametrize("blank", [0, 3])
+def test_the_deterministic_loss_and_its_gradient_are_those_of_torch(blank):
+    logits = torch.randn(5, 13, 6, dtype=torch.float64, requires_grad=True)
+    tokens = torch.tensor([token for token in range(6) if token != blank])
+    labels = tokens[torch.randint(5, (5, 4))]
+    labels[0] = tokens[torch.tensor([1, 1, 1, 4])]  # equal ones need a blank between them
+    lengths, counts = torch.tensor([13, 7, 9, 1, 4]), torch.tensor([4, 2, 0, 1, 3])
+    weights = torch.rand(5, dtype=torch.float64)
+    given = (labels, lengths, counts)
+    log_probs = logits.log_softmax(-1)
+    ours = deterministic_ctc_loss(log_probs, *given, blank=blank)
+    torchs = F.ctc_loss(log_probs.transpose(0, 1), *given, blank=blank, reduction="none")
+    torch.testing.assert_close(ours, torchs)
+    found = [
+        torch.autograd.grad((loss * weights).sum(), logits, retain_graph=True)[0]
+        for loss in (ours, torchs)
+    ]
+    torch.testing.assert_close(*found)

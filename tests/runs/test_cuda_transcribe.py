@@ -25,6 +25,25 @@ def test_recordings_are_transcribed_on_a_gpu_with_a_language_model(tmp_path):
     assert isinstance(run.predict(rows[0]["path"]).text, str)
 
 
+def test_a_deterministic_run_on_a_gpu_has_the_same_bits_every_time(tmp_path):
+    table = write_table(tmp_path / "rows.csv", record(tmp_path / "clips", WORDS * 6))
+    stacks = [f"model.{side}.{one}" for side in ("encoder", "decoder") for one in STACK]
+    runs = [
+        glassformer.train(
+            "transcribe",
+            table,
+            run=tmp_path / name,
+            steps=6,
+            settings=[*stacks, *SOUND],
+            deterministic=True,
+            quiet=True,
+        )
+        for name in ("one", "two")
+    ]
+    weights = [run.model.state_dict() for run in runs]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
 def test_recordings_are_classified_on_a_gpu(tmp_path):
     rows = record(tmp_path / "clips", [WORDS[number % 3] for number in range(40)])
     table = write_table(tmp_path / "rows.csv", rows)

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.decode.ctc import deterministic_ctc_loss
 from glassformer.models.transcriber import Scored
 from glassformer.tasks.shared.losses import token_loss
 from glassformer.tasks.task import Loss
@@ -37,14 +38,13 @@ def joint_loss(output: Scored, batch: SoundBatch, config: TranscribeConfig) -> L
 
 def ctc_loss(frames: Float[Tensor, "B S V"], batch: SoundBatch) -> Float[Tensor, ""]:
     """The negative log-probability of all texts, each summed over its paths."""
-    return F.ctc_loss(
-        frames.float().log_softmax(-1).transpose(0, 1),
-        batch.labels,
-        torch.tensor(batch.vectors),  # read on the CPU
-        torch.tensor(batch.counts),
-        blank=BLANK,
-        reduction="sum",
-    )
+    log_probs, labels = frames.float().log_softmax(-1), batch.labels
+    lengths = torch.tensor(batch.vectors), torch.tensor(batch.counts)
+    if frames.is_cuda and torch.are_deterministic_algorithms_enabled():  # PyTorch's kernel is not
+        on_device = (length.to(frames.device) for length in lengths)
+        return deterministic_ctc_loss(log_probs, labels, *on_device, blank=BLANK).sum()
+    rows = log_probs.transpose(0, 1)
+    return F.ctc_loss(rows, labels, *lengths, blank=BLANK, reduction="sum")  # read on the CPU
 
 
 def joint_divergence(a: Scored, b: Scored, batch: SoundBatch, *, weight: float) -> Loss:

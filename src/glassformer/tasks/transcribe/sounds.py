@@ -29,7 +29,7 @@ class SoundBatch:
         vectors: How many vectors the frontend makes of each recording.
         decoder_input, target_layout: The texts without their ends (teacher forcing).
         next_tokens: The next token at each real place of `decoder_input`, as one line.
-        labels, counts: The tokens of all texts end to end, and how many each has.
+        labels, counts: The tokens of the texts, padded, and how many each has.
         row_ids: The row of the split that each row is.
         references: The right texts, normalised; none while training.
     """
@@ -40,7 +40,7 @@ class SoundBatch:
     decoder_input: Int[Tensor, "B T"]
     target_layout: Layout
     next_tokens: Int[Tensor, " next"]
-    labels: Int[Tensor, " labels"]
+    labels: Int[Tensor, "B L"]
     counts: tuple[int, ...]
     row_ids: Int[Tensor, " B"]
     references: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def sound_batch(
         decoder_input,
         target_layout,
         torch.from_numpy(targets.after(Tokenizer.end).values).long(),
-        torch.from_numpy(targets.values).long(),
+        text_batch(targets, packed=False)[0],
         tuple(targets.lengths.tolist()),
         torch.from_numpy(row_ids),
         tuple(references),

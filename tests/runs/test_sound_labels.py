@@ -50,6 +50,7 @@ def test_a_folder_of_recordings_for_each_label_is_learned_and_reported(run):
     tables = {table["title"]: table for table in report["tables"]}
     assert tables["Some rows"]["header"][0] == "recording"
     assert tables["Some rows"]["rows"][0][0].endswith(".wav")
+    assert not any("retraining" in note for note in report["notes"])
 
 
 def test_labels_of_paths_of_samples_and_of_a_table_are_predicted(run, capsys):
@@ -116,6 +117,11 @@ def test_a_run_reads_recordings_or_texts_but_not_both(run, tmp_path):
 def test_settings_of_texts_are_refused_for_recordings(run, setting, message):
     with pytest.raises(GlassformerError, match=message):
         glassformer.train("classify", run / "data", settings=[*SETTINGS, setting], quiet=True)
+
+
+def test_recordings_have_no_words_to_mask_for_pretraining(run):
+    with pytest.raises(GlassformerError, match="pretrain has no effect on recordings; leave it"):
+        glassformer.train("classify", run / "data", settings=["pretrain=yes"], quiet=True)
 
 
 def test_settings_of_recordings_are_refused_for_texts(tmp_path):

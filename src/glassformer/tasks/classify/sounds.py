@@ -78,7 +78,7 @@ class SoundInputs(Inputs):
         if model.frontend.kind == "tokens":  # by default
             model = replace(model, frontend=replace(model.frontend, kind="subsampling"))
         task = settle_sound(config.task, model.frontend.bins, samples, folder, origin)
-        return replace(config, model=reaching_sounds(model, task), task=task)
+        return replace(config, model=reaching_sounds(model, task), task=task, pretrain="no")
 
     def index(self, samples: Samples, data: Path) -> None:
         sounds = (self.sound(Part.of(sample)) for sample in samples)
@@ -134,6 +134,7 @@ def refuse_settings_of_texts(config: Config) -> None:
         "data.tokenizer": given.tokenizer != usual.tokenizer,
         "data.token_dropout": given.token_dropout != usual.token_dropout,
         "data.form": given.form != usual.form,
+        "pretrain": config.pretrain == "yes",
     }
     for name, is_set in unused.items():
         require(not is_set, f"{name} has no effect on recordings; leave it out")

@@ -13,12 +13,13 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.classify.reporter import votes
 
 LABELS = ("a", "c", "e")
+SHARES = ["data.valid_share=0.2", "data.test_share=0.2"]
 SETTINGS = [
     *("model.encoder.dim=24", "model.encoder.depth=1", "model.encoder.attention.heads=2"),
     *("model.encoder.dropout=0", "model.frontend.kind=subsampling", "model.frontend.bins=20"),
     *(f"task.rate={RATE}", "task.masking.frequencies=0", "machine.device=cpu"),
     *("train.optimiser.lr=0.01", "data.batch_tokens=1024"),
-    *("data.valid_share=0.2", "data.test_share=0.2"),
+    *SHARES,
 ]
 
 
@@ -121,7 +122,7 @@ def test_settings_of_texts_are_refused_for_recordings(run, setting, message):
 
 def test_recordings_have_no_words_to_mask_for_pretraining(run):
     with pytest.raises(GlassformerError, match="pretrain has no effect on recordings; leave it"):
-        glassformer.train("classify", run / "data", settings=["pretrain=yes"], quiet=True)
+        glassformer.train("classify", run / "data", settings=[*SHARES, "pretrain=yes"])
 
 
 def test_settings_of_recordings_are_refused_for_texts(tmp_path):

@@ -2,15 +2,17 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from small_jobs import everything, job_of, taught
 
-from glassformer.config import DataConfig
+from glassformer.config import DataConfig, RegulariserConfig
 from glassformer.core.layout import Layout
 from glassformer.errors import GlassformerError
+from glassformer.tasks.generate import task
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.data import GenerateSchema
 from glassformer.tasks.generate.predictor import GeneratePredictor
@@ -91,6 +93,21 @@ def test_a_batch_in_a_fixed_shape_has_the_same_loss(tmp_path):
     assert losses[0].count == losses[1].count == tokens
     both = batch.twice()
     torch.testing.assert_close(job.loss(job.forward(model, both), both).total / 2, losses[0].total)
+
+
+def test_a_large_table_of_scores_never_exists_unless_training_compares_two(tmp_path, monkeypatch):
+    job = writer(tmp_path, task={"label_smoothing": 0.1})
+    model, batch = job.model(), everything(job, epoch=0)
+    expected = job.loss(job.forward(model, batch), batch)
+    monkeypatch.setattr(task, "LARGE", 10)
+    output = job.forward(model, batch)
+    found = job.loss(output, batch)
+    assert output.shape == batch.labels.shape
+    torch.testing.assert_close(found.total, expected.total)
+    assert found.count == expected.count
+    train = replace(job.config.train, regularise=RegulariserConfig(r_drop=1.0))
+    job.config = replace(job.config, train=train)
+    assert job.forward(model, batch).ndim == 2
 
 
 def test_a_section_that_is_continued_does_not_learn_its_end(tmp_path):

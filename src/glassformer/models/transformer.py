@@ -11,6 +11,7 @@ returns the vectors to use instead, with which training perturbs the input.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from jaxtyping import Float, Int
@@ -22,6 +23,7 @@ from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.scoring import capped
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines import BaselineDecoder
+from glassformer.models.chunked_loss import chunked_cross_entropy
 from glassformer.models.frontends import Frontend, Tokens
 from glassformer.models.stacks import Decoder
 
@@ -88,7 +90,7 @@ class Transformer(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Continues a text: scores of each next token."""
+    """Continues a text."""
 
     def __init__(self, tokens: Tokens, decoder: Decoder, *, tie: bool = True) -> None:
         super().__init__()
@@ -103,10 +105,22 @@ class LanguageModel(nn.Module):
         mask: Mask = causal,
         caches: Sequence[Cache] | None = None,
         noise: Noise | None = None,
-    ) -> Scores:
+        labels: Int[Tensor, " N"] | None = None,
+        smoothing: float = 0.0,
+    ) -> Scores | Float[Tensor, " N"]:
+        """Scores of each next token, or, given the right ones, only their cross-entropy.
+
+        Args:
+            labels: The next tokens of a packed batch: then the scores of the whole batch never
+                exist at once.
+            smoothing: Label smoothing of the cross-entropy.
+        """
         x, layout = embedded(self.tokens, tokens, layout, noise)
         x = self.decoder(x, layout=layout, mask=mask, caches=caches)
-        return scored(x, self.tokens, self.unembed)
+        score = partial(scored, tokens=self.tokens, unembed=self.unembed)
+        if labels is None:
+            return score(x)
+        return chunked_cross_entropy(x, labels, score, self.tokens.vocabulary, smoothing=smoothing)
 
 
 class MaskedModel(nn.Module):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -38,6 +37,7 @@ from glassformer.tasks.task import Loss
 
 CONTINUED_FILE = "continued.npy"
 SMALL = 2_000_000  # characters of text: with fewer, each is a token
+LARGE = 2**27  # scores of a batch: more, 512 MB in fp32, are computed some at a time
 LEARNED_FROM = 200_000_000  # characters that a tokenizer is trained on, at most
 
 
@@ -120,11 +120,23 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
 
     def forward(
         self, model: nn.Module, batch: WindowBatch, *, noise: Noise | None = None
-    ) -> Float[Tensor, "N V"]:
-        return model(batch.ids, layout=batch.layout, noise=noise)
+    ) -> Float[Tensor, "N V"] | Float[Tensor, " N"]:
+        """Scores of each next token; of a large table of them, only the losses that follow."""
+        smoothing = self.settings.label_smoothing
+        if self.needs_scores or len(batch.ids) * self.tokenizer.size <= LARGE:
+            return model(batch.ids, layout=batch.layout, noise=noise)
+        return model(batch.ids, layout=batch.layout, labels=batch.labels, smoothing=smoothing)
 
-    def loss(self, output: Float[Tensor, "N V"], batch: WindowBatch) -> Loss:
-        return token_loss(output, batch.labels, smoothing=self.settings.label_smoothing)
+    @property
+    def needs_scores(self) -> bool:
+        """Whether training compares the scores of two passes."""
+        regularise = self.config.train.regularise
+        return bool(regularise.r_drop or regularise.vat.weight)
+
+    def loss(self, output: Float[Tensor, "N V"] | Float[Tensor, " N"], batch: WindowBatch) -> Loss:
+        if output.ndim == 2:
+            return token_loss(output, batch.labels, smoothing=self.settings.label_smoothing)
+        return Loss(output.sum(), (batch.labels != IGNORED).sum().float())
 
     def divergence(
         self, a: Float[Tensor, "N V"], b: Float[Tensor, "N V"], batch: WindowBatch
@@ -136,9 +148,9 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         units, nll, labels = [], [], []
         for batch in batches:
             assert batch.units is not None
-            scores = self.forward(model, batch).float()
             counts = batch.labels != IGNORED
-            nll.append(F.cross_entropy(scores, batch.labels, reduction="none")[counts].cpu())
+            losses = model(batch.ids, layout=batch.layout, labels=batch.labels)
+            nll.append(losses[counts].cpu())
             labels.append(batch.labels[counts].cpu())
             units.append(batch.units[counts.cpu()])
         if not units:

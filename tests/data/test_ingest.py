@@ -13,7 +13,7 @@ from glassformer.data.ingest import LOOKED_AT, ingest
 from glassformer.data.rows import Row
 from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
-from glassformer.tasks.classify.data import ClassifySchema
+from glassformer.tasks.classify.data import ClassifySchema, LabelledTexts
 from glassformer.tasks.shared.text_data import LABEL, TEXT, TextSchema
 from glassformer.tasks.translate.data import TranslateSchema
 
@@ -348,7 +348,7 @@ def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
         "x.csv: no column for label; the only column is text; rename them, or specify them with "
         "--columns text=...,label=... where the command has it"
     )
-    maybe = ClassifySchema()
+    maybe = LabelledTexts()
     maybe.roles = (TEXT, replace(LABEL, required=False))
     for schema in (TEXTS, maybe):
         samples, taken = take(tmp_path, path, schema=schema)

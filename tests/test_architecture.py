@@ -26,7 +26,7 @@ LAYERS = [
     {"core"},
     {"metrics", "data", "decode"},
     {"models"},
-    {"explaining", "reports"},
+    {"engine", "explaining", "reports"},
     {"tasks"},
     {"training"},
     {"runs"},

@@ -22,13 +22,20 @@ def mix(x: Int32s) -> Int32s:
     return x ^ _shift_right(x, 16)
 
 
-def keys(seeds: Int[Tensor, " B"], branches: int, step: int) -> Int[Tensor, "B W 2"]:
-    """Two 32-bit numbers for each branch at this step, from which its tokens' noise follows."""
+def keys(
+    seeds: Int[Tensor, " B"], branches: int, step: int | Int[Tensor, " B"]
+) -> Int[Tensor, "B W 2"]:
+    """Two 32-bit numbers for each branch, from which the noise of its tokens follows.
+
+    Args:
+        step: Of all rows, or of each.
+    """
     halves = torch.stack([seeds, seeds >> 32], -1).to(torch.int32)[:, None]  # (B, 1, 2)
     branch = torch.arange(branches, device=seeds.device, dtype=torch.int32)[:, None]
     salt = torch.tensor([1, 2], device=seeds.device, dtype=torch.int32)
     key = mix(halves[..., :1] + salt * STRIDE)
-    for part in (halves[..., 1:], branch, torch.full_like(branch, step)):
+    at = torch.as_tensor(step, device=seeds.device).to(torch.int32).reshape(-1, 1, 1)
+    for part in (halves[..., 1:], branch, at):
         key = mix(key ^ (part * STRIDE))
     return key
 

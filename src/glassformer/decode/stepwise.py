@@ -78,7 +78,10 @@ def token_by_token(
 
 
 def choose_tokens(
-    scores: Float[Tensor, "B W V"], seeds: Int[Tensor, " B"], step: int, config: DecodeConfig
+    scores: Float[Tensor, "B W V"],
+    seeds: Int[Tensor, " B"],
+    step: int | Int[Tensor, " B"],
+    config: DecodeConfig,
 ) -> Int[Tensor, "B W"]:
     """The next token of every branch; -1 if no token is left to choose."""
     if config.method == "greedy":

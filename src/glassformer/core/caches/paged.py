@@ -21,6 +21,7 @@ from torch import Tensor
 
 from glassformer.core.caches.base import (
     KeyCache,
+    Memory,
     addresses,
     by_token,
     refuse_gradient,
@@ -59,6 +60,11 @@ class PagePool:
         self._opened = 0
 
     @property
+    def pages(self) -> int:
+        """Number of pages in all."""
+        return len(self._owners)
+
+    @property
     def free_pages(self) -> int:
         """Number of free pages."""
         return len(self._free)
@@ -84,7 +90,7 @@ class PagePool:
                 f"choose from 0 to {held}"
             )
         fork = self.open()
-        self._pages[fork] = self._pages[sequence][: self._pages_for(length)]
+        self._pages[fork] = self._pages[sequence][: self.pages_for(length)]
         self._lengths[fork] = length
         for page in self._pages[fork]:
             self._owners[page] += 1
@@ -128,6 +134,11 @@ class PagePool:
         table = self._table(sequences)
         return layout, [PagedCache(self, n, table, keys) for n in range(len(self.k))]
 
+    def memories(self, sequences: Sequence[int]) -> list[Memory]:
+        """What these sequences hold, as the memory of each layer."""
+        _, caches = self.extend(sequences, [0] * len(sequences))
+        return [cache.memory() for cache in caches]
+
     def _grow(self, sequence: int, count: int) -> None:
         """Take enough pages for `count` more tokens, sharing none that will be written to."""
         pages, length = self._pages[sequence], self._lengths[sequence]
@@ -137,7 +148,7 @@ class PagePool:
             self.v[:, page] = self.v[:, pages[-1]]
             self._release(pages[-1])
             pages[-1] = page
-        while len(pages) < self._pages_for(length + count):
+        while len(pages) < self.pages_for(length + count):
             pages.append(self._take())
         self._lengths[sequence] = length + count
 
@@ -150,7 +161,7 @@ class PagePool:
         needed, writers = 0, Counter[int]()
         for sequence, count in zip(sequences, tokens, strict=True):
             pages = self._pages[sequence]
-            needed += self._pages_for(self._lengths[sequence] + count) - len(pages)
+            needed += self.pages_for(self._lengths[sequence] + count) - len(pages)
             writers.update(pages[-1:] if self._must_copy(sequence, count) else [])
         # Of the writers of a shared page, the last owner left need not copy it.
         needed += sum(min(n, self._owners[page] - 1) for page, n in writers.items())
@@ -181,7 +192,8 @@ class PagePool:
         if not self._owners[page]:
             self._free.append(page)
 
-    def _pages_for(self, tokens: int) -> int:
+    def pages_for(self, tokens: int) -> int:
+        """How many pages so many tokens need."""
         return -(-tokens // self.page_size)
 
     def _require_open(self, sequence: int) -> None:
@@ -213,6 +225,11 @@ class PagedCache(KeyCache):
         v_pages[page, slot] = by_token(v)
         k_pages[-1], v_pages[-1] = 0, 0  # the spare page is read as padding, so it stays clean
         return self._gathered(k_pages), self._gathered(v_pages), self._keys
+
+    def memory(self) -> Memory:
+        """All keys and values of the batch."""
+        k_pages, v_pages = self._pool.k[self._layer], self._pool.v[self._layer]
+        return Memory(self._gathered(k_pages), self._gathered(v_pages), self._keys)
 
     def _slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
         """The page and the slot in it for every token; padding goes to the spare page."""

@@ -1,0 +1,19 @@
+"""The engine: many requests at once, by continuous batching over paged caches.
+
+    generation     a request, and how far its answer has come
+    paged_decoder  a decoder whose keys and values lie in pages
+    prefixes       which sequences begin alike and share pages
+    scheduler      who is worked on, and how much of each is read in a step
+    sampling       the next token of many requests, each with its own settings
+    engine         all of it, step by step
+
+Requests of any length join and leave at every step (Yu et al., "Orca", 2022), in memory that is
+divided into pages (Kwon et al., "PagedAttention", 2023). A long prompt is read in chunks, between
+which the others go on (Agrawal et al., "SARATHI", 2023). The noise of a sample depends on the
+request's own seed and on the number of the token, so an answer does not depend on its company.
+"""
+
+from glassformer.engine.engine import Engine, Progress
+from glassformer.engine.generation import GenerationRequest, Source
+
+__all__ = ["Engine", "GenerationRequest", "Progress", "Source"]

@@ -1,0 +1,144 @@
+"""A request, and how far its answer has come."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from glassformer.config.decoding import DecodeConfig
+from glassformer.core.caches import Memory
+from glassformer.decode.paths import Hypothesis, Reason
+from glassformer.decode.stopping import Stops
+from glassformer.errors import GlassformerError
+
+Alternatives = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source that is encoded when its turn comes, so that only what is worked on takes memory.
+
+    Attributes:
+        length: How many vectors the encoder makes of it, at most.
+        encode: Returns what each block of the decoder attends to, for this one row.
+    """
+
+    length: int
+    encode: Callable[[], Sequence[Memory]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerationRequest:
+    """What is to be continued, and how.
+
+    Attributes:
+        prompt: At least one token; for an encoder-decoder, its start.
+        source: What the decoder attends to; None for a language model.
+        decode: Greedy or sampling, one answer; several answers are several requests.
+        end: The token that ends the answer; -1 for none.
+        seed: Sampling depends on it and on the number of the token, on nothing else.
+        forbidden: Words (tokens) that the answer must not contain.
+        detokenize: From tokens to text, to find stop texts.
+    """
+
+    prompt: tuple[int, ...]
+    source: Source | None = None
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    end: int = -1
+    seed: int = 0
+    forbidden: tuple[tuple[int, ...], ...] = ()
+    detokenize: Callable[[Sequence[int]], str] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.prompt:
+            raise GlassformerError("the prompt is empty; give at least one token to continue from")
+        if self.decode.method == "beam" or self.decode.best > 1:
+            raise GlassformerError(
+                "the engine writes one answer to a request, token by token; "
+                "set decode.method to greedy or sample, and decode.best to 1"
+            )
+        if self.decode.stop and self.detokenize is None:
+            raise ValueError("stop texts need `detokenize`, from tokens to text; pass one")
+
+
+@dataclass(kw_only=True, slots=True)
+class Generation:
+    """A request that the engine works on.
+
+    Attributes:
+        number: Its name in the engine.
+        limit: The most tokens to generate.
+        sequence, source: The numbers of its pages in the pools; -1 where it has none.
+        read: How many tokens the pool holds.
+        tokens: The prompt and what was generated.
+        scores, alternatives: For each generated token: the model's log-probability, and the
+            likeliest tokens.
+        reason: Why it ended; None while it goes on, or if it got stuck.
+        stuck: Whether no token was left to choose.
+    """
+
+    number: int
+    request: GenerationRequest
+    limit: int
+    sequence: int = -1
+    source: int = -1
+    read: int = 0
+    tokens: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    alternatives: list[Alternatives] = field(default_factory=list)
+    reason: Reason | None = None
+    stuck: bool = False
+
+    @property
+    def generated(self) -> list[int]:
+        """The tokens after the prompt."""
+        return self.tokens[len(self.request.prompt) :]
+
+    @property
+    def unread(self) -> int:
+        """How many tokens the model has yet to read before it can score the next."""
+        return len(self.tokens) - self.read
+
+    @property
+    def most_tokens(self) -> int:
+        """The most tokens that the pool will have to hold; the last one is never read."""
+        return len(self.request.prompt) + self.limit - 1
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be added."""
+        return self.stuck or self.reason is not None
+
+    def add(self, token: int, score: float, alternatives: Alternatives) -> None:
+        """Add a token; -1 if none was left to choose."""
+        request = self.request
+        if token < 0:
+            self.stuck = True
+            return
+        self.tokens.append(token)
+        self.scores.append(score)
+        self.alternatives.append(alternatives)
+        if token == request.end:
+            self.reason = "end"
+        elif self._stopped():
+            self.reason = "stop"
+        elif len(self.scores) == self.limit:
+            self.reason = "length"
+
+    def answer(self) -> Hypothesis | None:
+        """The finished answer; None if it got stuck."""
+        if self.reason is None:
+            return None
+        total = sum(self.scores)
+        return Hypothesis(
+            tokens=tuple(self.generated[: len(self.scores) - (self.reason == "end")]),
+            score=total / len(self.scores),
+            log_probability=total,
+            token_scores=tuple(self.scores),
+            alternatives=tuple(self.alternatives),
+            reason=self.reason,
+        )
+
+    def _stopped(self) -> bool:
+        request = self.request
+        if not request.decode.stop or request.detokenize is None:
+            return False
+        return Stops(request.decode.stop, request.detokenize).reached(self.generated)

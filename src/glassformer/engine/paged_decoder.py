@@ -1,0 +1,121 @@
+"""A decoder whose keys and values lie in pages: sequences of any lengths, each at its own place."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.caches import Memory, PagePool
+from glassformer.core.kernels.forms import padded
+from glassformer.engine.generation import Generation
+from glassformer.errors import GlassformerError
+from glassformer.models.blocks.transformer import TransformerBlock
+from glassformer.models.incremental.branching import keeps_keys
+from glassformer.models.incremental.prompt import max_positions
+from glassformer.models.transcriber import Transcriber
+from glassformer.models.transformer import LanguageModel, Transformer, scored
+
+
+class PagedDecoder:
+    """The decoder of a model, with a pool for what it has read, and one for what it attends to.
+
+    Args:
+        pages: Of the pool for tokens.
+        memory_pages: Of the pool for encoded sources; 0 for a language model.
+        dtype: Of keys and values; by default, that of the weights.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel | Transformer | Transcriber,
+        *,
+        pages: int,
+        memory_pages: int,
+        page_size: int,
+        dtype: torch.dtype | None,
+    ) -> None:
+        decoder = model.decoder
+        tokens = model.tokens if isinstance(model, LanguageModel) else model.target
+        if tokens is None or decoder is None or not keeps_keys(decoder):
+            raise GlassformerError(
+                "the engine needs a decoder of Transformer blocks with softmax attention; "
+                "predict without it"
+            )
+        self.decoder, self.tokens, self.unembed = decoder, tokens, model.unembed
+        weight = tokens.table.weight
+        self.device, self.positions = weight.device, max_positions(decoder)
+        blocks = [cast(TransformerBlock, block) for block in decoder.blocks]
+        pages_like = partial(
+            pool_for, page_size=page_size, device=self.device, dtype=dtype or weight.dtype
+        )
+        self.pool, self.sources = pages_like([one.attention for one in blocks], pages), None
+        if not isinstance(model, LanguageModel):
+            self.sources = pages_like([one.cross_attention for one in blocks], memory_pages)
+
+    @torch.no_grad()
+    def keep(self, memory: Sequence[Memory]) -> int:
+        """Put an encoded source into pages; returns the number of its sequence."""
+        assert self.sources is not None
+        number = self.sources.open()
+        rows = [Memory(padded(m.k, m.layout), padded(m.v, m.layout), m.layout) for m in memory]
+        layout, caches = self.sources.extend([number], [rows[0].k.shape[-2]])
+        for cache, one in zip(caches, rows, strict=True):
+            cache.append(one.k, one.v, layout)
+        return number
+
+    @torch.no_grad()
+    def read(
+        self, generations: Sequence[Generation], counts: Sequence[int]
+    ) -> Float[Tensor, "B V"]:
+        """Read so many tokens of each; returns the scores of the token after the last of them."""
+        lines = [
+            one.tokens[one.read : one.read + n] for one, n in zip(generations, counts, strict=True)
+        ]
+        longest = max(counts)
+        ids = [[*line, *[0] * (longest - len(line))] for line in lines]
+        layout, caches = self.pool.extend([one.sequence for one in generations], counts)
+        memory = None
+        if self.sources is not None:
+            memory = self.sources.memories([one.source for one in generations])
+        x, _ = self.tokens(torch.tensor(ids, device=self.device), layout)
+        x = self.decoder(x, layout=layout, memory=memory, caches=caches)  # (B, T, D)
+        last = torch.tensor(counts, device=self.device) - 1
+        for one, count in zip(generations, counts, strict=True):
+            one.read += count
+        return scored(x[torch.arange(len(x), device=self.device), last], self.tokens, self.unembed)
+
+
+def pool_for(
+    layers: Sequence[nn.Module | None],
+    pages: int,
+    *,
+    page_size: int,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> PagePool:
+    """Pages for the keys and values of attention layers, whose heads must have one shape."""
+    shapes = {
+        (layer.kv_heads, layer.key_width, layer.value_width)
+        for layer in layers
+        if isinstance(layer, MultiHeadAttention)
+    }
+    if len(shapes) != 1 or not all(isinstance(layer, MultiHeadAttention) for layer in layers):
+        raise GlassformerError(
+            "the engine needs softmax attention with heads of one shape in all blocks; "
+            "predict without it"
+        )
+    heads, key_width, value_width = shapes.pop()
+    return PagePool(
+        pages=pages,
+        page_size=page_size,
+        layers=len(layers),
+        heads=heads,
+        key_width=key_width,
+        value_width=value_width,
+        device=device,
+        dtype=dtype,
+    )

@@ -1,0 +1,134 @@
+"""Which requests are worked on, and how many tokens of each are read in the next step.
+
+A request is admitted once its pages are certain: those that its prompt and its longest answer could
+need. What cannot fit waits its turn, and nothing that was admitted ever has to give way. Finished
+sequences stay in the pool until their pages are needed: a new prompt that begins alike shares them.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+
+from glassformer.core.caches import PagePool
+from glassformer.engine.generation import Generation
+from glassformer.engine.paged_decoder import PagedDecoder
+from glassformer.engine.prefixes import Prefixes
+
+Reading = tuple[Generation, int]  # a request, and how many of its tokens are read
+
+
+class Scheduler:
+    """The requests that wait, those that are worked on, and the pages of both.
+
+    Args:
+        chunk: The most tokens of prompts to read in a step, so that a long prompt does not hold
+            up the others; a multiple of the page size.
+        exact: Whether prompts share pages only where both are read in the same chunks.
+    """
+
+    def __init__(self, decoder: PagedDecoder, *, chunk: int, exact: bool) -> None:
+        self.decoder, self.pool, self.chunk, self.exact = decoder, decoder.pool, chunk, exact
+        self.waiting: deque[Generation] = deque()
+        self.running: dict[int, Generation] = {}
+        self.finished: OrderedDict[int, None] = OrderedDict()  # sequences that are still there
+        page = chunk if exact else self.pool.page_size
+        self.held, self.coming = Prefixes(page), Prefixes(page)  # what was read, and what will be
+
+    def plan(self) -> tuple[list[Generation], list[Reading]]:
+        """Who reads a single token, and who reads how much of a prompt, in the next step."""
+        while self.waiting and self._reserve(self.waiting[0]):
+            generation = self.waiting.popleft()
+            self.running[generation.number] = generation
+        running = self.running.values()
+        single = [one for one in running if one.unread == 1]
+        return single, list(self._chunks(one for one in running if one.unread > 1))
+
+    def began(self, generation: Generation) -> None:
+        """A prompt was read to its end; others may share it."""
+        if self.decoder.sources is None:  # with a source, equal tokens have other keys
+            self.coming.remove(generation.sequence)
+            self.held.add(generation.sequence, generation.request.prompt)
+
+    def finish(self, generation: Generation) -> None:
+        """Keep what others might share, and release the rest."""
+        del self.running[generation.number]
+        if self.decoder.sources is not None:
+            self._release(generation)
+            return
+        self.held.add(generation.sequence, generation.tokens[: generation.read])
+        self.finished[generation.sequence] = None
+
+    def cancel(self, number: int) -> None:
+        """Forget a request, and free its pages at once."""
+        generation = self.running.pop(number, None)
+        if generation is not None:
+            self._release(generation)
+        self.waiting = deque(one for one in self.waiting if one.number != number)
+
+    def fits(self, generation: Generation) -> bool:
+        """Whether it could be admitted if it were the only one."""
+        sources = self.decoder.sources
+        if sources is not None and source_pages(generation, sources) > sources.pages:
+            return False
+        return self.pool.pages_for(generation.most_tokens) <= self.pool.pages
+
+    def _reserve(self, generation: Generation) -> bool:
+        """Open the sequences of a request, if all pages that it may need are certain."""
+        sources = self.decoder.sources
+        if sources is not None and source_pages(generation, sources) > sources.free_pages:
+            return False
+        prompt = generation.tokens[:-1]  # the last token is read for its scores
+        holder, shared = self.held.longest(prompt)
+        if self.coming.longest(prompt)[1] > shared:
+            return False  # more can be shared once that one is read
+        if holder is not None and holder in self.finished:
+            self.finished.move_to_end(holder)
+        needed = self.pool.pages_for(generation.most_tokens) - self.pool.pages_for(shared)
+        if not self._make_room(needed, holder):
+            return False
+        generation.sequence = self.pool.open() if holder is None else self.pool.fork(holder, shared)
+        generation.read = shared
+        if sources is None:
+            self.coming.add(generation.sequence, generation.request.prompt)
+        elif generation.request.source is not None:
+            generation.source = self.decoder.keep(generation.request.source.encode())
+        return True
+
+    def _make_room(self, needed: int, holder: int | None) -> bool:
+        """Drop finished sequences, oldest first, until so many pages are free for a new request."""
+        promised = sum(
+            self.pool.pages_for(one.most_tokens) - self.pool.pages_for(one.read)
+            for one in self.running.values()
+        )
+        while needed > self.pool.free_pages - promised:
+            oldest = next((number for number in self.finished if number != holder), None)
+            if oldest is None:
+                return False
+            del self.finished[oldest]
+            self.held.remove(oldest)
+            self.pool.close(oldest)
+        return True
+
+    def _chunks(self, reading: Iterator[Generation]) -> Iterator[Reading]:
+        """As much of the prompts as a step may read, first come, first served."""
+        left = self.chunk
+        for generation in reading:
+            count = min(left, generation.unread)
+            if self.exact:  # always the same chunks, whoever else reads
+                count = min(self.chunk - generation.read % self.chunk, generation.unread)
+            if not left or count > left:
+                return
+            left -= count
+            yield generation, count
+
+    def _release(self, generation: Generation) -> None:
+        self.coming.remove(generation.sequence)
+        self.held.remove(generation.sequence)
+        self.pool.close(generation.sequence)
+        if self.decoder.sources is not None:
+            self.decoder.sources.close(generation.source)
+
+
+def source_pages(generation: Generation, sources: PagePool) -> int:
+    """How many pages the source of a request needs."""
+    source = generation.request.source
+    return 0 if source is None else sources.pages_for(source.length)

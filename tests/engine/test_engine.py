@@ -1,0 +1,266 @@
+"""Many requests at once get the answers that each gets alone, and no page is lost."""
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, StackConfig
+from glassformer.config.decoding import DecodeConfig, SampleConfig
+from glassformer.core.layout import Layout
+from glassformer.decode import Request, decode
+from glassformer.engine import Engine, GenerationRequest, Source
+from glassformer.engine.prefixes import Prefixes
+from glassformer.errors import GlassformerError
+from glassformer.models.build import build_language_model, build_transformer
+from glassformer.models.incremental import continuing, translating
+
+V, END, PAGE = 23, 2, 4
+STACK = {"dim": 16, "depth": 2, "dropout": 0.0}
+
+
+def bold(model):
+    """In fp64, with weights so large that what was said changes what comes next."""
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim > 1:
+                torch.nn.init.normal_(weight, std=1.5 * weight[0].numel() ** -0.5)
+    return model.double().eval()
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    stack = StackConfig(attention=AttentionConfig(heads=4, kv_heads=2), **STACK)
+    return bold(build_language_model(ModelConfig(decoder=stack), vocabulary=V))
+
+
+@pytest.fixture(scope="module")
+def translator():
+    torch.manual_seed(1)
+    stack = StackConfig(attention=AttentionConfig(heads=2), **STACK)
+    return bold(build_transformer(ModelConfig(encoder=stack, decoder=stack), vocabulary=V))
+
+
+def as_text(tokens):
+    return "".join(chr(97 + token) for token in tokens)
+
+
+SETTINGS = [
+    DecodeConfig(),
+    DecodeConfig(method="sample", alternatives=3),
+    DecodeConfig(method="sample", sample=SampleConfig(temperature=0.7, top_k=9, top_p=0.9)),
+    DecodeConfig(repetition=1.5, no_repeat=2, min_length=3),
+    DecodeConfig(method="sample", stop=("ab", "k")),
+]
+
+
+def some_request(rng, **changed):
+    """A random request, whose prompt may begin like others."""
+    common = [5, 6, 7, 8, 9, 10, 11, 12, 13][: rng.choice([0, 0, 4, 9])]
+    prompt = [*common, *(rng.randrange(3, V) for _ in range(rng.randint(1, 9)))]
+    config = replace(rng.choice(SETTINGS), max_length=rng.randint(3, 12))
+    given = {"decode": config, "end": END, "seed": rng.randrange(1 << 40)}
+    given["forbidden"] = rng.choice([(), ((4,), (7, 9))])
+    return GenerationRequest(prompt=tuple(prompt), detokenize=as_text, **given | changed)
+
+
+def alone(model, request):
+    """What the simple loop answers."""
+    whole = Request(
+        end=request.end,
+        prompts=[request.prompt],
+        forbidden=request.forbidden,
+        seeds=[request.seed],
+        detokenize=request.detokenize,
+    )
+    return decode(continuing(model, [request.prompt]), whole, request.decode)[0][0]
+
+
+def assert_same(found, expected):
+    assert (found.tokens, found.reason) == (expected.tokens, expected.reason)
+    assert found.token_scores == pytest.approx(expected.token_scores, abs=1e-5)
+    assert found.score == pytest.approx(expected.score, abs=1e-5)
+    assert [[token for token, _ in some] for some in found.alternatives] == [
+        [token for token, _ in some] for some in expected.alternatives
+    ]
+
+
+def assert_nothing_lost(engine):
+    """Once everything is dropped, every page is free."""
+    scheduler = engine.scheduler
+    assert not engine.busy
+    assert not scheduler.coming.root.children
+    assert scheduler._make_room(scheduler.pool.pages, None)
+    assert scheduler.pool.free_pages == scheduler.pool.pages
+    assert not scheduler.held.root.children
+    if engine.decoder.sources is not None:
+        assert engine.decoder.sources.free_pages == engine.decoder.sources.pages
+
+
+def served(engine, requests, rng, *, cancels):
+    """Requests that arrive and are cancelled at random; the answers of the others."""
+    left, answers, open_now = list(requests), {}, {}
+    while left or engine.busy:
+        for _ in range(rng.choice([0, 0, 1, 2, 5])):
+            if left:
+                request = left.pop()
+                open_now[engine.submit(request)] = request
+        for progress in engine.step():
+            if progress.finished:
+                answers[progress.number] = (open_now.pop(progress.number), progress.answer)
+        if cancels and open_now and rng.random() < 0.1:
+            number = rng.choice(list(open_now))
+            engine.cancel(number)
+            del open_now[number]
+    return answers.values()
+
+
+def company(model, requests, seed, pages, every=1):
+    rng = random.Random(seed)
+    engine = Engine(model, pages=pages, page_size=PAGE, chunk=rng.choice([4, 8, 32]))
+    found = list(served(engine, requests, rng, cancels=True))
+    assert len(found) > len(requests) / 2
+    for request, answer in found[::every]:
+        assert_same(answer, alone(model, request))
+    assert_nothing_lost(engine)
+
+
+@pytest.mark.parametrize("pages", [9, 200], ids=["few", "many"])
+def test_answers_in_company_are_those_alone(model, pages):
+    rng = random.Random(pages)
+    company(model, [some_request(rng) for _ in range(24)], pages, pages)
+
+
+@pytest.mark.full
+def test_ten_thousand_requests_lose_no_page(model):
+    rng = random.Random(0)
+    company(model, [some_request(rng) for _ in range(10_000)], 0, 40, every=20)
+
+
+def test_a_prefix_that_was_read_is_shared(model):
+    engine = Engine(model, pages=100, page_size=PAGE)
+    prompt = tuple(range(3, 16))  # three pages and a token
+    greedy = DecodeConfig(max_length=3)
+    first, second = (GenerationRequest(prompt=(*prompt, last), decode=greedy) for last in (16, 17))
+    engine.answers([first])
+    used = engine.scheduler.pool.pages - engine.scheduler.pool.free_pages
+    number = engine.submit(second)
+    engine.step()
+    assert engine.scheduler.running[number].sequence in engine.scheduler.held.tokens
+    assert engine.scheduler.pool.pages - engine.scheduler.pool.free_pages == used + 1
+    engine.answers([])
+    assert_same(engine.answers([second])[0], alone(model, second))
+
+
+def test_requests_that_come_together_share_too(model):
+    engine = Engine(model, pages=100, page_size=PAGE)
+    prompt = tuple(range(3, 20))
+    request = GenerationRequest(prompt=prompt, decode=DecodeConfig(method="sample", max_length=2))
+    many = [replace(request, seed=seed) for seed in range(6)]
+    for found, one in zip(engine.answers(many), many, strict=True):
+        assert_same(found, alone(model, one))
+    whole = -(-len(prompt) // PAGE) + 1
+    assert engine.scheduler.pool.pages - engine.scheduler.pool.free_pages <= whole + 2 * 5
+
+
+def test_a_long_prompt_does_not_hold_up_the_others(model):
+    engine = Engine(model, pages=100, page_size=PAGE, chunk=8)
+    short = engine.submit(GenerationRequest(prompt=(5,), decode=DecodeConfig(max_length=20)))
+    engine.step()
+    long = engine.submit(GenerationRequest(prompt=(3,) * 50, decode=DecodeConfig(max_length=2)))
+    steps = []
+    while engine.busy:
+        steps.append([progress.number for progress in engine.step()])
+    assert all(short in step for step in steps[:19])
+    assert [long in step for step in steps].index(True) == 6  # 50 tokens, 8 in a step
+
+
+def test_what_is_cancelled_leaves_at_once(model):
+    engine = Engine(model, pages=6, page_size=PAGE)
+    request = GenerationRequest(prompt=(5, 6, 7), decode=DecodeConfig(max_length=20))
+    first, second = engine.submit(request), engine.submit(request)
+    engine.step()
+    assert [*engine.scheduler.running] == [first]  # there is no room for both
+    engine.cancel(first)
+    assert engine.scheduler.pool.free_pages == 6
+    engine.step()
+    assert [*engine.scheduler.running] == [second]
+    engine.cancel(second)
+    engine.cancel(second)
+    assert_nothing_lost(engine)
+
+
+def test_exact_answers_have_the_same_bits_in_any_company(model):
+    single = model.float()
+    rng = random.Random(3)
+    requests = [some_request(rng) for _ in range(6)]
+
+    def bits(pages, seed):
+        engine = Engine(single, pages=pages, page_size=PAGE, chunk=8, exact=True)
+        found = served(engine, requests, random.Random(seed), cancels=False)
+        return dict(found)
+
+    try:
+        first = bits(200, 0)
+        assert first == bits(12, 1) == bits(40, 2)
+    finally:
+        model.double()
+
+
+def test_an_encoder_decoder_keeps_its_sources_in_pages(translator):
+    rng = random.Random(5)
+    requests, expected = [], []
+    for _ in range(9):
+        source = torch.tensor([[rng.randrange(3, V) for _ in range(rng.randint(1, 9))]])
+        layout = Layout.full(1, source.shape[1])
+        config = DecodeConfig(max_length=rng.randint(1, 8))
+        requests.append(
+            GenerationRequest(
+                prompt=(1,),
+                end=END,
+                decode=config,
+                source=Source(
+                    source.shape[1], lambda s=source, at=layout: translator.encode(s, at)
+                ),
+            )
+        )
+        scorer = translating(translator, source, layout, first=1)
+        expected.append(decode(scorer, Request(end=END), config)[0][0])
+    engine = Engine(translator, pages=9, memory_pages=7, page_size=PAGE)
+    for found, one in zip(engine.answers(requests), expected, strict=True):
+        assert_same(found, one)
+    assert_nothing_lost(engine)
+
+
+def test_what_cannot_be_served_is_refused(model, translator):
+    engine = Engine(model, pages=3, page_size=PAGE)
+    with pytest.raises(GlassformerError, match="could need 30 tokens of memory"):
+        engine.submit(GenerationRequest(prompt=(5,), decode=DecodeConfig(max_length=30)))
+    with pytest.raises(GlassformerError, match="the prompt is empty"):
+        GenerationRequest(prompt=())
+    with pytest.raises(GlassformerError, match="greedy or sample"):
+        GenerationRequest(prompt=(5,), decode=DecodeConfig(method="beam"))
+    with pytest.raises(ValueError, match="a source with every request"):
+        Engine(translator, pages=3, memory_pages=3).submit(GenerationRequest(prompt=(1,)))
+    learned = StackConfig(position=PositionConfig("learned"), max_length=8, **STACK)
+    short = build_language_model(ModelConfig(decoder=learned), vocabulary=V).eval()
+    with pytest.raises(GlassformerError, match="9 tokens and the model 8 positions"):
+        Engine(short, pages=9).submit(GenerationRequest(prompt=(5,) * 9))
+    linear = replace(learned, attention=AttentionConfig(kind="linear"))
+    with pytest.raises(GlassformerError, match="softmax attention"):
+        Engine(build_language_model(ModelConfig(decoder=linear), vocabulary=V), pages=9)
+
+
+def test_prefixes_know_who_holds_what():
+    prefixes = Prefixes(2)
+    prefixes.add(1, [5, 6, 7])
+    prefixes.add(2, [5, 6, 8, 9])
+    assert prefixes.longest([5, 6, 8, 9, 9]) == (2, 4)
+    assert prefixes.longest([5, 6, 7, 7]) == (1, 2)
+    assert prefixes.longest([6, 5]) == (None, 0)
+    prefixes.remove(1)
+    assert prefixes.longest([5, 6]) == (2, 2)
+    prefixes.remove(2)
+    assert not prefixes.root.children

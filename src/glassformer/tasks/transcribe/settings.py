@@ -123,6 +123,7 @@ def transcribe_defaults(accelerated: bool) -> Values:
         "model": {"frontend": {"kind": "subsampling"}, "encoder": encoder, "decoder": decoder},
         "data": {
             "batch_tokens": 16384 if accelerated else 2048,
+            "workers": 4 if accelerated else 1,  # a GPU would wait for one that augments sounds
             "tokenizer": {"vocabulary": 1000},
         },
         "task": {"decode": {"method": "beam"}},

@@ -65,7 +65,7 @@ def test_the_list_names_every_set_with_its_licence_and_whether_it_is_here(review
         assert entry.what in line
         assert entry.licence in line
         assert line.split("│")[4].strip() == (
-            "on board" if name in ("languages", "dates", "morse") else "no"
+            "on board" if name in ("languages", "dates", "morse", "python-reference") else "no"
         )
 
 

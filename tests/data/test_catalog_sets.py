@@ -65,6 +65,7 @@ def test_the_sets_that_people_ask_for_are_there():
             "languages",
             "dates",
             "morse",
+            "python",
             "imdb",
             "trec",
             "mr",

@@ -12,13 +12,14 @@ from small_jobs import everything, job_of, taught
 from glassformer.config import DataConfig, RegulariserConfig
 from glassformer.core.layout import Layout
 from glassformer.errors import GlassformerError
-from glassformer.tasks.generate import task
+from glassformer.tasks.generate import ngram_baseline, task
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.data import GenerateSchema
 from glassformer.tasks.generate.predictor import GeneratePredictor
 from glassformer.tasks.generate.reporter import GenerateReporter
 from glassformer.tasks.generate.streaming import Streamed
 from glassformer.tasks.shared.losses import IGNORED
+from glassformer.tasks.shared.ngram_model import NgramModel
 
 RHYMES = [
     "the cat sat on the mat\nand looked at the rat",
@@ -279,3 +280,35 @@ def test_a_prompt_beyond_the_positions_of_a_model_is_refused(tmp_path):
 def test_settings_that_do_not_fit_are_refused(tmp_path, settings, words):
     with pytest.raises(GlassformerError, match=f"^{words}"):
         writer(tmp_path, **settings)
+
+
+# The baseline
+
+
+def test_the_baseline_scores_the_same_text_by_n_grams_of_the_order_that_is_best(tmp_path):
+    job = writer(tmp_path, RHYMES * 3, RHYMES[:3])
+    found = GenerateReporter(job).baseline("valid")
+    with torch.no_grad():
+        ours = job.answers(job.model().eval(), [everything(job, "valid")])
+    assert np.array_equal(found.answers.bytes, ours.bytes)
+    assert np.array_equal(found.answers.tokens, ours.tokens)
+    by_order = {}
+    for order in ngram_baseline.ORDERS:
+        texts, _ = ngram_baseline.training_texts(job)
+        model = NgramModel.learn(texts, vocab_size=job.tokenizer.size, order=order, ends=(2, 3))
+        nll = 0.0
+        for _, labels in as_read(job, RHYMES[:3]):
+            prefix = torch.tensor([labels])
+            for place, label in enumerate(labels):
+                nll -= float(model(prefix, torch.tensor([place]))[0, label])
+        by_order[f"n-gram (order {order})"] = nll
+    assert found.name == min(by_order, key=by_order.get)
+    assert found.answers.nll.sum() == pytest.approx(by_order[found.name], rel=1e-4)
+
+
+def test_the_baseline_learns_from_so_many_tokens_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(ngram_baseline, "MOST_TOKENS", 50)
+    job = writer(tmp_path)
+    texts, all_of_them = ngram_baseline.training_texts(job)
+    assert (sum(map(len, texts)), all_of_them) == (50, False)
+    assert GenerateReporter(job).baseline("valid").notes == ["The baseline learned from 50 tokens."]

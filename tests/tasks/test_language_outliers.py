@@ -5,7 +5,7 @@ from zlib import crc32
 
 import numpy as np
 
-from glassformer.tasks.translate.checks.language_outliers import CELLS, LanguageOutliers
+from glassformer.tasks.shared.language_outliers import CELLS, LanguageOutliers
 
 FEW_LETTERS, OTHER_LETTERS, MANY_LETTERS = "abcdef", "uvwxyz", "abcdefghijklmnopq"
 

@@ -64,6 +64,9 @@ def test_it_is_interpolated_kneser_ney(order):
         context = ((START, *prefix)[-(order - 1) :]) if order > 1 else ()
         expected = [right(token, context) for token in range(SIZE)]
         assert found[row].tolist() == pytest.approx(expected, abs=1e-5)
+    labels = torch.arange(len(prefixes)) % SIZE
+    alone = model.likelihoods(tokens, torch.tensor(list(map(len, prefixes))), labels).exp()
+    torch.testing.assert_close(alone, found[range(len(prefixes)), labels])
 
 
 def test_the_longest_order_is_that_of_the_longest_text():

@@ -5,7 +5,7 @@ import random
 import pytest
 from ailing import examined as examined_file
 
-from glassformer.tasks.translate.checks import language_outliers
+from glassformer.tasks.shared import language_outliers
 
 GERMAN = {
     "wer": "ein Hund|eine Frau|der alte Mann|das kleine Mädchen|die Kinder|ein Junge",

@@ -4,11 +4,13 @@ job           the job
 settings      its settings and defaults
 documents     text files as documents, in sections
 data          the schema
+checks        what the doctor looks for
 stream        documents end to end, as tokens
 windows       what is trained on, and what slides over a text to score it
 batch         windows as a model reads them
 task          what training needs
 answers       likelihoods of texts, and their scores
 predictor     continuations of prompts
+ngram_baseline  the baseline
 reporter      the report
 """

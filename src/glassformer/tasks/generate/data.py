@@ -10,6 +10,12 @@ from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
+from glassformer.tasks.generate.checks import (
+    Boilerplate,
+    LanguageMix,
+    LongLines,
+    NearDuplicates,
+)
 from glassformer.tasks.generate.documents import CONTINUED, read_documents
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths
 from glassformer.tasks.shared.text_data import TextSchema
@@ -38,4 +44,5 @@ class GenerateSchema(TextSchema):
 
     def checks(self, config: Config) -> list[Check]:
         lengths = Lengths("text", None, config.data.tokenizer.kind)
-        return [*default_checks(), GarbledText("text"), lengths]
+        own = [NearDuplicates(), Boilerplate(), LongLines(), LanguageMix()]
+        return [*default_checks(), GarbledText("text"), lengths, *own]

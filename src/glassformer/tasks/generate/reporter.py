@@ -12,8 +12,9 @@ from glassformer.metrics.score import Score
 from glassformer.metrics.styles import STYLES, ScoreStyle
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.batch import WindowBatch
+from glassformer.tasks.generate.ngram_baseline import baseline_seconds, ngram_baseline
 from glassformer.tasks.generate.task import GenerateTask
-from glassformer.tasks.reporter import Reporter
+from glassformer.tasks.reporter import Baseline, Reporter
 
 STYLES["bits_per_byte"] = ScoreStyle("bits per byte", most=None, higher_is_better=False)
 
@@ -31,6 +32,12 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
         perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
         bits = bootstrap(ratio, answers.nll / math.log(2), answers.bytes)
         return {"bits_per_byte": bits, "perplexity": perplexity, "loss": loss}
+
+    def baseline(self, split: str) -> Baseline[Likelihoods]:
+        return ngram_baseline(self.task, split)
+
+    def baseline_seconds(self) -> float:
+        return baseline_seconds(self.task)
 
     def compare(self, first: Likelihoods, second: Likelihoods) -> dict[str, Comparison]:
         """Bits per byte of the same text, whatever its tokens; below zero, the first is better."""

@@ -92,6 +92,24 @@ class NgramModel(nn.Module):
                 numbers = looked_up(keys, numbers[:, :-1], window[:, k - 1 :], vocab_size)
         return chances.log()
 
+    @torch.no_grad()
+    def likelihoods(
+        self, tokens: Int[Tensor, "N L"], sizes: Int[Tensor, " N"], labels: Int[Tensor, " N"]
+    ) -> Float[Tensor, " N"]:
+        """The log-probability of one next token after each prefix."""
+        vocab_size = len(self.unigrams)
+        window = self._window(tokens, sizes)  # (N, order - 1)
+        chances, numbers = self.unigrams[labels], window
+        for k in range(2, self.order + 1):
+            keys, found, _, rests = (getattr(self, f"{name}_{k}") for name in TABLES)
+            context = numbers[:, -1]
+            chances = chances * torch.where(context < 0, 1.0, rests[context.clamp(min=0)])
+            at = looked_up(keys, context[:, None], labels[:, None], vocab_size)[:, 0]
+            chances = chances + torch.where(at < 0, 0.0, found[at.clamp(min=0)])
+            if k < self.order:
+                numbers = looked_up(keys, numbers[:, :-1], window[:, k - 1 :], vocab_size)
+        return chances.log()
+
     def _window(self, tokens: Int[Tensor, "N L"], sizes: Int[Tensor, " N"]) -> Int[Tensor, "N n"]:
         """The last tokens of each prefix, with the start before them, and -1 before that."""
         whole = torch.cat([self.start.expand(len(tokens), 1), tokens], 1)

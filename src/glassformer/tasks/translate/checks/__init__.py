@@ -3,6 +3,5 @@
 pairs              copied sources, several targets, tags; a check for each target language
 lengths            pairs of unusual length ratio, and stretches that are misaligned
 languages          lines in another language than the rest of their side
-language_outliers  lines in a third language
 scripts            two Chinese scripts on one side
 """

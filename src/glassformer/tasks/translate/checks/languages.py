@@ -7,20 +7,23 @@ come from its first lines. And a line may be in a third language, unlike both si
 `language_outliers`.
 """
 
-import re
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, Where, counted, named
-from glassformer.tasks.translate.checks.language_outliers import CELLS, SMOOTH, LanguageOutliers
+from glassformer.tasks.shared.language_outliers import (
+    CELLS,
+    SMOOTH,
+    LanguageOutliers,
+    pieces_of,
+    script_of,
+)
 
 SIDES = ("source", "target")
 READ = 200  # characters of a line that are examined
@@ -35,9 +38,6 @@ FEWEST = 20  # lines needed to judge the language of a file
 MOST = 0.5  # of the trigrams of such a line must be known
 MANY = 0.001  # of the lines: more are not an accident
 BY_CHANCE = 2  # lines that may only seem to be in a third language
-
-SAME = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "IDEOGRAPHIC": "CJK", "BOPOMOFO": "CJK"}
-NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 Pieces = Int[np.ndarray, " _"]  # hashed trigrams of a line
 
@@ -203,21 +203,3 @@ def own_kind(lines: Sequence[Pieces], own: Side, other: Side) -> bool:
     """Whether enough lines of a side can be judged, and clearly differ from the other side."""
     found = [value for some in lines if (value := likelier(some, own, other, known=1))]
     return len(found) >= ENOUGH and float(np.median(found)) < -SURE
-
-
-def pieces_of(text: str) -> Pieces:
-    """Letter trigrams, including word boundaries, as numbers below CELLS."""
-    letters = NOT_LETTERS.sub(" ", f" {text.casefold()} ")
-    codes = np.frombuffer(letters.encode("utf-32-le", "replace"), dtype=np.uint32).astype(np.int64)
-    return (codes[:-2] * 1_000_003 + codes[1:-1] * 10_007 + codes[2:]) % CELLS
-
-
-@lru_cache(maxsize=1 << 16)
-def script_of(letter: str) -> str:
-    """The script, by the first word of the letter's name.
-
-    >>> script_of("ж"), script_of("ひ"), script_of("字")
-    ('CYRILLIC', 'CJK', 'CJK')
-    """
-    name = unicodedata.name(letter, "UNKNOWN").split()[0]
-    return SAME.get(name, name)

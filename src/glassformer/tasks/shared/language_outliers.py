@@ -1,4 +1,4 @@
-"""Lines in a third language: unlike their own side, and no more like the other side.
+"""Lines in another language than most others of a side, or of a text.
 
 No language is known in advance. A line is an outlier if few of its words are *common* on its side,
 and its letter trigrams are rare there; the more common words it has, the rarer these must be. In
@@ -7,8 +7,11 @@ written without spaces, is skipped. A line does not count towards its own statis
 trigrams and words are subtracted.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -26,6 +29,9 @@ RARE = 1.2  # how much less likely, in mean log-probability, an outlier's trigra
 MORE = 2.0  # plus this much times its share of common words
 ENOUGH = 100  # lines needed to judge a side
 FIRST = 1_000  # lines that are all judged at the end; of later ones, only candidates
+
+SAME = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "IDEOGRAPHIC": "CJK", "BOPOMOFO": "CJK"}
+NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 Pieces = Int[np.ndarray, " _"]  # hashed trigrams of a line
 
@@ -97,3 +103,21 @@ class LanguageOutliers:
         count = int(self.pieces.sum())
         self.total = count + SMOOTH * CELLS
         self.usual = float(self.pieces @ np.log((self.pieces + SMOOTH) / self.total)) / count
+
+
+def pieces_of(text: str) -> Pieces:
+    """Letter trigrams, including word boundaries, as numbers below CELLS."""
+    letters = NOT_LETTERS.sub(" ", f" {text.casefold()} ")
+    codes = np.frombuffer(letters.encode("utf-32-le", "replace"), dtype=np.uint32).astype(np.int64)
+    return (codes[:-2] * 1_000_003 + codes[1:-1] * 10_007 + codes[2:]) % CELLS
+
+
+@lru_cache(maxsize=1 << 16)
+def script_of(letter: str) -> str:
+    """The script, by the first word of the letter's name.
+
+    >>> script_of("ж"), script_of("ひ"), script_of("字")
+    ('CYRILLIC', 'CJK', 'CJK')
+    """
+    name = unicodedata.name(letter, "UNKNOWN").split()[0]
+    return SAME.get(name, name)

@@ -1,0 +1,190 @@
+"""What the doctor looks for in texts to learn by heart: repetition, and what is no text.
+
+Near duplicates are found by MinHash: texts share as many of the smallest hashes of their phrases as
+of their phrases. Broder, 1997.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from zlib import crc32
+
+import numpy as np
+from jaxtyping import UInt64
+
+from glassformer.data.doctor.check import Check, Figures, Specimen
+from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
+from glassformer.tasks.shared.text_checks import words_of
+
+PHRASE = 5  # words
+HASHES, BANDS = 64, 16  # a pair that shares all hashes of a band is compared
+ALIKE = 0.8  # of the phrases, in a near duplicate
+FEWEST_WORDS = 20  # of a text that is compared
+MANY = 0.01  # of the texts: more are no accident
+
+SHORTEST_LINE = 20  # characters of a line that may be boilerplate
+CELLS = 1 << 20  # hash buckets for counts of lines
+SEVERAL, OFTEN = 10, 0.05  # a line of boilerplate is in so many texts, and in this share of them
+
+LONG_LINE = 10_000  # characters
+READ = 2_000  # characters of a text whose language is looked at
+FEW_LETTERS = 20
+SECOND_SCRIPT = 0.01  # of the texts: less is an accident
+
+
+class NearDuplicates(Check):
+    """Texts that nearly repeat an earlier one."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.factors, self.shifts = rng.integers(1, 2**63, (2, HASHES, 1), dtype=np.uint64)
+        self.bands: dict[tuple[int, int], int] = {}
+        self.signatures: list[UInt64[np.ndarray, " hashes"]] = []
+        self.contents: list[int] = []
+        self.numbers: list[int] = []
+        self.seen = 0
+
+    def see(self, row: Specimen) -> None:
+        self.seen += 1
+        words = words_of(row.sample["text"])
+        if len(words) < FEWEST_WORDS:
+            return
+        own, number = self.signature(words), len(self.signatures)
+        self.signatures.append(own)
+        self.contents.append(row.content)
+        earlier = set()
+        for band, some in enumerate(own.reshape(BANDS, -1)):
+            earlier.add(self.bands.setdefault((band, hash(some.tobytes())), number))
+        if any(self._alike(number, other) for other in earlier - {number}):
+            self.numbers.append(row.number)
+
+    def signature(self, words: list[str]) -> UInt64[np.ndarray, " hashes"]:
+        """The smallest of the hashes of all phrases, by many hash functions."""
+        hashes = np.array([crc32(w.encode("utf-8", "replace")) for w in words], dtype=np.uint64)
+        phrases = np.zeros(len(words) - PHRASE + 1, dtype=np.uint64)
+        for place in range(PHRASE):
+            phrases = phrases * np.uint64(1_000_003) + hashes[place : place + len(phrases)]
+        return (np.unique(phrases) * self.factors + self.shifts).min(axis=1)
+
+    def _alike(self, one: int, other: int) -> bool:
+        same = (self.signatures[one] == self.signatures[other]).mean()
+        return bool(same >= ALIKE) and self.contents[one] != self.contents[other]
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        if self.numbers:
+            share = len(self.numbers) / self.seen
+            yield Finding(
+                kind="near duplicates",
+                severity="warning" if share >= MANY else "note",
+                what=f"{counted(len(self.numbers), 'text')} ({share:.1%}) that nearly "
+                f"{'repeats' if len(self.numbers) == 1 else 'repeat'} an earlier one",
+                advice="they are learned by heart, and make scores optimistic where one is held "
+                "out; keep one of each",
+                count=len(self.numbers),
+                rows=named(self.numbers, where),
+            )
+
+
+class Boilerplate(Check):
+    """Lines that stand in many texts: menus, licences, signatures."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(CELLS, dtype=np.int64)
+        self.examples: dict[int, tuple[str, int]] = {}
+        self.seen = 0
+
+    def see(self, row: Specimen) -> None:
+        self.seen += 1
+        lines = {line.strip() for line in row.sample["text"].splitlines()}
+        for line in lines:
+            if len(line) >= SHORTEST_LINE:
+                cell = crc32(line.encode("utf-8", "replace")) % CELLS
+                self.counts[cell] += 1
+                if self.counts[cell] == SEVERAL:
+                    self.examples[cell] = line, row.number
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        least = max(SEVERAL, OFTEN * self.seen)
+        common = sorted(
+            ((int(self.counts[cell]), *example) for cell, example in self.examples.items()),
+            reverse=True,
+        )
+        common = [found for found in common if found[0] >= least]
+        if common:
+            texts, line, _ = common[0]
+            yield Finding(
+                kind="boilerplate",
+                severity="warning",
+                what=f"{counted(len(common), 'line')} in {OFTEN:.0%} of the texts or more; "
+                f"{line[:60]!r} is in {texts:,}",
+                advice="the model will write them, too; remove what no reader would miss",
+                count=len(common),
+                rows=named((number for *_, number in common), where),
+            )
+
+
+class LongLines(Check):
+    """Very long lines: tables, encoded data, or text that lost its line breaks."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.longest = 0
+
+    def see(self, row: Specimen) -> None:
+        longest = max(map(len, row.sample["text"].splitlines()), default=0)
+        self.longest = max(self.longest, longest)
+        if longest > LONG_LINE:
+            self.numbers.append(row.number)
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        if self.numbers:
+            yield Finding(
+                kind="long lines",
+                severity="note",
+                what=f"{counted(len(self.numbers), 'text')} with a line of more than "
+                f"{LONG_LINE:,} characters; the longest has {self.longest:,}",
+                advice="look whether it is text; what is data or code on one line is best left out",
+                count=len(self.numbers),
+                rows=named(self.numbers, where),
+            )
+
+
+class LanguageMix(Check):
+    """Texts in another script or language than most."""
+
+    def __init__(self) -> None:
+        self.outliers = LanguageOutliers()
+        self.scripts: Counter[str] = Counter()
+        self.rows: dict[str, list[int]] = {}
+
+    def see(self, row: Specimen) -> None:
+        text = row.sample["text"][:READ]
+        letters = Counter(script_of(letter) for letter in text if letter.isalpha())
+        if letters.total() < FEW_LETTERS:
+            return
+        [(script, _)] = letters.most_common(1)
+        self.scripts[script] += 1
+        self.rows.setdefault(script, []).append(row.number)
+        self.outliers.see(row.number, text, pieces_of(text))
+
+    def findings(self, where: Where) -> Iterator[Finding]:
+        outliers = {*self.outliers.found()}
+        for script, count in self.scripts.most_common()[1:]:
+            if count > SECOND_SCRIPT * self.scripts.total():
+                outliers.update(self.rows[script])
+        if outliers:
+            share = len(outliers) / self.scripts.total()
+            yield Finding(
+                kind="language mix",
+                severity="note",
+                what=f"{counted(len(outliers), 'text')} ({share:.1%}) in another script or "
+                f"language than most",
+                advice="the model learns all of them; drop those that it should not write",
+                count=len(outliers),
+                rows=named(sorted(outliers), where),
+            )
+
+    def figures(self) -> Figures:
+        if len(self.scripts) < 2:
+            return {}
+        return {"texts by script": {name.title(): n for name, n in self.scripts.most_common(8)}}

@@ -90,9 +90,7 @@ class Engine:
                 f"which leaves none for an answer; shorten it"
             )
         self._submitted += 1
-        generation = Generation(
-            number=self._submitted, request=request, limit=limit, tokens=[*request.prompt]
-        )
+        generation = Generation.of(request, self._submitted, limit)
         if not self.scheduler.fits(generation):
             raise GlassformerError(
                 f"the request could need {generation.most_tokens} tokens of memory, more than the "

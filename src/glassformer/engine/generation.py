@@ -1,7 +1,7 @@
 """A request, and how far its answer has come."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import Memory
@@ -66,6 +66,7 @@ class Generation:
     Attributes:
         number: Its name in the engine.
         limit: The most tokens to generate.
+        choosing: How a token is chosen, without what is particular to the request.
         sequence, source: The numbers of its pages in the pools; -1 where it has none.
         read: How many tokens the pool holds.
         tokens: The prompt and what was generated.
@@ -78,6 +79,7 @@ class Generation:
     number: int
     request: GenerationRequest
     limit: int
+    choosing: DecodeConfig
     sequence: int = -1
     source: int = -1
     read: int = 0
@@ -86,6 +88,19 @@ class Generation:
     alternatives: list[Alternatives] = field(default_factory=list)
     reason: Reason | None = None
     stuck: bool = False
+
+    @staticmethod
+    def of(request: GenerationRequest, number: int, limit: int) -> "Generation":
+        """A request before its first step."""
+        config = request.decode
+        choosing = DecodeConfig(method=config.method, sample=replace(config.sample, seed=0))
+        return Generation(
+            number=number,
+            request=request,
+            limit=limit,
+            choosing=choosing,
+            tokens=[*request.prompt],
+        )
 
     @property
     def generated(self) -> list[int]:

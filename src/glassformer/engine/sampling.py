@@ -1,7 +1,6 @@
 """The next token of many requests, each with its own settings, in few calls."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
@@ -38,9 +37,7 @@ def by_settings(generations: Sequence[Generation]) -> dict[DecodeConfig, list[in
     """The rows that choose alike."""
     found: dict[DecodeConfig, list[int]] = {}
     for row, generation in enumerate(generations):
-        config = generation.request.decode
-        sample = replace(config.sample, seed=0)
-        found.setdefault(DecodeConfig(method=config.method, sample=sample), []).append(row)
+        found.setdefault(generation.choosing, []).append(row)
     return found
 
 

@@ -82,28 +82,28 @@ class Scheduler:
             return False  # more can be shared once that one is read
         if holder is not None and holder in self.finished:
             self.finished.move_to_end(holder)
+        sequence = self.pool.open() if holder is None else self.pool.fork(holder, shared)
         needed = self.pool.pages_for(generation.most_tokens) - self.pool.pages_for(shared)
-        if not self._make_room(needed, holder):
+        if not self._make_room(needed):
+            self.pool.close(sequence)
             return False
-        generation.sequence = self.pool.open() if holder is None else self.pool.fork(holder, shared)
-        generation.read = shared
+        generation.sequence, generation.read = sequence, shared
         if sources is None:
             self.coming.add(generation.sequence, generation.request.prompt)
         elif generation.request.source is not None:
             generation.source = self.decoder.keep(generation.request.source.encode())
         return True
 
-    def _make_room(self, needed: int, holder: int | None) -> bool:
+    def _make_room(self, needed: int) -> bool:
         """Drop finished sequences, oldest first, until so many pages are free for a new request."""
         promised = sum(
             self.pool.pages_for(one.most_tokens) - self.pool.pages_for(one.read)
             for one in self.running.values()
         )
         while needed > self.pool.free_pages - promised:
-            oldest = next((number for number in self.finished if number != holder), None)
-            if oldest is None:
+            if not self.finished:
                 return False
-            del self.finished[oldest]
+            oldest, _ = self.finished.popitem(last=False)
             self.held.remove(oldest)
             self.pool.close(oldest)
         return True

@@ -128,9 +128,9 @@ class PagePool:
         for sequence, count in zip(sequences, tokens, strict=True):
             self._grow(sequence, count)
         ends = [self._lengths[sequence] for sequence in sequences]
-        layout = Layout.padded(tokens, device=self.device)
+        layout = laid_out(tokens, self.device)
         layout = layout.shifted(torch.tensor(starts, device=self.device), reach=max(ends))
-        keys = Layout.padded(ends, device=self.device)
+        keys = laid_out(ends, self.device)
         table = self._table(sequences)
         return layout, [PagedCache(self, n, table, keys) for n in range(len(self.k))]
 
@@ -201,6 +201,13 @@ class PagePool:
             raise ValueError(f"sequence {sequence} is not open; choose from {sorted(self._pages)}")
 
 
+def laid_out(lengths: Sequence[int], device: torch.device) -> Layout:
+    """Rows of these lengths, which may all be the same."""
+    if min(lengths) == max(lengths):
+        return Layout.full(len(lengths), lengths[0], device)
+    return Layout.padded(lengths, device=device)
+
+
 class PagedCache(KeyCache):
     """One layer of a pool, as the cache of one batch for one step."""
 
@@ -223,7 +230,8 @@ class PagedCache(KeyCache):
         refuse_other_kind(v_pages, by_token(v))
         k_pages[page, slot] = by_token(k)
         v_pages[page, slot] = by_token(v)
-        k_pages[-1], v_pages[-1] = 0, 0  # the spare page is read as padding, so it stays clean
+        if not layout.is_full:  # the spare page is read as padding, so it stays clean
+            k_pages[-1], v_pages[-1] = 0, 0
         return self._gathered(k_pages), self._gathered(v_pages), self._keys
 
     def memory(self) -> Memory:
@@ -232,7 +240,13 @@ class PagedCache(KeyCache):
         return Memory(self._gathered(k_pages), self._gathered(v_pages), self._keys)
 
     def _slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
-        """The page and the slot in it for every token; padding goes to the spare page."""
+        """The page and the slot in it for every token, worked out by the first layer."""
+        if PagedCache not in layout.memo:
+            layout.memo[PagedCache] = self._find_slots(layout)
+        return layout.memo[PagedCache]
+
+    def _find_slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
+        """The same; padding goes to the spare page."""
         row, position = addresses(layout)
         number = (position // self._pool.page_size).clamp(max=self._table.shape[1] - 1)
         spare = len(self._pool.k[self._layer]) - 1

@@ -5,10 +5,16 @@ import torch
 from small_models import END, FIRST, V, encoder_decoder, language_model, prompts, sources
 from torch import nn
 
-from glassformer.config import AttentionConfig, DecodeConfig, ModelConfig, StackConfig
+from glassformer.config import (
+    AttentionConfig,
+    DecodeConfig,
+    FrontendConfig,
+    ModelConfig,
+    StackConfig,
+)
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
-from glassformer.models.build import build_language_model
+from glassformer.models.build import build_language_model, build_transcriber
 from glassformer.models.incremental import continuing, translating
 from glassformer.models.packing import WIDE, PackedLinear, can_pack, for_inference, packed_twin
 
@@ -64,6 +70,9 @@ def test_only_wide_models_have_a_swift_twin(dim, packed):
     model = build_language_model(ModelConfig(decoder=stack), vocabulary=V)
     assert isinstance(for_inference(model).unembed, PackedLinear) == packed
     assert (for_inference(model) is model) != packed
+    sound = ModelConfig(frontend=FrontendConfig(kind="subsampling", bins=8), encoder=stack)
+    by_ctc = build_transcriber(sound, vocabulary=V)
+    assert isinstance(for_inference(by_ctc).to_token, PackedLinear) == packed
     plain = nn.Linear(WIDE, 3)
     assert for_inference(plain) is plain
 

@@ -115,4 +115,4 @@ def test_a_long_recording_is_predicted_from_python_as_one(run):
     [found] = loaded.predict_each([sound])
     *partial, last = loaded.predict_partly([sound])
     assert last == found
-    assert len(partial) > 1
+    assert 0 < partial[0].done < 1

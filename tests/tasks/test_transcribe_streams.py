@@ -117,11 +117,18 @@ def test_a_word_is_written_when_the_next_begins_or_after_a_pause(live):
 
 
 def test_predictions_of_streams_come_word_by_word_with_their_latency(live, tmp_path):
-    _, model, predictor = live
+    (_, model, predictor), partial = live, []
     sound = spoken("ad|bead|ace", np.random.default_rng(2), pause=1.0)
     path = write_wave(tmp_path / "talk.wav", sound)
     predictor = predictor.configured(stream=True, align=True, srt=tmp_path / "talk.srt")
-    *partial, found = predictor.predict(model, [predictor.accept(path)])
+    threads, before = set(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    for found in predictor.predict(model, [predictor.accept(path)]):
+        partial.append(found)
+        threads.add(torch.get_num_threads())
+    torch.set_num_threads(before)
+    assert threads == {1, 2}  # and two again at the end
+    *partial, found = partial
     assert len(partial) > 1
     assert "".join(one.text for one in partial) == found.text
     assert all(one.details["start"] < one.details["end"] for one in partial)

@@ -15,9 +15,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.models.frontends import Tokens
+from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 
-Model = TypeVar("Model", bound=Transformer | LanguageModel)
+Writes = Transformer | LanguageModel | Transcriber
+Model = TypeVar("Model", bound=Writes)
 ROWS = 32  # what the layout is made for; other numbers are computed as well
 WIDE = 256  # from here on a twin is faster
 
@@ -56,21 +58,23 @@ def packed_twin(model: Model) -> Model:
     if not can_pack(model):
         return model
     twin = cast(Model, _twin(model))
-    if model.unembed is None:  # scores by the table of its tokens
-        twin.unembed = PackedLinear(cast(nn.Parameter, written_tokens(model).table.weight))
+    written = written_tokens(model)
+    if model.unembed is None and written is not None:  # scores by the table of its tokens
+        twin.unembed = PackedLinear(cast(nn.Parameter, written.table.weight))
     return twin
 
 
 def for_inference(model: nn.Module) -> nn.Module:
     """What to write with: a packed twin where that is faster, else the model itself."""
-    if not isinstance(model, Transformer | LanguageModel) or written_tokens(model).dim < WIDE:
+    if not isinstance(model, Writes):
         return model
-    return packed_twin(model)
+    width = (model.tokens if isinstance(model, LanguageModel) else model.frontend).dim
+    return model if width < WIDE else packed_twin(model)
 
 
-def written_tokens(model: Transformer | LanguageModel) -> Tokens:
-    """The embedding of what a model writes."""
-    return model.target if isinstance(model, Transformer) else model.tokens
+def written_tokens(model: Writes) -> Tokens | None:
+    """The embedding of what a model writes; None for CTC alone."""
+    return model.tokens if isinstance(model, LanguageModel) else model.target
 
 
 def _twin(module: nn.Module) -> nn.Module:

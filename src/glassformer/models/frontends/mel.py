@@ -16,7 +16,9 @@ count the resulting tokens.
 """
 
 from dataclasses import replace
+from typing import cast
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -58,10 +60,10 @@ class Subsampling(nn.Module):
 
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
         x, inside = _in_rows(frames, layout, self.bins)
-        x = x[:, None]  # (B, 1, T, M)
+        x = zero_padding(x, inside)[:, None]  # (B, 1, T, M)
         for convolution in self.convolutions:
-            x = F.relu(convolution(zero_padding(x, inside, axis=2)))  # (B, D, T/2, M/2)
-            inside = _halved(inside)
+            x, inside = _over_both(cast(nn.Conv2d, convolution), x), _halved(inside)
+            x = F.relu(_zeroed(x, inside), inplace=True)  # (B, D, T/2, M/2)
         x = self.to_vector(x.transpose(1, 2).flatten(2))  # (B, T, D)
         return _in_the_form_of(layout, x, inside)
 
@@ -172,6 +174,23 @@ def _halved(layout: Layout) -> Layout:
         tokens=layout.rows * longest if lengths is None else None,
         row_lengths=None if lengths is None else (lengths + 1) // 2,
     )
+
+
+def _over_both(
+    convolution: nn.Conv2d, x: Float[Tensor, "B channels frames bins"]
+) -> Float[Tensor, "B D T M"]:
+    """A convolution over time and frequency; on a CPU by the kernel that wants channels last."""
+    if x.device.type != "cpu":
+        return convolution(x)
+    last = torch.channels_last
+    weight, bias = convolution.weight.to(memory_format=last), convolution.bias
+    x = x.to(memory_format=last)
+    return F.conv2d(x, weight, bias, convolution.stride, convolution.padding)
+
+
+def _zeroed(x: Float[Tensor, "B D T M"], layout: Layout) -> Float[Tensor, "B D T M"]:
+    """Zeros in the padding, in place: what a convolution returns is large, and needed only once."""
+    return x if layout.is_full else x.masked_fill_(~layout.real[:, None, :, None], 0)
 
 
 def _along_time(

@@ -1,11 +1,12 @@
 """Writing down a stream while it arrives, by the likeliest path of CTC.
 
-A path never changes its mind: a token is written as soon as its chunk is there. A word is complete
-when the next one begins, or after a pause.
+A path never changes its mind: a token is certain as soon as its chunk is there. A word is complete
+when the next one begins, or after a pause; at once, where tokens are words.
 """
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,17 @@ from glassformer.tasks.transcribe.task import TranscribeTask
 from glassformer.tasks.transcribe.transcripts import words_of
 
 PAUSE = 0.8  # seconds without a token, after which a word is complete
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread: a chunk is too little work to be shared between several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +89,9 @@ class Path:
         for token in tokens.tolist():
             if token not in (BLANK, self.last):
                 self.tokens.append(token)
-                self.spans.append((self.at, self.at))
+                self.spans.append((self.at, self.at + 1))
                 self.count += 1
-            if token != BLANK:
+            elif token != BLANK and self.spans:
                 self.spans[-1] = (self.spans[-1][0], self.at + 1)
             self.last, self.at = token, self.at + 1
 
@@ -149,13 +161,14 @@ class LiveTranscript:
         path, tokenizer, vector = self.path, self.task.tokenizer, self.task.factor / FRAMES_A_SECOND
         if not path.tokens:
             return "", []
-        end = len(path.tokens)
-        if not last and (path.at - path.spans[-1][1]) * vector < PAUSE:
+        end, paused = len(path.tokens), (path.at - path.spans[-1][1]) * vector >= PAUSE
+        if not (last or paused or tokenizer.kind == "words"):
             numbers = tokenizer.word_of(path.tokens)
             end = int(np.argmax(numbers == numbers[-1]))  # where the last word begins
         tokens, spans = path.cut(end)
         text = self._following(tokenizer.decode(tokens))
         self.text += text
+        self.spaced |= paused and self.task.settings.measure == "words"
         words = [
             Spoken(
                 word.text,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ from torch import nn
 
 from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.reading import read_blocks, sound_info
+from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.explaining.pictures import check_picture
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
-from glassformer.tasks.transcribe.live import LiveTranscript
+from glassformer.tasks.transcribe.live import LiveTranscript, one_thread
 from glassformer.tasks.transcribe.picture import draw_picture
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until_interrupted
@@ -33,7 +33,8 @@ from glassformer.tasks.transcribe.subtitles import (
 from glassformer.tasks.transcribe.task import TranscribeTask
 
 STANDARD_INPUT = Path("-")
-TOGETHER = 16  # pieces per batch, after the first one
+TOGETHER = 80  # seconds that are searched at once
+AHEAD = 160  # seconds that are sorted by length, after the first piece
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,9 +99,9 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
             for one in inputs:
                 yield from self._live(model, one)
             return
-        rest, size = (piece for one in inputs for piece in self._pieces(one)), 1
+        rest = (piece for one in inputs for piece in self._pieces(one))
         found = list[tuple[float, Written]]()
-        while some := list(islice(rest, size)):
+        for some in windows(rest):
             for piece, written in zip(some, self._written(model, some), strict=True):
                 if self.picture is not None and not found:
                     draw_picture(self.task, model, piece.features, written, self.picture)
@@ -110,16 +111,21 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
                     found = []
             if found:
                 yield Partial(done=some[-1].end / self._seconds_of(some[-1].recording))
-            size = TOGETHER
 
     def _written(self, model: Any, pieces: list[Piece]) -> list[Written]:
+        """The texts of some pieces; those of similar length are searched together."""
         sounds = [piece.features for piece in pieces]
-        return self.task.searcher.write(model, sounds, times=self._times)
+        lengths, found = np.array([len(sound) for sound in sounds]), dict[int, Written]()
+        for batch in ordered_batches(lengths, TOGETHER * FRAMES_A_SECOND, padded=True):
+            some = [sounds[number] for number in batch]
+            written = self.task.searcher.write(model, some, times=self._times)
+            found |= zip(batch.tolist(), written, strict=True)
+        return [found[number] for number in range(len(pieces))]
 
     def _live(self, model: Any, recording: Recording) -> Iterator[Prediction | Partial]:
         """What a stream says, while it arrives; interrupted, what it said until then."""
         live = LiveTranscript(self.task, model)
-        with until_interrupted() as stopped:
+        with one_thread(), until_interrupted() as stopped:
             for sound in self._arriving(recording, stopped):
                 yield from map(_partial, live.hear(sound))
                 if stopped():
@@ -213,6 +219,19 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
             for word in one.words:
                 start, end = (round(begins + at * vector, 3) for at in (word.start, word.end))
                 yield Spoken(word.text, start, end)
+
+
+def windows(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """The first piece alone, so that it is answered soon, then many at a time."""
+    some, seconds, most = list[Piece](), 0.0, 0.0
+    for piece in pieces:
+        some.append(piece)
+        seconds += piece.end - piece.start
+        if seconds >= most:
+            yield some
+            some, seconds, most = [], 0.0, AHEAD
+    if some:
+        yield some
 
 
 def _partial(heard: tuple[str, list[Spoken]]) -> Partial:

@@ -24,6 +24,7 @@ from glassformer.decode import Fusion, Request, decode
 from glassformer.decode.ctc import ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
 from glassformer.decode.penalties import PENALTIES
 from glassformer.models.incremental import attending
+from glassformer.models.incremental.prompt import chosen_rows, in_rows
 from glassformer.models.transcriber import Heard, Transcriber
 from glassformer.tasks.shared.sound import padded_features, vectors_of
 from glassformer.tasks.transcribe.sounds import BLANK
@@ -263,8 +264,7 @@ def attention_scores(
     rows = [row for row, some in enumerate(texts) for _ in some]
     flat = [text for some in texts for text in some]
     at = torch.tensor(rows, device=device)
-    source = Layout.padded(heard.layout.lengths[at], longest=heard.layout.longest, device=device)
-    memory = model.keep(Heard(heard.vectors[at], source))
+    memory = [chosen_rows(in_rows(one), at) for one in model.keep(heard)]
     target = Layout.padded([len(text) + 1 for text in flat], device=device)
     tokens = torch.full((len(flat), target.longest + 1), Tokenizer.end)
     tokens[:, 0] = Tokenizer.start

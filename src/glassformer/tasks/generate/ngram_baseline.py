@@ -81,7 +81,4 @@ def contexts(stream: Stream, places: Numbers, longest: int) -> tuple[Numbers, np
     place = places - stream.starts[document]
     sizes = np.minimum(place, longest)
     at = (stream.first[document] + place - sizes)[:, None] + np.arange(longest)
-    values = stream.tokens.values
-    inside = np.minimum(at, max(0, len(values) - 1))
-    before = values[inside].astype(np.int64) if len(values) else np.zeros_like(at)
-    return labels, before, sizes
+    return labels, stream.tokens.take(at).astype(np.int64), sizes

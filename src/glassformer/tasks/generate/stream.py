@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from glassformer.data.ragged import Ragged
+from glassformer.data.shards import Shards
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.tasks.shared.losses import IGNORED
 
@@ -42,7 +42,7 @@ class Stream:
     """
 
     def __init__(
-        self, tokens: Ragged, documents: Numbers, continued: Bool[np.ndarray, " all"]
+        self, tokens: Shards, documents: Numbers, continued: Bool[np.ndarray, " all"]
     ) -> None:
         self.tokens = tokens
         self.counts = tokens.lengths[documents]
@@ -63,15 +63,11 @@ class Stream:
             begins: Where a window begins, which sees nothing before.
         """
         document = np.searchsorted(self.ends, places, side="right")
-        place, values = places - self.starts[document], self.tokens.values
+        place = places - self.starts[document]
         label = self.first[document] + place
-        labels = np.where(
-            place == self.counts[document],
-            self.after[document],
-            values[np.minimum(label, max(0, len(values) - 1))] if len(values) else 0,
-        )
-        read = values[np.maximum(label - 1, 0)] if len(values) else 0
-        ids = np.where(place == 0, Tokenizer.start, read)
+        last = place == self.counts[document]
+        labels = np.where(last, self.after[document], self.tokens.take(label))
+        ids = np.where(place == 0, Tokenizer.start, self.tokens.take(label - 1))
         pieces = np.flatnonzero(begins | (place == 0))
         lengths = np.diff(pieces, append=len(places))
         return Windows(ids.astype(np.int64), labels.astype(np.int64), lengths)

@@ -19,8 +19,8 @@ from glassformer import processes
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
-from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
+from glassformer.data.shards import Shards
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_language_model
@@ -32,7 +32,7 @@ from glassformer.tasks.generate.stream import Stream
 from glassformer.tasks.generate.windows import SlidingWindows, TrainingWindows
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import IGNORED, token_divergence, token_loss
-from glassformer.tasks.shared.text import as_settled, index_texts, take_tokens, trained
+from glassformer.tasks.shared.text import as_settled, take_tokens, trained
 from glassformer.tasks.task import Loss
 
 CONTINUED_FILE = "continued.npy"
@@ -56,7 +56,7 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.tokens = Ragged.open(data / "tokens", below=self.tokenizer.size)
+            self.tokens = Shards.open(data, below=self.tokenizer.size)
             path = data / CONTINUED_FILE
             self.continued = map_numbers(path, (len(self.samples),), below=2).astype(bool)
         self.stream = cache(self._stream)
@@ -80,7 +80,7 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         return replace(config, model=model, data=replace(config.data, tokenizer=settled))
 
     def index(self, samples: Samples, data: Path) -> None:
-        index_texts(self.tokenizer, samples, data)
+        Shards.write(data, samples.values("text"), self.tokenizer)
         continued = [CONTINUED in sample for sample in samples]
         np.save(data / CONTINUED_FILE, np.array(continued, dtype=np.uint8), allow_pickle=False)
 

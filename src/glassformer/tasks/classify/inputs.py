@@ -32,8 +32,6 @@ class Inputs(ABC):
         noun: What one input is called.
         epochs: How long to train when nobody says.
         batch: The class of a batch, made of what is read, its layout, labels and row_ids.
-        padded: Whether padding counts towards the size of a batch.
-        mixes_lengths: As in `Task`.
         source: The size of the vocabulary, if tokens are read.
 
     Args:
@@ -44,8 +42,6 @@ class Inputs(ABC):
     noun: ClassVar[str]
     epochs: ClassVar[float]
     batch: ClassVar[Any]
-    padded: bool = True
-    mixes_lengths: bool = False
     source: int | None = None
 
     @abstractmethod
@@ -59,6 +55,16 @@ class Inputs(ABC):
     @abstractmethod
     def index(self, samples: Samples, data: Path) -> None:
         """As in `JobTask`."""
+
+    @property
+    def padded(self) -> bool:
+        """As in `Task`."""
+        return True
+
+    @property
+    def mixes_lengths(self) -> bool:
+        """As in `Task`."""
+        return False
 
     @abstractmethod
     def lengths(self, numbers: Rows, *, training: bool) -> Rows:

@@ -125,13 +125,13 @@ class TextInputs(Inputs):
         return Jagged(ids, read.lengths).before(self.tokenizer.start), text_of
 
     @property
-    def padded(self) -> bool:  # type: ignore[override]
+    def padded(self) -> bool:
         form, config = self.config.data.form, self.config
         packs = on_gpu(config.machine) and attends(config.model)
         return form == "padded" or (form == "auto" and not packs)
 
     @property
-    def mixes_lengths(self) -> bool:  # type: ignore[override]
+    def mixes_lengths(self) -> bool:
         return not self.padded and attends(self.config.model)
 
     def forward(

@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=float)
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
+    next(iter(open_entry("an4").rows()))  # unpacks it once, before many processes would
     commands = trainings(args.kind, args.folder, args.epochs)
     names = args.names or list(commands)
     running = []

@@ -41,19 +41,13 @@ def test_features_computed_on_the_fly_are_those_that_are_stored(tmp_path):
     [
         {"augment": {"speeds": [0.8, 1.25]}},
         {"augment": {"noise": [10, 30]}},
-        {"augment": {"volume": 6.0}, "normalise": "all"},
+        {"augment": {"volume": 6.0}},
     ],
 )
 def test_each_epoch_hears_another_version_and_held_out_rows_are_as_recorded(tmp_path, augment):
     rows = record(tmp_path / "clips", TEXTS)
     rows += [row | {"split": "test"} for row in rows]
-    task, bare = (
-        task_of(tmp_path / name, rows, task=some)
-        for name, some in (
-            ("a", augment),
-            ("b", {"normalise": augment.get("normalise", "recording")}),
-        )
-    )
+    task, bare = task_of(tmp_path / "a", rows, task=augment), task_of(tmp_path / "b", rows)
     first, again, second = (everything(task, epoch=n).features for n in (0, 0, 1))
     assert first.equal(again)
     assert first.shape != second.shape or not first.equal(second)
@@ -78,7 +72,7 @@ def test_a_batch_has_room_for_the_slowest_version_and_ctc_for_the_fastest(tmp_pa
 def test_moments_of_all_training_recordings_are_stored_in_the_run(tmp_path, monkeypatch):
     rows = record(tmp_path / "clips", TEXTS)
     rows.append(rows[0] | {"split": "test"})
-    task = task_of(tmp_path, rows, task={"normalise": "all"})
+    task = task_of(tmp_path, rows)
     frames = np.concatenate([task.sounds[row] for row in range(len(TEXTS))]).astype(np.float32)
     assert np.abs(frames.mean(0)).max() < 1e-2
     assert np.abs(frames.std(0) - 1).max() < 1e-2
@@ -88,11 +82,19 @@ def test_moments_of_all_training_recordings_are_stored_in_the_run(tmp_path, monk
     moments = Moments.load(task.folder / "moments.json")
     assert moments.mean.shape == (20,)
     monkeypatch.setattr(sound_module, "MEASURED", 2)
-    fewer = task_of(tmp_path / "b", rows, task={"normalise": "all"})
+    fewer = task_of(tmp_path / "b", rows)
     assert not fewer.extract.moments.mean.equal(moments.mean)
-    settings = merge_values(SETTINGS, {"task": {"normalise": "all"}})
-    later = job_of("transcribe", tmp_path / "later", rows, origin=task.folder, **settings)
+    later = job_of("transcribe", tmp_path / "later", rows, origin=task.folder, **SETTINGS)
     assert later.extract.moments.mean.equal(moments.mean)
+
+
+def test_a_recording_normalised_by_itself_may_have_any_volume(tmp_path):
+    task = task_of(tmp_path, task={"normalise": "recording"})
+    assert not (task.folder / "moments.json").exists()
+    frames, sound = task.sounds[0].astype(np.float32), play("ad", np.random.default_rng(5))
+    assert np.abs(frames.mean(0)).max() < 1e-2
+    assert np.abs(frames.std(0) - 1).max() < 1e-2
+    assert np.abs(task.features(sound / 2) - task.features(sound)).max() < 1e-2
 
 
 def test_cepstra_are_another_view_of_the_same_sound(tmp_path):
@@ -149,7 +151,7 @@ def test_a_recording_that_is_too_long_is_left_out_of_any_split_without_being_rea
     monkeypatch.setattr(
         sound_module, "read_part", lambda part, rate: read.append(part) or original(part, rate)
     )
-    task = task_of(tmp_path, rows, task={"max_seconds": 5.0, "normalise": "all"})
+    task = task_of(tmp_path, rows, task={"max_seconds": 5.0})
     assert {part.path.name for part in read} == {"0.wav", "3.wav"}
     assert [len(task.lengths(split)) for split in ("train", "test")] == [1, 1]
     where = f"{task.folder}/rows.jsonl row 2"
@@ -189,7 +191,10 @@ def test_a_recording_of_two_hours_is_examined_and_left_out_in_little_memory(tmp_
         ({"augment": {"speeds": [1.0, 9.0]}}, r"speeds must lie in \[0.5, 2.0\], got \[1.0, 9.0\]"),
         ({"augment": {"noise": [30, 10]}}, r"such as \[10, 30\]; got \[30.0, 10.0\]"),
         ({"augment": {"volume": -3.0}}, "volume must be 0 decibels or more, got -3"),
-        ({"augment": {"volume": 3.0}}, "no effect where each recording is normalised"),
+        (
+            {"augment": {"volume": 3.0}, "normalise": "recording"},
+            "has no effect with task.normalise",
+        ),
         ({"augment": {"speeds": [0.9]}, "store": "features"}, "leave task.store out"),
     ],
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from glassformer.config import choose, positive, require, share
 
 FEATURE_NAMES = ("mel", "mfcc")
-NORMALISE_NAMES = ("recording", "all")
+NORMALISE_NAMES = ("all", "recording")
 STORE_NAMES = ("auto", "features", "waveforms")
 SPEEDS = (0.5, 2.0)
 RATES = (2000, 192_000)  # samples a second
@@ -87,7 +87,7 @@ class SoundConfig:
     Args:
         rate: Samples a second; recordings of another rate are resampled.
         features: Log-mel energies, or cepstral coefficients (MFCC); model.frontend.bins a frame.
-        normalise: By the mean and variance of each recording, or of all training recordings.
+        normalise: By the mean and variance of all training recordings, or of each recording.
         store: Whether a run stores features, or waveforms to compute them from on the fly; auto
             stores waveforms if task.augment changes them.
         max_seconds: Longer recordings are neither trained on nor scored.
@@ -97,7 +97,7 @@ class SoundConfig:
 
     rate: int = 16000
     features: str = "mel"
-    normalise: str = "recording"
+    normalise: str = "all"
     store: str = "auto"
     max_seconds: float = 30.0
     masking: MaskingConfig = field(default_factory=MaskingConfig)
@@ -118,8 +118,8 @@ class SoundConfig:
         choose("task.store", self.store, STORE_NAMES)
         require(
             not self.augment.volume or self.normalise == "all",
-            "task.augment.volume has no effect where each recording is normalised; leave it out, "
-            "or set task.normalise=all",
+            "task.augment.volume has no effect with task.normalise = recording; leave one of them "
+            "out",
         )
         require(
             not self.augment.changes or self.store != "features",

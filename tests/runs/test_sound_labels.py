@@ -10,6 +10,7 @@ from small_recordings import RATE, play, write_wave
 import glassformer
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
+from glassformer.runs.folds import rows_with_folds
 from glassformer.tasks.classify.reporter import votes
 
 LABELS = ("a", "c", "e")
@@ -130,6 +131,18 @@ def test_settings_of_recordings_are_refused_for_texts(tmp_path):
     (tmp_path / "texts.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     with pytest.raises(GlassformerError, match=r"task\.rate has no effect on texts; leave it out"):
         glassformer.train("classify", tmp_path / "texts.csv", settings=["task.rate=8000"])
+
+
+def test_folds_of_a_table_know_where_its_recordings_are(run, tmp_path):
+    (run / "data" / "broken.wav").write_bytes(b"RIFF")
+    names = [*(f"{label}/{label}1.wav" for label in LABELS), "broken.wav"]
+    rows = [f"{name},{name[0]}" for name in names]
+    (run / "data" / "rows.csv").write_text("\n".join(["path,label", *rows]), encoding="utf-8")
+    found = rows_with_folds("classify", str(run / "data" / "rows.csv"), None, 2).splitlines()
+    assert [json.loads(row)["path"] for row in found] == [
+        str(run / "data" / name) for name in names
+    ]
+    assert all({"test", "train"} == {*list(json.loads(row).values())[2:]} for row in found)
 
 
 def test_votes_are_shares_of_one_label_or_of_each():

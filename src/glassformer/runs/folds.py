@@ -56,9 +56,14 @@ def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
                 f"{row.where}: has a split of its own, {row[columns['split']]!r}; folds are for "
                 f"data without a split"
             )
-        values = {role: row[column] for role, column in columns.items() if role != "split"}
-        sample, _ = schema.sample(row, columns)
-        mine = fold_of(values.get("group") or schema.content(sample, config), folds)
+        sample, fault = schema.sample(row, columns)
+        values = {
+            role: sample.get(role, row[column])  # a sample tells where its files are
+            for role, column in columns.items()
+            if role != "split"
+        }
+        content = row.where if fault else schema.content(sample, config)  # it is left out later
+        mine = fold_of(values.get("group") or content, folds)
         for fold in range(1, folds + 1):
             values[column_of(fold)] = "test" if fold == mine else "train"
         written.append(json.dumps(values, ensure_ascii=False))

@@ -306,6 +306,12 @@ def test_the_baseline_scores_the_same_text_by_n_grams_of_the_order_that_is_best(
     assert found.answers.nll.sum() == pytest.approx(by_order[found.name], rel=1e-4)
 
 
+def test_a_vocabulary_too_large_for_the_text_is_remarked_on(tmp_path):
+    [remark] = GenerateReporter(writer(tmp_path, kind="bytes")).remarks()
+    assert remark.startswith("the vocabulary has 260 tokens for 136 of text, so most are rare;")
+    assert GenerateReporter(writer(tmp_path / "more", RHYMES * 9)).remarks() == []
+
+
 def test_the_baseline_learns_from_so_many_tokens_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(ngram_baseline, "MOST_TOKENS", 50)
     job = writer(tmp_path)

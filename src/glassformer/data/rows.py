@@ -14,6 +14,7 @@ from typing import Any
 
 from glassformer.errors import GlassformerError
 
+CONTINUED = "continued"  # a column of texts that are cut off: another row goes on with this one
 LONGEST_FIELD = 1_000_000  # characters in one field of a table; a longer one is a broken file
 
 NESTED = "an object or a nested list instead of text; write the text itself"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from glassformer.data.catalog.archives import members
 from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.storage import Remote, Storage
-from glassformer.data.rows import Row
+from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.decoding import document
 from glassformer.errors import GlassformerError
 
@@ -41,15 +41,13 @@ POEMS_STORAGE = Storage(
 )
 
 
-def speeches() -> Iterator[Row]:
-    """The speeches in order; joined by blank lines they are the full text."""
+def plays() -> Iterator[Row]:
+    """The first part of the text, and the rest."""
     path = PLAYS_STORAGE.files("tinyshakespeare")["input.txt"]
     text = document(path)
-    begins = 0
-    for number, speech in enumerate(text.split("\n\n"), start=1):
-        split = "train" if begins < LEARNED * len(text) else "valid"
-        yield Row({"text": speech, "split": split}, str(path), number)
-        begins += len(speech) + len("\n\n")
+    end = int(LEARNED * len(text))
+    yield Row({"text": text[:end], "split": "train", CONTINUED: "yes"}, str(path), 1)
+    yield Row({"text": text[end:], "split": "valid"}, str(path), 2)
 
 
 def poems() -> Iterator[Row]:
@@ -83,10 +81,10 @@ def _collections(files: dict[str, Path]) -> Iterator[tuple[str, bytes]]:
 
 TINY_SHAKESPEARE = Entry(
     name="tinyshakespeare",
-    what="1.1 MB of Shakespeare's plays, speech by speech; Karpathy, 2015",
+    what="1.1 MB of Shakespeare's plays, the last tenth for validation; Karpathy, 2015",
     licence="public domain",
     source="https://github.com/karpathy/char-rnn",
-    rows=speeches,
+    rows=plays,
     storage=PLAYS_STORAGE,
 )
 TANG_POETRY = Entry(

@@ -8,7 +8,7 @@ from glassformer.config.run import Config
 from glassformer.data.columns import Columns
 from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
-from glassformer.data.rows import Row
+from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.samples import Sample
 from glassformer.tasks.generate.checks import (
     Boilerplate,
@@ -16,7 +16,7 @@ from glassformer.tasks.generate.checks import (
     LongLines,
     NearDuplicates,
 )
-from glassformer.tasks.generate.documents import CONTINUED, read_documents
+from glassformer.tasks.generate.documents import read_documents
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths
 from glassformer.tasks.shared.text_data import TextSchema
 

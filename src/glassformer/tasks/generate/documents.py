@@ -8,14 +8,13 @@ from itertools import chain
 from pathlib import Path
 
 from glassformer.data.ingest import ENOUGH_GROUPS
-from glassformer.data.rows import Row
+from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.decoding import check_codec, lines
 from glassformer.data.sources.files import kind_of, names_in
 from glassformer.data.sources.formats import is_table, reader_of
 from glassformer.errors import GlassformerError
 
 SECTION = 16_384  # characters, to the end of the line
-CONTINUED = "continued"  # marks a section that is not the last of its file
 DEEPEST = 20  # folders inside each other; more is a link to a parent
 
 

@@ -17,12 +17,22 @@ from glassformer.tasks.generate.task import GenerateTask
 from glassformer.tasks.reporter import Baseline, Reporter
 
 STYLES["bits_per_byte"] = ScoreStyle("bits per byte", most=None, higher_is_better=False)
+FEW = 10  # of each token in the training texts, on average: fewer are hardly learned
 
 
 class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
     """For texts."""
 
     score_names = ("bits_per_byte", "perplexity", "loss")
+
+    def remarks(self) -> list[str]:
+        size, places = self.task.tokenizer.size, self.task.stream("train").size
+        if not places or size * FEW <= places:
+            return []
+        return [
+            f"the vocabulary has {size:,} tokens for {places:,} of text, so most are rare; lower "
+            f"data.tokenizer.vocabulary, or set data.tokenizer.kind=characters"
+        ]
 
     def answers(self, model: nn.Module, batches: Iterable[WindowBatch]) -> Likelihoods:
         return self.task.answers(model, batches)

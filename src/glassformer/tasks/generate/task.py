@@ -19,6 +19,7 @@ from glassformer import processes
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
+from glassformer.data.rows import CONTINUED
 from glassformer.data.samples import Samples
 from glassformer.data.shards import Shards
 from glassformer.data.text.tokenizer import Tokenizer
@@ -27,7 +28,6 @@ from glassformer.models.build import build_language_model
 from glassformer.models.transformer import LanguageModel, Noise
 from glassformer.tasks.generate.answers import SPELT_OUT, Likelihoods, token_bytes
 from glassformer.tasks.generate.batch import WindowBatch, window_batch
-from glassformer.tasks.generate.documents import CONTINUED
 from glassformer.tasks.generate.stream import Stream
 from glassformer.tasks.generate.windows import SlidingWindows, TrainingWindows
 from glassformer.tasks.job import JobTask

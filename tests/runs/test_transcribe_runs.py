@@ -43,7 +43,7 @@ def test_a_report_has_scores_a_baseline_confused_words_and_the_worst_rows(run):
     titles = {table["title"] for table in report["tables"]}
     assert {"The worst rows", "Most confused words"} <= titles
     assert any("substitutions" in note for note in report["notes"])
-    assert any("the n-gram model of the transcripts" in note for note in report["notes"])
+    assert any("for the n-gram model of the transcripts" in note for note in report["notes"])
     assert any("real-time factor" in note for note in report["notes"])
 
 

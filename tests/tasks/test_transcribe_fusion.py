@@ -16,7 +16,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.tasks import JOBS
 from glassformer.tasks.transcribe.answers import Transcripts
-from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, choose_weight
+from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, choose_weights
 from glassformer.tasks.transcribe.searching import Choice, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK
 
@@ -63,7 +63,8 @@ def test_a_joint_score_is_the_sum_over_all_paths_and_over_each_next_token(tmp_pa
             target = Layout.full(1, size + 1)
             written = model(sound[None], before, source=layout, target=target).written
             by_attention += float(written[0, -1].log_softmax(-1)[token])
-        assert choice.score == pytest.approx(0.3 * by_ctc + 0.7 * by_attention, abs=1e-3)
+        written_out = 0.3 * by_ctc + 0.7 * by_attention
+        assert choice.score(0.3) == pytest.approx(written_out, abs=1e-3)
 
 
 @pytest.mark.parametrize("search", ["ctc", "attention", "joint"])
@@ -82,45 +83,58 @@ def test_the_best_text_has_the_best_written_out_sum(tmp_path, search):
         for choice, *both in zip(one.choices, *scores, strict=True):
             heard_score = sum(share * x for share, x in zip(shares, both, strict=True) if share)
             if search != "ctc":  # whose beam may have lost some paths
-                assert choice.score == pytest.approx(heard_score, rel=1e-3, abs=1e-3)
+                assert choice.score(shares[0]) == pytest.approx(heard_score, rel=1e-3, abs=1e-3)
             written = spelled_out(fusion, choice.tokens)
             assert choice.language == pytest.approx(written, abs=1e-3)
             length = len(choice.tokens) + 1 if search == "attention" else 1
-            totals.append((choice.score + 0.7 * written) / length)
+            totals.append((choice.score(shares[0]) + 0.7 * written) / length)
         assert len(totals) > 1
         best = one.choices[max(range(len(totals)), key=totals.__getitem__)]
         assert one.tokens == best.tokens
-        assert one.score == best.score
+        assert one.score == best.score(shares[0])
 
 
-def test_the_weight_with_the_fewest_errors_is_stored_and_used(tmp_path):
+def test_the_weights_with_the_fewest_errors_are_stored_and_used(tmp_path):
     task = task_of(tmp_path, valid=2)
     assert (tmp_path / "run" / NGRAMS).exists()
-    assert task.searcher.fusion.weight == 0.3  # until one is chosen
+    assert (task.searcher.weight, task.searcher.fusion.weight) == (0.3, 0.3)  # until chosen
     reporter = JOBS["transcribe"].reporter(task)
     assert reporter.calibrates
-    wrong, right = Choice(tokens=(5,), score=-1.0, language=-9.0), Choice(
-        tokens=(6,), score=-2.0, language=-4.0
-    )  # fmt: skip
+    wrong = Choice(tokens=(5,), ctc=-9.0, attention=-1.0, language=-7.0)
+    right = Choice(tokens=(6,), ctc=-6.0, attention=-5.0, language=-6.0)
     choices = [[("a", wrong), ("b", right)], [("c", right)]]
     reporter.calibrate(Transcripts(["a", "c"], ["b", "c"], "words", choices))
     found = read_json(tmp_path / "run" / CHOSEN)
-    assert found == {"weight": 0.3, "errors": 0, "errors_without": 1}  # from 0.2 they are equal
-    assert task.searcher.fusion.weight == 0.3
+    assert found == {"share": 0.5, "weight": 0.6, "errors": 0, "errors_before": 1}
+    assert (task.searcher.weight, task.searcher.fusion.weight) == (0.5, 0.6)
+    again = JOBS["transcribe"].task(task.config, task.folder, None)
+    assert (again.searcher.weight, again.searcher.fusion.weight) == (0.5, 0.6)
     [_, note] = reporter.notes(Transcripts(["a"], ["a"], "words"))
-    assert "weight 0.3, chosen on the validation rows: 0 errors there, 1 without it" in note
+    assert note == (
+        "chosen on the validation rows: weight 0.6 for the n-gram model of the transcripts, share "
+        "0.5 for CTC; 0 errors there, 1 before"
+    )
     reporter.calibrate(Transcripts(["a"], ["a"], "words", [[]]))  # nothing to choose from
     assert read_json(tmp_path / "run" / CHOSEN) == found
 
 
-def test_a_language_model_that_helps_nothing_is_not_used(tmp_path):
+def test_of_equal_weights_the_settings_are_kept_and_no_language_model(tmp_path):
     task = task_of(tmp_path, valid=2)
-    choice = Choice(tokens=(5,), score=-1.0, language=-9.0)
-    choose_weight(Transcripts(["a"], ["b"], "words", [[("a", choice)]]), task.folder)
+    choice = Choice(tokens=(5,), ctc=-1.0, language=-9.0)
+    answers = Transcripts(["a"], ["b"], "words", [[("a", choice)]])
+    choose_weights(answers, task.folder, 0.4, joint=True)
     again = JOBS["transcribe"].task(task.config, task.folder, None)
     assert again.searcher.fusion is None
-    [_, note] = JOBS["transcribe"].reporter(again).notes(Transcripts(["a"], ["b"], "words"))
-    assert "is not used: on the validation rows, with 1 errors, it helps nothing" in note
+    assert again.searcher.weight == 0.4
+
+
+def test_a_search_by_ctc_alone_keeps_its_share(tmp_path):
+    task = task_of(tmp_path, valid=2, task={"ctc_weight": 1.0})
+    wrong = Choice(tokens=(5,), ctc=-1.0, attention=-9.0, language=-9.0)
+    right = Choice(tokens=(6,), ctc=-2.0, attention=-1.0, language=-8.0)
+    choices = [[("a", wrong), ("b", right)]]
+    JOBS["transcribe"].reporter(task).calibrate(Transcripts(["a"], ["b"], "words", choices))
+    assert (task.searcher.share, task.searcher.fusion) == (1.0, None)  # it would take over 1
 
 
 def test_there_is_none_without_rows_to_choose_by_nor_for_greedy_searches(tmp_path):

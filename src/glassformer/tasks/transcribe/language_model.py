@@ -1,11 +1,12 @@
-"""The language model of a run: n-grams of its training transcripts, and their weight.
+"""The language model of a run: n-grams of its training transcripts, and the weights of scores.
 
-Beam searches add weight log p(text) to the score of a text. The weight is that with the fewest
-errors on the validation rows: they are searched once, with a weight in the middle, and what was
-found is ranked again with each weight.
+Beam searches add weight log p(text) to the score of a text. This weight, and the share of CTC in a
+joint search, are those with the fewest errors on the validation rows: they are searched once, with
+a weight in the middle, and what was found is ranked again with all weights.
 """
 
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from glassformer.tasks.shared.ngram_model import NgramModel
 from glassformer.tasks.transcribe.answers import Transcripts
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 
-NGRAMS, CHOSEN = "ngrams.safetensors", "language_model.json"
+NGRAMS, CHOSEN = "ngrams.safetensors", "search.json"
 WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+SHARES = (0.3, 0.5, 0.7, 0.9)  # of CTC
 TRIAL = 0.3  # the weight with which validation rows are searched
 ORDERS = {"characters": 6, "bytes": 6}
 ORDER = 4  # of subwords
@@ -52,21 +54,28 @@ def open_fusion(folder: Path, settings: TranscribeConfig) -> Fusion | None:
 
 
 def chosen(folder: Path) -> dict[str, float]:
-    """What was found on the validation rows: the weight, and the errors with and without it."""
+    """What was found on the validation rows: weights, and the errors with them and before."""
     path = folder / CHOSEN
     return dict(read_json(path)) if path.exists() else {}
 
 
-def choose_weight(answers: Transcripts, folder: Path) -> None:
-    """Store the weight with the fewest errors on these rows; of equal ones, the least."""
+def choose_weights(answers: Transcripts, folder: Path, share: float, *, joint: bool) -> None:
+    """Store the weights with the fewest errors on these rows; of equal ones, the first.
+
+    Args:
+        share: Of CTC, as in the settings.
+        joint: Whether another share may be chosen.
+    """
     choices = [
         [(len(answers.errors(text, right)), choice) for text, choice in row]
         for row, right in zip(answers.choices, answers.right, strict=True)
     ]
+    shares = (share, *SHARES) if joint else (share,)
     errors = {
-        weight: sum(max(row, key=lambda one: one[1].total(weight))[0] for row in choices)
-        for weight in WEIGHTS
+        weights: sum(max(row, key=lambda one: one[1].total(*weights))[0] for row in choices)
+        for weights in product(shares, WEIGHTS)
     }
-    weight = min(errors, key=errors.__getitem__)
-    found = {"weight": weight, "errors": errors[weight], "errors_without": errors[0.0]}
+    best = min(errors, key=errors.__getitem__)
+    before = errors[share, 0.0]
+    found = {"share": best[0], "weight": best[1], "errors": errors[best], "errors_before": before}
     write_json(found, folder / CHOSEN)

@@ -18,7 +18,7 @@ from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.nearest import NearestRecordings
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
-from glassformer.tasks.transcribe.language_model import choose_weight, chosen, open_fusion
+from glassformer.tasks.transcribe.language_model import choose_weights, chosen, open_fusion
 from glassformer.tasks.transcribe.sounds import SoundBatch
 from glassformer.tasks.transcribe.task import TranscribeTask
 
@@ -56,17 +56,20 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         )
 
     def calibrate(self, answers: Transcripts) -> None:
-        """Choose the weight of the language model."""
-        task = self.task
-        if any(answers.choices):  # otherwise it was chosen before
-            choose_weight(answers, task.folder)
-            task.searcher = replace(task.searcher, fusion=open_fusion(task.folder, task.settings))
+        """Choose the weights of the search."""
+        task, searcher = self.task, self.task.searcher
+        if any(answers.choices):  # otherwise they were chosen before
+            joint = searcher.search == "joint"
+            choose_weights(answers, task.folder, searcher.share, joint=joint)
+            fusion = open_fusion(task.folder, task.settings)
+            share = chosen(task.folder)["share"]
+            task.searcher = replace(searcher, weight=share, fusion=fusion)
 
     def remarks(self) -> list[str]:
         return [] if self.task.samples is None else self.task.remarks
 
     def notes(self, answers: Transcripts) -> list[str]:
-        """The errors by kind, what the language model does, and the speed."""
+        """The errors by kind, the weights of the search, and the speed."""
         edits, unit = answers.edits, answers.measure
         deleted = sum(count for (_, written), count in edits.items() if written == NOTHING)
         inserted = sum(count for (right, _), count in edits.items() if right == NOTHING)
@@ -75,7 +78,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         return [
             f"{edits.total():,} errors in {total:,} {unit}: {replaced:,} substitutions, "
             f"{deleted:,} deletions, {inserted:,} insertions",
-            *language_note(self.task.folder),
+            *weights_note(self.task.folder),
             *speed_note(answers),
         ]
 
@@ -107,20 +110,15 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         return self.task.sounds[row]
 
 
-def language_note(folder: Path) -> list[str]:
-    """What the language model changed on the validation rows."""
+def weights_note(folder: Path) -> list[str]:
+    """What the weights changed on the validation rows."""
     found = chosen(folder)
     if not found:
         return []
-    errors, without = found["errors"], found["errors_without"]
-    if not found["weight"]:
-        return [
-            f"the n-gram model of the transcripts is not used: on the validation rows, with "
-            f"{without:,} errors, it helps nothing"
-        ]
     return [
-        f"the n-gram model of the transcripts has weight {found['weight']:g}, chosen on the "
-        f"validation rows: {errors:,} errors there, {without:,} without it"
+        f"chosen on the validation rows: weight {found['weight']:g} for the n-gram model of the "
+        f"transcripts, share {found['share']:g} for CTC; {found['errors']:,} errors there, "
+        f"{found['errors_before']:,} before"
     ]
 
 

@@ -38,19 +38,24 @@ class Choice:
     """A text that a search found.
 
     Attributes:
-        score: Its log-probability given the sound.
+        ctc, attention: Its log-probabilities given the sound; 0 where it has none.
         language: Its log-probability by the language model, if there is one.
         divisor: What its score is divided by to be compared with others.
     """
 
     tokens: Tokens
-    score: float
+    ctc: float = 0.0
+    attention: float = 0.0
     language: float = 0.0
     divisor: float = 1.0
 
-    def total(self, weight: float) -> float:
+    def score(self, share: float) -> float:
+        """Its log-probability given the sound, of which CTC has this share."""
+        return share * self.ctc + (1 - share) * self.attention
+
+    def total(self, share: float, weight: float) -> float:
         """What it is ranked by, with a language model of this weight."""
-        return (self.score + weight * self.language) / self.divisor
+        return (self.score(share) + weight * self.language) / self.divisor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,23 +152,28 @@ class Searcher:
         if self.fusion is not None:
             choices = with_language(choices, self.fusion, frames.device)
         weight = 0.0 if self.fusion is None else self.fusion.weight
-        best = [max(row, key=lambda one: one.total(weight)) for row in choices]
+        best = [max(row, key=lambda one: one.total(self.share, weight)) for row in choices]
         words = self.timed(frames, vectors, [one.tokens for one in best]) if times else None
         return [
             Written(
                 text=" ".join(self.tokenizer.decode(list(one.tokens)).split()),
                 tokens=one.tokens,
-                score=one.score,
+                score=one.score(self.share),
                 words=() if words is None else words[row],
                 choices=tuple(choices[row]),
             )
             for row, one in enumerate(best)
         ]
 
+    @property
+    def share(self) -> float:
+        """Of CTC in the score of a text."""
+        return {"ctc": 1.0, "attention": 0.0}.get(self.search, self.weight)
+
     def _by_ctc(self, frames: Float[Tensor, "B S V"], vectors: Sequence[int]) -> list[list[Choice]]:
         if self.decode.method == "greedy":
             paths = ctc_greedy(frames, vectors, blank=BLANK)
-            return [[Choice(tokens=path.tokens, score=path.log_probability)] for path in paths]
+            return [[Choice(tokens=path.tokens, ctc=path.log_probability)] for path in paths]
         return self._prefixes(frames, vectors)
 
     def _prefixes(
@@ -171,7 +181,7 @@ class Searcher:
     ) -> list[list[Choice]]:
         width = self.decode.beam.width
         found = ctc_prefix_beam(frames, vectors, blank=BLANK, width=width, fusion=self.fusion)
-        return [[Choice(tokens=x.tokens, score=x.log_probability) for x in row] for row in found]
+        return [[Choice(tokens=x.tokens, ctc=x.log_probability) for x in row] for row in found]
 
     def _by_attention(
         self, model: Transcriber, heard: Heard, limits: Sequence[int]
@@ -192,7 +202,7 @@ class Searcher:
             [
                 Choice(
                     tokens=one.tokens,
-                    score=one.log_probability,
+                    attention=one.log_probability,
                     divisor=float(penalty(torch.tensor(len(one.token_scores)), beam.strength)),
                 )
                 for one in row
@@ -208,7 +218,7 @@ class Searcher:
         vectors: Sequence[int],
         limits: Sequence[int],
     ) -> list[list[Choice]]:
-        """The texts that either search finds, with the weighted sums of both scores."""
+        """The texts that either search finds, with the scores of both."""
         written = self._by_attention(model, heard, limits)
         texts = [
             list(dict.fromkeys(one.tokens for one in (*prefixes, *row)))
@@ -218,7 +228,7 @@ class Searcher:
         by_attention = attention_scores(model, heard, texts)
         return [
             [
-                Choice(tokens=tokens, score=self.weight * ctc + (1 - self.weight) * attention)
+                Choice(tokens=tokens, ctc=ctc, attention=attention)
                 for tokens, ctc, attention in zip(*row, strict=True)
             ]
             for row in zip(texts, by_ctc, by_attention, strict=True)

@@ -52,8 +52,8 @@ class TranscribeConfig(SoundConfig):
             spaces; auto looks at the transcripts.
         stream: How the encoder is trained to read streams.
         decode: Decoding settings: greedy or beam.
-        lm: The weight of an n-gram model of the training transcripts in beam searches; by default
-            chosen on the validation rows, 0 for none.
+        lm: The weight of an n-gram model of the training transcripts in beam searches, 0 for none.
+            By default it is chosen on the validation rows, with the share of CTC in a joint search.
     """
 
     max_piece: float = 0.0

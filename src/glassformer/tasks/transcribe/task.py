@@ -46,7 +46,7 @@ from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
 from glassformer.tasks.transcribe.hearing import chunk_mask, hearing
-from glassformer.tasks.transcribe.language_model import learn_language_model, open_fusion
+from glassformer.tasks.transcribe.language_model import chosen, learn_language_model, open_fusion
 from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
 from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
@@ -77,7 +77,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             tokenizer=self.tokenizer,
             search=self.settings.search,
             decode=self.settings.decode,
-            weight=self.settings.ctc_weight,
+            weight=chosen(folder).get("share", self.settings.ctc_weight),
             factor=self.factor,
             fusion=open_fusion(folder, self.settings),
         )

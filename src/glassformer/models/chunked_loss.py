@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-CHUNK = 2**26  # scores at a time: 256 MB in fp32
+CHUNK = 2**24  # scores at a time: 64 MB in fp32
 
 
 def chunked_cross_entropy(

@@ -37,7 +37,7 @@ from glassformer.tasks.task import Loss
 
 CONTINUED_FILE = "continued.npy"
 SMALL = 2_000_000  # characters of text: with fewer, each is a token
-LARGE = 2**27  # scores of a batch: more, 512 MB in fp32, are computed some at a time
+LARGE = {"cpu": 2**27, "cuda": 2**30}  # scores of a batch: more are computed some at a time
 LEARNED_FROM = 200_000_000  # characters that a tokenizer is trained on, at most
 
 
@@ -123,7 +123,8 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
     ) -> Float[Tensor, "N V"] | Float[Tensor, " N"]:
         """Scores of each next token; of a large table of them, only the losses that follow."""
         smoothing = self.settings.label_smoothing
-        if self.needs_scores or len(batch.ids) * self.tokenizer.size <= LARGE:
+        large = LARGE.get(batch.ids.device.type, LARGE["cpu"])
+        if self.needs_scores or len(batch.ids) * self.tokenizer.size <= large:
             return model(batch.ids, layout=batch.layout, noise=noise)
         return model(batch.ids, layout=batch.layout, labels=batch.labels, smoothing=smoothing)
 

@@ -16,7 +16,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.tasks import JOBS
 from glassformer.tasks.transcribe.answers import Transcripts
-from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, choose_weights
+from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, WEIGHTS, choose_weights
 from glassformer.tasks.transcribe.searching import Choice, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK
 
@@ -94,34 +94,64 @@ def test_the_best_text_has_the_best_written_out_sum(tmp_path, search):
         assert one.score == best.score(shares[0])
 
 
+def tried(*choices):
+    """A row for which every weight found the same."""
+    return [list(choices)] * len(WEIGHTS)
+
+
 def test_the_weights_with_the_fewest_errors_are_stored_and_used(tmp_path):
     task = task_of(tmp_path, valid=2)
     assert (tmp_path / "run" / NGRAMS).exists()
-    assert (task.searcher.weight, task.searcher.fusion.weight) == (0.3, 0.3)  # until chosen
     reporter = JOBS["transcribe"].reporter(task)
     assert reporter.calibrates
     wrong = Choice(tokens=(5,), ctc=-9.0, attention=-1.0, language=-7.0)
     right = Choice(tokens=(6,), ctc=-6.0, attention=-5.0, language=-6.0)
-    choices = [[("a", wrong), ("b", right)], [("c", right)]]
+    choices = [tried(("a", wrong), ("b", right)), tried(("c", right))]
     reporter.calibrate(Transcripts(["a", "c"], ["b", "c"], "words", choices))
     found = read_json(tmp_path / "run" / CHOSEN)
-    assert found == {"share": 0.5, "weight": 0.6, "errors": 0, "errors_before": 1}
-    assert (task.searcher.weight, task.searcher.fusion.weight) == (0.5, 0.6)
+    assert found == {"share": 0.5, "weight": 0.7, "errors": 0, "errors_before": 1}
+    assert (task.searcher.weight, task.searcher.fusion.weight) == (0.5, 0.7)
     again = JOBS["transcribe"].task(task.config, task.folder, None)
-    assert (again.searcher.weight, again.searcher.fusion.weight) == (0.5, 0.6)
+    assert (again.searcher.weight, again.searcher.fusion.weight) == (0.5, 0.7)
     [_, note] = reporter.notes(Transcripts(["a"], ["a"], "words"))
     assert note == (
-        "chosen on the validation rows: weight 0.6 for the n-gram model of the transcripts, share "
+        "chosen on the validation rows: weight 0.7 for the n-gram model of the transcripts, share "
         "0.5 for CTC; 0 errors there, 1 before"
     )
     reporter.calibrate(Transcripts(["a"], ["a"], "words", [[]]))  # nothing to choose from
     assert read_json(tmp_path / "run" / CHOSEN) == found
 
 
+def test_each_weight_is_scored_by_what_its_own_search_found(tmp_path):
+    task = task_of(tmp_path, valid=2)
+    wrong, right = (("a", Choice(tokens=(5,), ctc=-1.0)), ("b", Choice(tokens=(6,), ctc=-2.0)))
+    row = [[wrong], [wrong], [right], [wrong], [wrong]]
+    answers = Transcripts(["a"], ["b"], "words", [row])
+    choose_weights(answers, task.folder, 0.3, joint=True)
+    assert read_json(task.folder / CHOSEN) == {
+        "share": 0.3,
+        "weight": WEIGHTS[2],
+        "errors": 0,
+        "errors_before": 1,
+    }
+
+
+def test_rows_are_searched_with_every_weight_until_one_is_chosen(tmp_path):
+    task = task_of(tmp_path, valid=2)
+    model, batch = task.model().eval(), everything(task, "valid")
+    found = task.answers(model, [batch])
+    assert [len(row) for row in found.choices] == [len(WEIGHTS)] * 2
+    for row in found.choices:
+        assert all(text == task.tokenizer.decode(list(c.tokens)).strip() for text, c in row[0])
+    choose_weights(found, task.folder, 0.3, joint=True)
+    again = JOBS["transcribe"].task(task.config, task.folder, task.folder / "data")
+    assert [row for row in again.answers(model, [batch]).choices if row] == []
+
+
 def test_of_equal_weights_the_settings_are_kept_and_no_language_model(tmp_path):
     task = task_of(tmp_path, valid=2)
     choice = Choice(tokens=(5,), ctc=-1.0, language=-9.0)
-    answers = Transcripts(["a"], ["b"], "words", [[("a", choice)]])
+    answers = Transcripts(["a"], ["b"], "words", [tried(("a", choice))])
     choose_weights(answers, task.folder, 0.4, joint=True)
     again = JOBS["transcribe"].task(task.config, task.folder, None)
     assert again.searcher.fusion is None
@@ -132,7 +162,7 @@ def test_a_search_by_ctc_alone_keeps_its_share(tmp_path):
     task = task_of(tmp_path, valid=2, task={"ctc_weight": 1.0})
     wrong = Choice(tokens=(5,), ctc=-1.0, attention=-9.0, language=-9.0)
     right = Choice(tokens=(6,), ctc=-2.0, attention=-1.0, language=-8.0)
-    choices = [[("a", wrong), ("b", right)]]
+    choices = [tried(("a", wrong), ("b", right))]
     JOBS["transcribe"].reporter(task).calibrate(Transcripts(["a"], ["b"], "words", choices))
     assert (task.searcher.share, task.searcher.fusion) == (1.0, None)  # it would take over 1
 

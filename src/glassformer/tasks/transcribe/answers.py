@@ -16,7 +16,7 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
-from glassformer.tasks.transcribe.searching import Choice
+from glassformer.tasks.transcribe.searching import Choices
 
 MEASURES: dict[str, dict[str, Measure]] = {
     "words": {"wer": word_error_rate, "cer": character_error_rate, "exact": exact_match},
@@ -32,14 +32,14 @@ class Transcripts:
 
     Attributes:
         measure: Whether errors are counted in words, or in characters.
-        choices: For each row, the texts that the search compared, if they are still needed.
+        choices: For each row and each weight that was tried, the texts that were compared.
         heard, spent: Seconds of sound, and seconds that encoding and searching them took.
     """
 
     written: list[str]
     right: list[str]
     measure: str
-    choices: Sequence[Sequence[tuple[str, Choice]]] = ()
+    choices: Sequence[Sequence[Choices]] = ()
     heard: float = 0.0
     spent: float = 0.0
 

@@ -1,11 +1,12 @@
 """The language model of a run: n-grams of its training transcripts, and the weights of scores.
 
 Beam searches add weight log p(text) to the score of a text. This weight, and the share of CTC in a
-joint search, are those with the fewest errors on the validation rows: they are searched once, with
-a weight in the middle, and what was found is ranked again with all weights.
+joint search, are those with the fewest errors on the validation rows, or on some of them: they are
+searched with each weight.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -16,12 +17,13 @@ from glassformer.decode import Fusion
 from glassformer.files import read_json, write_json
 from glassformer.tasks.shared.ngram_model import NgramModel
 from glassformer.tasks.transcribe.answers import Transcripts
+from glassformer.tasks.transcribe.searching import Searcher
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 
 NGRAMS, CHOSEN = "ngrams.safetensors", "search.json"
-WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.7)  # that are tried
 SHARES = (0.3, 0.5, 0.7, 0.9)  # of CTC
-TRIAL = 0.3  # the weight with which validation rows are searched
+TRIED = 300  # validation rows, about
 ORDERS = {"characters": 6, "bytes": 6}
 ORDER = 4  # of subwords
 MOST_TOKENS = 2_000_000
@@ -46,7 +48,7 @@ def learn_language_model(tokenizer: Tokenizer, texts: Iterable[str], folder: Pat
 
 def open_fusion(folder: Path, settings: TranscribeConfig) -> Fusion | None:
     """The language model of a run, with its weight; None without one."""
-    weight = chosen(folder).get("weight", TRIAL) if settings.lm is None else settings.lm
+    weight = chosen(folder).get("weight", WEIGHTS[-1]) if settings.lm is None else settings.lm
     path = folder / NGRAMS
     if not weight or settings.decode.method != "beam" or not path.exists():
         return None
@@ -59,6 +61,14 @@ def chosen(folder: Path) -> dict[str, float]:
     return dict(read_json(path)) if path.exists() else {}
 
 
+def trials(searcher: Searcher, folder: Path, settings: TranscribeConfig) -> list[Searcher]:
+    """The searches by whose answers weights are chosen; only the search itself once they are."""
+    fusion = searcher.fusion
+    if fusion is None or settings.lm is not None or chosen(folder):
+        return [searcher]
+    return [replace(searcher, fusion=replace(fusion, weight=weight)) for weight in WEIGHTS]
+
+
 def choose_weights(answers: Transcripts, folder: Path, share: float, *, joint: bool) -> None:
     """Store the weights with the fewest errors on these rows; of equal ones, the first.
 
@@ -66,15 +76,13 @@ def choose_weights(answers: Transcripts, folder: Path, share: float, *, joint: b
         share: Of CTC, as in the settings.
         joint: Whether another share may be chosen.
     """
-    choices = [
-        [(len(answers.errors(text, right)), choice) for text, choice in row]
-        for row, right in zip(answers.choices, answers.right, strict=True)
-    ]
-    shares = (share, *SHARES) if joint else (share,)
-    errors = {
-        weights: sum(max(row, key=lambda one: one[1].total(*weights))[0] for row in choices)
-        for weights in product(shares, WEIGHTS)
-    }
+    shares = dict.fromkeys((share, *SHARES) if joint else (share,))
+    errors = dict.fromkeys(product(shares, WEIGHTS), 0)
+    for row, right in zip(answers.choices, answers.right, strict=True):
+        for weight, tried in zip(WEIGHTS, row, strict=True):
+            for part in shares:
+                text, _ = max(tried, key=lambda one: one[1].total(part, weight))
+                errors[part, weight] += len(answers.errors(text, right))
     best = min(errors, key=errors.__getitem__)
     before = errors[share, 0.0]
     found = {"share": best[0], "weight": best[1], "errors": errors[best], "errors_before": before}

@@ -58,6 +58,9 @@ class Choice:
         return (self.score(share) + weight * self.language) / self.divisor
 
 
+Choices = list[tuple[str, Choice]]  # with their texts
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timed:
     """A word, and the vectors during which it is spoken."""

@@ -5,10 +5,11 @@ file afterwards.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,16 @@ from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
 from glassformer.tasks.transcribe.hearing import chunk_mask, hearing
-from glassformer.tasks.transcribe.language_model import chosen, learn_language_model, open_fusion
+from glassformer.tasks.transcribe.language_model import (
+    TRIED,
+    chosen,
+    learn_language_model,
+    open_fusion,
+    trials,
+)
 from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
 from glassformer.tasks.transcribe.pieces import longest_piece
-from glassformer.tasks.transcribe.searching import Choice, Searcher, Written
+from glassformer.tasks.transcribe.searching import Choices, Searcher, Written
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
 
@@ -209,29 +216,36 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
 
     def answers(self, model: nn.Module, batches: Iterable[SoundBatch]) -> Transcripts:
         """What is written for the rows of these batches, in the order of the rows."""
-        return self._answers(model, batches, self.searcher)
+        searchers = trials(self.searcher, self.folder, self.settings)
+        if len(searchers) == 1:
+            return self._answers(model, batches, searchers)
+        every = max(1, len(self.lengths("valid")) // TRIED)
+        if self.timing:  # of one batch, as much as would be done on average
+            return self._answers(model, batches, searchers[: -(-len(searchers) // every)])
+        return self._answers(model, islice(batches, 0, None, every), searchers)
 
     def score(self, model: nn.Module, batches: Iterable[SoundBatch]) -> dict[str, float]:
         """Scores of greedy search, which is quicker than a beam: by CTC where it is trained."""
         greedy = replace(self.settings.decode, method="greedy", best=1)
         search = "ctc" if self.settings.ctc_weight else "attention"
         searcher = replace(self.searcher, search=search, decode=greedy, fusion=None)
-        return self._answers(model, batches, searcher).values()
+        return self._answers(model, batches, [searcher]).values()
 
     def _answers(
-        self, model: Any, batches: Iterable[SoundBatch], searcher: Searcher
+        self, model: Any, batches: Iterable[SoundBatch], searchers: Sequence[Searcher]
     ) -> Transcripts:
-        found: list[tuple[int, str, str, list[tuple[str, Choice]]]] = []
+        """What the first search writes; if there are several, with what each compared."""
+        found: list[tuple[int, str, str, list[Choices]]] = []
         spent, vectors = 0.0, 0
         for batch in batches:
             started, limits = time.perf_counter(), batch.counts if self.timing else ()
-            written = searcher.search_batch(
-                model, batch.features, batch.layout, batch.vectors, limits=limits
-            )
-            spent += time.perf_counter() - started
+            sounds = (batch.features, batch.layout, batch.vectors)
+            tried = [one.search_batch(model, *sounds, limits=limits) for one in searchers]
+            spent += (time.perf_counter() - started) / len(searchers)
             vectors += sum(batch.vectors)
-            texts = [one.text for one in written]
-            choices = [self._choices(one) if searcher.fusion else [] for one in written]
+            texts = [one.text for one in tried[0]]
+            rows = zip(*tried, strict=True) if tried[1:] else [[]] * len(texts)
+            choices = [[self._choices(one) for one in row] for row in rows]
             found += zip(batch.row_ids.tolist(), texts, batch.references, choices, strict=True)
         found = processes.gathered_rows(found)
         if not found:
@@ -246,7 +260,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             spent=spent,
         )
 
-    def _choices(self, written: Written) -> list[tuple[str, Choice]]:
+    def _choices(self, written: Written) -> Choices:
         return [(self.tokenizer.decode(list(one.tokens)).strip(), one) for one in written.choices]
 
     def for_timing(self) -> "TranscribeTask":

@@ -22,6 +22,22 @@ def test_a_text_is_printed_as_it_comes_and_the_line_is_that_of_one_that_comes_at
     assert capsys.readouterr().out == at_once
 
 
+def test_a_doubtful_text_that_was_printed_is_followed_by_a_question_mark(capsys):
+    show = Show(abstain=0.9)
+    show.show_partial(Partial(text="two words"))
+    show.show("input", PREDICTION)
+    show.show("input", PREDICTION)
+    assert capsys.readouterr().out == "two words ?\t0.500\nbelow\n?\t0.500\nbelow\n"
+
+
+def test_a_line_that_has_begun_ends_if_no_more_comes(capsys):
+    show = Show()
+    show.show_partial(Partial(text="two"))
+    show.end()
+    show.end()
+    assert capsys.readouterr().out == "two\n"
+
+
 def test_as_json_each_part_of_a_text_is_a_line(capsys):
     show = Show(as_json=True)
     show.show_partial(Partial(text="two", details={"start": 0.5}))

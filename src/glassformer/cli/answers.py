@@ -80,8 +80,9 @@ class Show:
         if self.as_json:
             print_json(self._values(given, prediction), indent=None, flush=False)
             return
-        answer = "?" if self._abstains(prediction) else prediction.text
-        answer, self.begun = "" if self.begun else answer, False
+        text, doubt = ("", " ?") if self.begun else (prediction.text, "?")
+        self.begun = False
+        answer = doubt if self._abstains(prediction) else text
         print_line(answer, f"{prediction.confidence:.3f}", flush=False)
         for renderable in prediction.below:
             show_below(renderable)

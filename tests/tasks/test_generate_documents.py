@@ -43,15 +43,25 @@ def test_a_file_is_read_in_sections_of_whole_lines_and_its_end_is_held_out(tmp_p
 
 
 def test_a_very_long_line_comes_in_pieces(tmp_path):
-    (tmp_path / "a.txt").write_text("x" * (3 * SECTION + 5))
+    whole = "x" * (3 * SECTION + 5)
+    (tmp_path / "a.txt").write_text(whole)
     found, _ = read(tmp_path, "a.txt", valid_share=0.3, test_share=0.0)
-    assert [len(text) for text in texts(found["train"] + found["valid"])] == [SECTION] * 3 + [5]
+    sizes = {split: [len(text) for text in texts(found[split])] for split in ("train", "valid")}
+    assert sum(sizes["train"] + sizes["valid"]) == len(whole)
+    assert max(sizes["train"]) < SECTION + len(whole) / 100
+    assert sum(sizes["valid"]) / len(whole) == pytest.approx(0.3, abs=0.01)
+    config = DataConfig(test=(str(tmp_path / "a.txt"),))
+    rows = GenerateSchema().open(str(tmp_path / "a.txt"), config)
+    assert [len(row["text"]) for row in rows] == [SECTION] * 3 + [5]
 
 
 def test_a_small_file_has_all_splits_too(tmp_path):
-    (tmp_path / "a.txt").write_text("".join(LINES[:20]))
+    whole = "".join(LINES[:3])
+    (tmp_path / "a.txt").write_text(whole)
     found, _ = read(tmp_path, "a.txt", valid_share=0.1, test_share=0.1)
-    assert [len(texts(found[split])[0].splitlines()) for split in found] == [17, 2, 1]
+    assert "".join(texts(found[split])[0] for split in found) == whole
+    shares = [len(texts(found[split])[0]) / len(whole) for split in found]
+    assert shares == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
 
 
 def test_of_many_files_whole_ones_are_held_out(tmp_path):

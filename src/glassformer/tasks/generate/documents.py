@@ -15,6 +15,7 @@ from glassformer.data.sources.formats import is_table, reader_of
 from glassformer.errors import GlassformerError
 
 SECTION = 16_384  # characters, to the end of the line
+PIECES = 100  # a line that is longer than this part of its file may be split between two splits
 DEEPEST = 20  # folders inside each other; more is a link to a parent
 
 
@@ -62,11 +63,13 @@ def files_in(folder: Path, depth: int = 0) -> list[Path]:
 
 def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float]) -> Iterator[Row]:
     """The sections of a text file, each with the number of its first line."""
-    held_out = any(shares.values())
-    rest = places_of(shares, sum(map(len, lines(path, encoding)))) if held_out else []
-    values = {"file": str(path)} | ({"split": "train"} if held_out else {})
+    values, longest, rest = {"file": str(path)}, SECTION, list[tuple[float, str]]()
+    if any(shares.values()):
+        total = sum(map(len, lines(path, encoding)))
+        rest, longest = places_of(shares, total), min(SECTION, max(1, total // PIECES))
+        values |= {"split": "train"}
     section, size, at, number = list[str](), 0, 0, 1
-    for count, line in pieces(path, encoding):
+    for count, line in pieces(path, encoding, longest):
         if section and (size >= SECTION or (rest and at >= rest[0][0])):
             text = {"text": "".join(section), CONTINUED: "yes"}
             yield Row(values | text, str(path), number)
@@ -78,11 +81,11 @@ def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float])
     yield Row(values | {"text": "".join(section)}, str(path), number)
 
 
-def pieces(path: Path, encoding: str | None) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers; one that is longer than a section comes in pieces."""
+def pieces(path: Path, encoding: str | None, longest: int) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers; longer ones come in pieces."""
     for number, line in enumerate(lines(path, encoding), start=1):
-        for start in range(0, len(line), SECTION):
-            yield number, line[start : start + SECTION]
+        for start in range(0, len(line), longest):
+            yield number, line[start : start + longest]
 
 
 def places_of(shares: Mapping[str, float], characters: int) -> list[tuple[float, str]]:

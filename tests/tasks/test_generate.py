@@ -318,3 +318,12 @@ def test_the_baseline_learns_from_so_many_tokens_at_most(tmp_path, monkeypatch):
     texts, all_of_them = ngram_baseline.training_texts(job)
     assert (sum(map(len, texts)), all_of_them) == (50, False)
     assert GenerateReporter(job).baseline("valid").notes == ["The baseline learned from 50 tokens."]
+
+
+def test_little_text_is_read_by_characters_and_more_by_bpe(tmp_path, monkeypatch):
+    assert writer(tmp_path / "a", kind="auto").tokenizer.kind == "characters"
+    monkeypatch.setattr(task, "SMALL", 50)
+    monkeypatch.setattr(task, "LEARNED_FROM", 60)
+    job = writer(tmp_path / "b", kind="auto")
+    assert job.tokenizer.kind == "bpe"
+    assert list(task.beginning(job.samples, 50)) == RHYMES[:2]

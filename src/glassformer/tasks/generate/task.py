@@ -4,10 +4,9 @@ A language model: a decoder alone (Radford et al., 2018). Texts travel packed, i
 size, and do not see each other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -112,11 +111,9 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         return False
 
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> WindowBatch:
-        if epoch is None and split == "train":
-            return window_batch(self.training.take(rows, self.config.seed, 0))
-        if epoch is None:
-            return window_batch(*self.sliding(split).take(rows))
-        return window_batch(self.training.take(rows, self.config.seed, epoch))
+        if split == "train":
+            return window_batch(self.training.take(rows, self.config.seed, epoch or 0))
+        return window_batch(*self.sliding(split).take(rows))
 
     def forward(
         self, model: nn.Module, batch: WindowBatch, *, noise: Noise | None = None
@@ -181,19 +178,20 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
 
 def learned_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:
     """A tokenizer of the training texts; of little text, its characters."""
-    characters = sum(map(len, samples.values("text", "train")))
     if config.kind == "auto":
+        characters = sum(map(len, beginning(samples, SMALL)))
         config = replace(config, kind="characters" if characters < SMALL else "bpe")
-    if characters <= LEARNED_FROM:
-        return trained(config, samples.values("text", "train"))
+    return trained(config, beginning(samples, LEARNED_FROM))
+
+
+def beginning(samples: Samples, characters: int) -> Iterator[str]:
+    """The training texts, until they have so many characters."""
     seen = 0
-
-    def enough(text: str) -> bool:
-        nonlocal seen
+    for text in samples.values("text", "train"):
+        yield text
         seen += len(text)
-        return seen <= LEARNED_FROM
-
-    return trained(config, takewhile(enough, samples.values("text", "train")))
+        if seen >= characters:
+            return
 
 
 def reaching(model: ModelConfig, longest: int) -> ModelConfig:

@@ -21,8 +21,9 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo  ## Train both embedded demos: languages of names, then dates (about a minute each)
+demo: $(VENV)/.demo  ## Train the embedded demos: languages of names, Morse code, dates (one to two minutes each)
 	$(BIN)/glassformer reproduce languages
+	$(BIN)/glassformer reproduce morse
 	@run=$$(mktemp -d)/dates && \
 	$(BIN)/glassformer reproduce dates-minute --run $$run && \
 	for date in "4. März 2005" "le 14 juillet 1989" "2024年5月1日"; do \
@@ -71,7 +72,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 		{ echo "glassformer needs Python 3.11 or newer; name one: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) torch
-	$(INSTALL) -e ".[baseline,embedded,translate]"
+	$(INSTALL) -e ".[audio,baseline,embedded,translate]"
 	@touch $@
 
 $(VENV)/.done: $(VENV)/.demo

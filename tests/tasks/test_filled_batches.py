@@ -1,14 +1,19 @@
 """Batches filled up to a fixed shape, and taken twice: what fills them counts nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from small_jobs import everything, job_of
 from torch.utils import _pytree as pytree
 
-from glassformer.config import RegulariserConfig
+from glassformer.config import RegulariserConfig, TrainConfig
 from glassformer.tasks.task import ShapedBatch
+from glassformer.training.loader import one_epoch
+from glassformer.training.machine import Machine
 from glassformer.training.objective import objective, reseeding
+from glassformer.training.setup import TrainSetup
 
 WORDS = [
     "a",
@@ -141,3 +146,18 @@ def test_rows_of_all_lengths_are_mixed_where_no_stack_pads_them(kind, mixes, tmp
     assert job_of(name, tmp_path / "job", rows, **settings).mixes_lengths is mixes
     padded = settings | {"data": {"form": "padded"}}
     assert not job_of(name, tmp_path / "padded", rows, **padded).mixes_lengths
+
+
+def spreads(job):
+    """How far apart the lengths in each batch are."""
+    cpu = Machine(torch.device("cpu"), torch.float32, False)
+    setup = TrainSetup(TrainConfig(), replace(job.config.data, batch_tokens=40), cpu, seed=3)
+    lengths = job.lengths("train")
+    return [np.ptp(lengths[rows]) for rows in one_epoch(job, setup, 0)]
+
+
+def test_batches_have_rows_of_similar_length_unless_told_otherwise(tmp_path):
+    kind, rows, settings = JOBS["gaps"]
+    similar = job_of(kind, tmp_path / "similar", rows, **settings)
+    loose = settings | {"data": settings["data"] | {"by_length": False}}
+    assert max(spreads(similar)) < max(spreads(job_of(kind, tmp_path / "loose", rows, **loose)))

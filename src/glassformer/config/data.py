@@ -47,6 +47,8 @@ class DataConfig:
         valid_share, test_share: Shares held out when no such split is given.
         token_dropout: Share of the tokens hidden at random during training.
         batch_tokens: Tokens in one batch, padding included.
+        by_length: Whether rows of similar length share a batch, which saves padding; false mixes
+            all lengths, for rows whose length says much about their answer.
         form: Whether batches are packed or padded.
         workers: Threads that prepare batches in advance.
     """
@@ -62,6 +64,7 @@ class DataConfig:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     token_dropout: float = 0.0
     batch_tokens: int = 8192
+    by_length: bool = True
     form: str = "auto"
     workers: int = 1
 

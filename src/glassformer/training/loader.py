@@ -219,11 +219,12 @@ def split_batch(
 
 def one_epoch(task: Task, setup: TrainSetup, epoch: int) -> list[RowNumbers]:
     """The rows of each batch of an epoch."""
+    packed = setup.machine.device.type == "cuda" and task.mixes_lengths
     return epoch_batches(
         task.lengths("train"),
         setup.data.batch_tokens,
         padded=task.padded,
-        mixed=setup.machine.device.type == "cuda" and task.mixes_lengths,
+        mixed=packed or not setup.data.by_length,
         seed=setup.seed,
         epoch=epoch,
     )

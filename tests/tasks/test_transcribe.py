@@ -51,6 +51,16 @@ def test_attention_and_ctc_learn_alone_too(tmp_path, weight, search):
     assert task.score(task.model(), [everything(task)]).keys() == {"wer", "cer", "exact"}
 
 
+def test_before_training_one_frame_in_16_says_a_token_and_none_is_likelier(joint):
+    model, batch = joint.model(), everything(joint)
+    with torch.no_grad():
+        model.to_token.weight.zero_()
+        found = joint.forward(model, batch).frames.softmax(-1)[0, 0]
+    said = torch.cat([found[:BLANK], found[BLANK + 1 :]])
+    assert found[BLANK].item() == pytest.approx(15 / 16, rel=0.01)
+    assert torch.allclose(said, said[:1])
+
+
 def test_every_weight_has_a_gradient_even_where_ctc_is_left_out(tmp_path):
     task = task_of(tmp_path, task={"ctc_weight": 0.0})
     model, batch = task.model(), everything(task, epoch=0)

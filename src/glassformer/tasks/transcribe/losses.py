@@ -7,10 +7,12 @@ CTC is computed in fp32, from lengths that are known on the CPU. A row with fewe
 text needs has no path, and an infinite loss: such rows are left out when the data are indexed.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.decode.ctc import deterministic_ctc_loss
 from glassformer.models.transcriber import Scored
@@ -18,6 +20,8 @@ from glassformer.tasks.shared.losses import token_loss
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import BLANK, SoundBatch
+
+FRAMES_A_TOKEN = 16  # before training: all but one are blank
 
 
 def joint_loss(output: Scored, batch: SoundBatch, config: TranscribeConfig) -> Loss:
@@ -45,6 +49,17 @@ def ctc_loss(frames: Float[Tensor, "B S V"], batch: SoundBatch) -> Float[Tensor,
         return deterministic_ctc_loss(log_probs, labels, *on_device, blank=BLANK).sum()
     rows = log_probs.transpose(0, 1)
     return F.ctc_loss(rows, labels, *lengths, blank=BLANK, reduction="sum")  # read on the CPU
+
+
+@torch.no_grad()
+def expect_blanks(to_token: nn.Linear) -> None:
+    """Let blanks be as frequent at the start as CTC makes them first.
+
+    Otherwise all weights learn to say blank everywhere before they learn anything else, and lose
+    much of what tells frames apart (docs/log.md).
+    """
+    to_token.bias.zero_()
+    to_token.bias[BLANK] = math.log((FRAMES_A_TOKEN - 1) * to_token.out_features)
 
 
 def joint_divergence(a: Scored, b: Scored, batch: SoundBatch, *, weight: float) -> Loss:

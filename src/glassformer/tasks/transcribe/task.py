@@ -54,7 +54,7 @@ from glassformer.tasks.transcribe.language_model import (
     open_fusion,
     trials,
 )
-from glassformer.tasks.transcribe.losses import joint_divergence, joint_loss
+from glassformer.tasks.transcribe.losses import expect_blanks, joint_divergence, joint_loss
 from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choices, Searcher, Written
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
@@ -170,6 +170,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         model = build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
         model.halves = self.settings.intermediate > 0
         model.mask = chunk_mask(self.settings.stream, self.factor)
+        expect_blanks(model.to_token)
         return model
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:

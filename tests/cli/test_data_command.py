@@ -64,9 +64,8 @@ def test_the_list_names_every_set_with_its_licence_and_whether_it_is_here(review
         ]
         assert entry.what in line
         assert entry.licence in line
-        assert line.split("│")[4].strip() == (
-            "on board" if name in ("languages", "dates", "morse", "python-reference") else "no"
-        )
+        here = name in ("languages", "dates", "morse", "morse-letters", "python-reference")
+        assert line.split("│")[4].strip() == ("on board" if here else "no")
 
 
 def test_a_set_is_fetched_checked_and_then_shown(reviews, tmp_path, capsys):

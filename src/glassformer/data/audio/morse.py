@@ -23,7 +23,7 @@ CODE = {
 }
 RAMP = 0.006  # seconds from silence to full strength, so that the key does not click
 BAND = 500.0  # Hz around the tone, in which noise is measured
-MARGIN = 0.2  # seconds of silence before and after, at least; at most twice as much
+MARGINS = (0.05, 0.2)  # seconds of silence before and after
 PEAK = 0.9  # of full scale
 
 Sound = Float[np.ndarray, " _"]  # no name: each has its own length
@@ -74,7 +74,7 @@ def send(text: str, keying: Keying, *, rate: int, rng: np.random.Generator) -> S
     """A text as sound, between -1 and 1."""
     units = np.array(units_of(text, dash=keying.dash, spacing=keying.spacing))
     lengths = units * np.exp(rng.normal(0.0, keying.jitter, len(units))) * 1.2 / keying.wpm
-    before, after = rng.uniform(MARGIN, 2 * MARGIN, 2)
+    before, after = rng.uniform(*MARGINS, 2)
     down = _key_down(np.concatenate([[before], lengths, [after]]), rate)
     strength = _ramped(down, rate) * _faded(down, keying.fading, rate, rng)
     phase = 2 * np.pi * keying.pitch * np.arange(len(down)) / rate

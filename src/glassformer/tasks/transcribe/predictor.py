@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
 
     def _seconds_of(self, recording: Recording) -> float:
         if isinstance(recording, Part):
-            end = recording.end or sound_info(recording.path).seconds
+            end = recording.end or _length(recording.path)
             return end - recording.start
         return len(recording) / self.task.settings.rate
 
@@ -232,6 +233,12 @@ def windows(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
             some, seconds, most = [], 0.0, AHEAD
     if some:
         yield some
+
+
+@lru_cache(maxsize=1)  # without a header that tells it, the whole file is decoded
+def _length(path: Path) -> float:
+    """Seconds of a recording."""
+    return sound_info(path).seconds
 
 
 def _partial(heard: tuple[str, list[Spoken]]) -> Partial:

@@ -1,6 +1,8 @@
 """What is known of a prediction before it is complete is shown at once."""
 
 import json
+import sys
+from dataclasses import replace
 
 from glassformer.cli.answers import Show
 from glassformer.tasks.predictor import Partial, Prediction
@@ -28,6 +30,17 @@ def test_a_doubtful_text_that_was_printed_is_followed_by_a_question_mark(capsys)
     show.show("input", PREDICTION)
     show.show("input", PREDICTION)
     assert capsys.readouterr().out == "two words ?\t0.500\nbelow\n?\t0.500\nbelow\n"
+
+
+def test_a_remark_does_not_break_a_line_that_has_begun(capsys, monkeypatch):
+    remarked, remark = replace(PREDICTION, note="was short"), "glassformer: 'input' was short\n"
+    monkeypatch.setattr("sys.stderr", sys.stdout)  # as on a terminal
+    show = Show()
+    show.show("input", remarked)
+    assert capsys.readouterr().out == f"{remark}two words\t0.500\nbelow\n"
+    show.show_partial(Partial(text="two words"))
+    show.show("input", remarked)
+    assert capsys.readouterr().out == f"two words\t0.500\nbelow\n{remark}"
 
 
 def test_a_line_that_has_begun_ends_if_no_more_comes(capsys):

@@ -74,12 +74,23 @@ class Show:
     def show(self, given: Any, prediction: "Prediction") -> None:
         """Print one prediction; the caller flushes standard output."""
         self._end_bar()
+        begun = self.begun
+        if not begun:
+            self._remark(given, prediction)
+        if self.as_json:
+            print_json(self._values(given, prediction), indent=None, flush=False)
+        else:
+            self._answer(prediction)
+        if begun:  # a remark would break its line
+            self._remark(given, prediction)
+
+    def _remark(self, given: Any, prediction: "Prediction") -> None:
         if prediction.note:
             sys.stdout.flush()
             print_line(f"glassformer: {str(given)[:SHOWN]!r} {prediction.note}", stderr=True)
-        if self.as_json:
-            print_json(self._values(given, prediction), indent=None, flush=False)
-            return
+
+    def _answer(self, prediction: "Prediction") -> None:
+        """One line, or the rest of one that has begun."""
         text, doubt = ("", " ?") if self.begun else (prediction.text, "?")
         self.begun = False
         answer = doubt if self._abstains(prediction) else text

@@ -113,6 +113,9 @@ def test_the_weights_with_the_fewest_errors_are_stored_and_used(tmp_path):
     assert (task.searcher.weight, task.searcher.fusion.weight) == (0.5, 0.7)
     again = JOBS["transcribe"].task(task.config, task.folder, None)
     assert (again.searcher.weight, again.searcher.fusion.weight) == (0.5, 0.7)
+    for weight in (0.0, 0.4):  # given by hand, it leaves the share as it is
+        config = replace(task.config, task=replace(task.settings, lm=weight))
+        assert JOBS["transcribe"].task(config, task.folder, None).searcher.weight == 0.3
     [_, note] = reporter.notes(Transcripts(["a"], ["a"], "words"))
     assert note == (
         "chosen on the validation rows: weight 0.7 for the n-gram model of the transcripts, share "

@@ -55,6 +55,12 @@ def open_fusion(folder: Path, settings: TranscribeConfig) -> Fusion | None:
     return Fusion(NgramModel.load(path), weight, Tokenizer.end)
 
 
+def share_of(folder: Path, settings: TranscribeConfig) -> float:
+    """The share of CTC in a joint search."""
+    found = chosen(folder) if settings.lm is None else {}
+    return found.get("share", settings.ctc_weight)
+
+
 def chosen(folder: Path) -> dict[str, float]:
     """What was found on the validation rows: weights, and the errors with them and before."""
     path = folder / CHOSEN

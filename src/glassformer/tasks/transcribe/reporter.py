@@ -18,7 +18,12 @@ from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.nearest import NearestRecordings
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
-from glassformer.tasks.transcribe.language_model import choose_weights, chosen, open_fusion
+from glassformer.tasks.transcribe.language_model import (
+    choose_weights,
+    chosen,
+    open_fusion,
+    share_of,
+)
 from glassformer.tasks.transcribe.sounds import SoundBatch
 from glassformer.tasks.transcribe.task import TranscribeTask
 
@@ -62,7 +67,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
             joint = searcher.search == "joint"
             choose_weights(answers, task.folder, searcher.share, joint=joint)
             fusion = open_fusion(task.folder, task.settings)
-            share = chosen(task.folder)["share"]
+            share = share_of(task.folder, task.settings)
             task.searcher = replace(searcher, weight=share, fusion=fusion)
 
     def remarks(self) -> list[str]:

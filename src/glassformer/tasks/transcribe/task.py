@@ -49,9 +49,9 @@ from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unsc
 from glassformer.tasks.transcribe.hearing import chunk_mask, hearing
 from glassformer.tasks.transcribe.language_model import (
     TRIED,
-    chosen,
     learn_language_model,
     open_fusion,
+    share_of,
     trials,
 )
 from glassformer.tasks.transcribe.losses import expect_blanks, joint_divergence, joint_loss
@@ -84,7 +84,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             tokenizer=self.tokenizer,
             search=self.settings.search,
             decode=self.settings.decode,
-            weight=chosen(folder).get("share", self.settings.ctc_weight),
+            weight=share_of(folder, self.settings),
             factor=self.factor,
             fusion=open_fusion(folder, self.settings),
         )

@@ -102,6 +102,7 @@ def tried(*choices):
 def test_the_weights_with_the_fewest_errors_are_stored_and_used(tmp_path):
     task = task_of(tmp_path, valid=2)
     assert (tmp_path / "run" / NGRAMS).exists()
+    assert (task.searcher.weight, task.searcher.fusion.weight) == (0.3, 0.3)  # until chosen
     reporter = JOBS["transcribe"].reporter(task)
     assert reporter.calibrates
     wrong = Choice(tokens=(5,), ctc=-9.0, attention=-1.0, language=-7.0)

@@ -22,6 +22,7 @@ from glassformer.tasks.transcribe.settings import TranscribeConfig
 
 NGRAMS, CHOSEN = "ngrams.safetensors", "search.json"
 WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.7)  # that are tried
+USUAL = 0.3  # the weight until one is chosen
 SHARES = (0.3, 0.5, 0.7, 0.9)  # of CTC
 TRIED = 300  # validation rows, about
 ORDERS = {"characters": 6, "bytes": 6}
@@ -48,7 +49,7 @@ def learn_language_model(tokenizer: Tokenizer, texts: Iterable[str], folder: Pat
 
 def open_fusion(folder: Path, settings: TranscribeConfig) -> Fusion | None:
     """The language model of a run, with its weight; None without one."""
-    weight = chosen(folder).get("weight", WEIGHTS[-1]) if settings.lm is None else settings.lm
+    weight = chosen(folder).get("weight", USUAL) if settings.lm is None else settings.lm
     path = folder / NGRAMS
     if not weight or settings.decode.method != "beam" or not path.exists():
         return None

@@ -24,7 +24,7 @@ from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder, locked, replacing, to_json
 
-VERSION = 2  # of the recordings: what is in the cache is made again when it changes
+VERSION = 3  # of the recordings: what is in the cache is made again when it changes
 CLIPS = {"train": 6000, "valid": 150, "test": 200}
 LETTERS = {"train": 5000, "valid": 100, "test": 100}
 OPERATORS = 4  # of each speed
@@ -33,11 +33,11 @@ SPEEDS = {
     "valid": [15, 20, 25, 30],
     "test": [18, 23, 28],
 }  # words a minute
-SNRS = (-4.0, 15.0)  # dB
+SNRS = (-3.0, 12.0)  # dB
 HELD_OUT_SNR = 0.0
-PITCHES = (400.0, 900.0)  # Hz
+PITCHES = (500.0, 700.0)  # Hz
 SECONDS = {"train": (0.5, 3.5), "valid": (3.0, 6.0), "test": (3.0, 6.0)}  # keyed perfectly
-PAIRED = 0.1  # of the single characters: in fact two, with a gap between words
+PAIRED = 0.02  # of the single characters: in fact two, with a gap between words
 RATE = 4000
 PUNCTUATION = "".join(c for c in CODE if not c.isalnum())
 TABLE = "morse.jsonl"

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def heard(data, rate=None, target=RATE, size=777):
     read, write = os.pipe()
 
     def send():
-        with open(write, "wb", buffering=0) as file:
+        with suppress(BrokenPipeError), open(write, "wb", buffering=0) as file:
             for start in range(0, len(data), size):
                 file.write(data[start : start + size])
 

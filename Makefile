@@ -21,7 +21,7 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo  ## Train the embedded demos: languages of names, Morse code, dates (one to two minutes each)
+demo: $(VENV)/.demo  ## Train the embedded demos: names, Morse code, dates, a language model (one to three minutes each)
 	$(BIN)/glassformer reproduce languages
 	$(BIN)/glassformer reproduce morse
 	@run=$$(mktemp -d)/dates && \
@@ -29,6 +29,9 @@ demo: $(VENV)/.demo  ## Train the embedded demos: languages of names, Morse code
 	for date in "4. März 2005" "le 14 juillet 1989" "2024年5月1日"; do \
 		$(BIN)/glassformer predict $$run "$$date" --align || exit 1; \
 	done
+	@run=$$(mktemp -d)/reference && \
+	$(BIN)/glassformer reproduce python-reference --run $$run && \
+	$(BIN)/glassformer predict $$run "The import statement" --set decode.max_length=100
 
 test: $(VENV)/.done  ## Run the test suite
 	$(TEST) -m "not full and not cuda"

@@ -12,6 +12,7 @@ from glassformer.cli import main
 from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError
 from glassformer.metrics.classification import classification_scores, multi_label_scores
+from glassformer.metrics.styles import style_of
 from glassformer.runs import recipes
 from glassformer.runs.display import Display
 from glassformer.runs.recipes import RECIPES, follow, read_recipe
@@ -83,8 +84,14 @@ def test_the_readme_shows_what_the_recipes_claim(file):
         (ROOT / file).read_text(encoding="utf-8"),
         flags=re.MULTILINE,
     )
+
+    def written(score, x):
+        """As a share of 100, or in the unit of the score."""
+        style = style_of(score)
+        return f"{100 * x:.1f}" if style.most == 1 else f"{x:.{style.decimals}f}"
+
     claimed = {
-        name: tuple(f"{(1 if found.score == 'bleu' else 100) * x:.1f}" for x in found.interval)
+        name: tuple(written(found.score, x) for x in found.interval)
         for name in RECIPES
         if (found := read_recipe(name).result) is not None
     }

@@ -88,5 +88,5 @@ def test_recordings_are_written_once_as_16_bit_wav(few):
 
 def test_recordings_that_cannot_be_written_are_one_line(few, tmp_path):
     (tmp_path / "glassformer").write_text("in the way")
-    with pytest.raises(GlassformerError, match=r"morse-3: cannot be written .*XDG_CACHE_HOME"):
+    with pytest.raises(GlassformerError, match=r"morse-4: cannot be written .*XDG_CACHE_HOME"):
         next(few.rows())

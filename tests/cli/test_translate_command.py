@@ -145,7 +145,7 @@ def test_a_plan_is_made_for_pairs(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--set", "model.decoder=mamba"], "unknown model.decoder 'mamba'; the choices are trans"),
+        (["--set", "model.decoder=mamba"], "unknown model.decoder 'mamba'; did you mean 'llama'?"),
         (["--set", "model.kind=gruu"], "unknown model.kind of the encoder 'gruu'; did you mean"),
         (["--set", "task.measure=blue"], "unknown task.measure 'blue'; the choices are auto"),
         (["--set", "task.monolingual=x.txt"], "task.monolingual has no sources; name the run that"),

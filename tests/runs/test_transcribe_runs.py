@@ -30,7 +30,9 @@ def run(tmp_path_factory):
     table = write_table(folder / "rows.csv", record(folder / "clips", texts))
     words = [f"--set={setting}" for setting in SETTINGS]
     command = ["train", "transcribe", str(table), "--steps", "4", "--run", str(folder / "run")]
-    assert main([*command, "--quiet", *words]) == 0
+    with pytest.MonkeyPatch.context() as patch:  # or it would write nothing after four steps
+        patch.setattr("glassformer.tasks.transcribe.task.expect_blanks", lambda layer: None)
+        assert main([*command, "--quiet", *words]) == 0
     return folder
 
 

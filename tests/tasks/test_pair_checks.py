@@ -246,7 +246,7 @@ def test_a_moved_stretch_is_found_beside_an_odd_pair(alike):
 def test_empty_sides_are_told(tmp_path, pairs):
     pairs[4][0], pairs[9][1] = " ", ""
     found = [f for f in examined(tmp_path, pairs).findings if f.kind == "empty rows"]
-    assert sorted(f.what for f in found) == ["1 row without a source", "1 row without a target"]
+    assert sorted(f.what for f in found) == ["1 row with empty source", "1 row with empty target"]
 
 
 def test_pairs_that_come_again_and_several_targets_are_notes(tmp_path, pairs):

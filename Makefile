@@ -21,9 +21,8 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo  ## Train the embedded demos: names, Morse code, dates, a language model (one to three minutes each)
+demo: $(VENV)/.demo  ## Train the embedded demos: names, dates, a language model (one to three minutes each)
 	$(BIN)/glassformer reproduce languages
-	$(BIN)/glassformer reproduce morse
 	@run=$$(mktemp -d)/dates && \
 	$(BIN)/glassformer reproduce dates-minute --run $$run && \
 	for date in "4. März 2005" "le 14 juillet 1989" "2024年5月1日"; do \
@@ -75,7 +74,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 		{ echo "glassformer needs Python 3.11 or newer; name one: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) torch
-	$(INSTALL) -e ".[audio,baseline,embedded,translate]"
+	$(INSTALL) -e ".[baseline,embedded,translate]"
 	@touch $@
 
 $(VENV)/.done: $(VENV)/.demo

@@ -5,6 +5,7 @@ compile their backward pass; as operators of our own they can be compiled.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,11 +58,9 @@ def _(
     cu_seq_q: Tensor,
     cu_seq_k: Tensor,
     max_q: int,
-    max_k: int,
-    mask: int,
-    scale: float,
+    *_: Any,
 ) -> tuple[Tensor, Tensor]:
-    tokens, heads, _ = query.shape
+    tokens, heads = query.shape[:2]
     rows, padded = len(cu_seq_q) - 1, LSE_STEP * math.ceil(max_q / LSE_STEP)
     answer = query.new_empty(tokens, heads, value.shape[-1])
     return answer, query.new_empty(rows, heads, padded, dtype=torch.float32)
@@ -108,7 +107,7 @@ def short_rows_backward(
 
 @short_rows_backward.register_fake
 def _(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: object
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     return query.new_empty(query.shape), key.new_empty(key.shape), value.new_empty(value.shape)
 

@@ -5,7 +5,8 @@ batches      batches of them, padded, packed, or filled up to a shape
 losses       cross-entropy over a vocabulary, and how far two answers are apart
 ngrams       texts as counts of their n-grams
 ngram_model  a language model of tokens, by Kneser-Ney
-generation   options of answers that are generated token by token
+options      options of `predict` that mean the same in several jobs
+generation   what those of answers that are generated token by token do
 recordings   what is known of a recording once it was read
 sound        features of recordings, in batches; sound_store keeps them on disk
 """

@@ -3,24 +3,15 @@
 from pathlib import Path
 
 from glassformer.tasks.about import About, Option
+from glassformer.tasks.shared.options import ALIGN, PICTURE
 
 ABOUT = About(
     name="transcribe",
     summary="Write what is spoken in a recording.",
     job="glassformer.tasks.transcribe.job:JOB",
     options=(
-        Option(
-            name="align",
-            kind=bool,
-            help="Show when each word is spoken, or which source words it attended to.",
-        ),
-        Option(
-            name="picture",
-            kind=Path,
-            metavar="F.png",
-            single=True,
-            help="Save a picture of one input's alignment as .png, .svg or .pdf.",
-        ),
+        ALIGN,
+        PICTURE,
         Option(
             name="stream",
             kind=bool,

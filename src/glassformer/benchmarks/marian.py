@@ -12,15 +12,13 @@ of thousands score more: neither is ever generated on its own.
 """
 
 from dataclasses import dataclass
-from importlib import import_module
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from glassformer.benchmarks.peers import installed
+from glassformer.benchmarks.peers import installed, needed
 from glassformer.config import (
     AttentionConfig,
     FeedForwardConfig,
@@ -28,7 +26,6 @@ from glassformer.config import (
     PositionConfig,
     StackConfig,
 )
-from glassformer.errors import GlassformerError
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Transformer
 
@@ -70,7 +67,7 @@ class Size:
 @torch.no_grad()
 def hugging_face(size: Size) -> Any:
     """A MarianMTModel with random weights."""
-    models = _needed("transformers.models.marian.modeling_marian")
+    models = needed("transformers.models.marian.modeling_marian", "translators")
     config = models.MarianConfig(
         vocab_size=size.vocabulary,
         d_model=size.dim,
@@ -119,8 +116,8 @@ def ours(theirs: Any, size: Size) -> Transformer:
 
 def ctranslate2(theirs: Any, size: Size, device: torch.device, dtype: str) -> Any:
     """A CTranslate2 translator with the weights of theirs; tokens are ids as text."""
-    library = _needed("ctranslate2")
-    loader = _needed("ctranslate2.converters.transformers").MarianMTLoader()
+    library = needed("ctranslate2", "translators")
+    loader = needed("ctranslate2.converters.transformers", "translators").MarianMTLoader()
     spec = loader.get_model_spec(theirs)
     loader.set_vocabulary(spec, [str(token) for token in range(size.pad)])
     spec.config.eos_token = spec.config.unk_token = spec.config.decoder_start_token = str(END)
@@ -166,14 +163,3 @@ def _renamed(state: dict[str, Tensor], dim: int) -> dict[str, Tensor]:
                 tensor = tensor[:, order]
             found[name] = tensor
     return found
-
-
-def _needed(name: str) -> ModuleType:
-    """A library of the `bench` extra."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise GlassformerError(
-            f"translators are measured against {name.partition('.')[0]}, which is not installed; "
-            f'pip install "glassformer[bench]"'
-        ) from None

@@ -4,10 +4,15 @@ x-transformers is optional: without it, its comparisons are skipped, with a note
 attention and none in its layer norm; ours is compared without the first.
 """
 
+import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType
 
 from torch import nn
+
+from glassformer.errors import GlassformerError
 
 NO_X = (
     "x-transformers is not installed, so nothing is measured against it; "
@@ -21,6 +26,27 @@ def installed(name: str) -> ModuleType | None:
         return import_module(name)
     except ImportError:
         return None
+
+
+def needed(name: str, measured: str) -> ModuleType:
+    """A library of the `bench` extra, without which these cannot be measured."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise GlassformerError(
+            f"{measured} are measured against {name.partition('.')[0]}, which is not installed; "
+            f'pip install "glassformer[bench]"'
+        ) from None
+
+
+def load_file(path: Path) -> ModuleType:
+    """A peer's model, which comes as a file."""
+    spec = spec_from_file_location(f"glassformer_peer_{path.stem}", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise GlassformerError(f"{path}: not found; give --peers the folder that holds {path.name}")
+    module = sys.modules[spec.name] = module_from_spec(spec)  # the compiler looks it up there
+    spec.loader.exec_module(module)
+    return module
 
 
 def torch_attention(dim: int, heads: int, dropout: float = 0.0) -> nn.MultiheadAttention:

@@ -21,6 +21,7 @@ from rich.text import Text
 from glassformer import __version__, processes
 from glassformer.cli import bench, data, runs
 from glassformer.cli.bench_features import bench_features
+from glassformer.cli.bench_generate import generate
 from glassformer.cli.bench_train import bench_train
 from glassformer.cli.doctor import doctor
 from glassformer.cli.evaluate import evaluate
@@ -42,6 +43,7 @@ for command in (doctor, train, plan, resume, predict, evaluate, reproduce):
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")
 bench.app.command("features")(bench_features)
+bench.app.command()(generate)
 bench.app.command("train")(bench_train)
 app.add_typer(bench.app, name="bench")
 

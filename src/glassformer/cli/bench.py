@@ -1,4 +1,4 @@
-"""`glassformer bench`: measure attention, translation, features and training on this machine."""
+"""`glassformer bench`: measure attention, decoding, features and training on this machine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,9 +15,12 @@ from glassformer.terminal import Terminal, print_json
 if TYPE_CHECKING:
     import torch
 
+    from glassformer.benchmarks.generation.report import GenerationReport
     from glassformer.benchmarks.pairs import Pair
     from glassformer.benchmarks.report import Report
     from glassformer.benchmarks.training.speed_report import SpeedReport
+
+    AnyReport = Report | SpeedReport | GenerationReport
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -25,7 +28,7 @@ Job = tuple[str, list[Any], Callable[[], object]]  # label, list for the result,
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure the speed and memory of attention, translation, features and training.",
+    help="Measure the speed and memory of attention, decoding, features and training.",
 )
 
 
@@ -183,7 +186,7 @@ def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "R
 
 
 @contextmanager
-def shown_if_cut_short(report: "Report | SpeedReport", as_json: bool) -> Iterator[None]:
+def shown_if_cut_short(report: "AnyReport", as_json: bool) -> Iterator[None]:
     """Print partial results if the benchmark is interrupted or fails."""
     try:
         yield
@@ -245,7 +248,7 @@ def progress_bar() -> Progress:
     )
 
 
-def caption(report: "Report | SpeedReport") -> str:
+def caption(report: "AnyReport") -> str:
     """The machine and settings behind the numbers, in one line."""
     facts = report.machine
     items = [facts["device"], facts["dtype"], f"torch {facts['torch']}"]
@@ -256,7 +259,7 @@ def caption(report: "Report | SpeedReport") -> str:
     return ", ".join(items)
 
 
-def show(report: "Report | SpeedReport", as_json: bool) -> None:
+def show(report: "AnyReport", as_json: bool) -> None:
     """Print the report on standard output."""
     if as_json:
         print_json(report.as_values())

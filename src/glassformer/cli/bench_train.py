@@ -1,6 +1,7 @@
 """`glassformer bench train`: measure the speed of training on this machine."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -11,11 +12,10 @@ from glassformer.cli.bench import (
     check_counts,
     check_device,
     find_device,
-    progress_bar,
     show,
-    shown_if_cut_short,
 )
-from glassformer.errors import GlassformerError, is_out_of_memory, unknown
+from glassformer.cli.bench_contests import measure_each
+from glassformer.errors import GlassformerError, unknown
 
 Number = TypeVar("Number", int, float)
 
@@ -95,20 +95,5 @@ def run_training(names: list[str], bench: "Bench", *, as_json: bool) -> "SpeedRe
     facts = describe_machine(bench.device, bench.rounds) | {"seconds": bench.seconds}
     del facts["batch"]
     report = SpeedReport(machine=facts, notes=busy(), sections={name: [] for name in names})
-    with shown_if_cut_short(report, as_json), progress_bar() as progress:
-        task = progress.add_task("", total=len(names))
-        for name in names:
-            progress.update(task, description=name)
-            try:
-                results = list(measure(name, bench))
-                report.sections[name] += results
-                remarks = dict.fromkeys(r for one in results for r in one.remarks)
-                report.notes += [f"{name}: {remark}" for remark in remarks]
-            except GlassformerError as error:
-                report.notes.append(f"{name}: left out, {error}")
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                report.notes.append(f"{name}: left out, does not fit in device memory")
-            progress.advance(task)
+    measure_each(report, names, partial(measure, bench=bench), as_json=as_json)
     return report

@@ -1,21 +1,18 @@
 """nanoGPT's model, compiled, with its own optimiser; it comes as a file, and is no part of ours."""
 
-import sys
 from contextlib import redirect_stdout
-from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from glassformer.benchmarks.peers import load_file
 from glassformer.benchmarks.training.language_model import BETAS, WEIGHT_DECAY, ContextTask
 from glassformer.benchmarks.training.padding import PaddedBatch
 from glassformer.benchmarks.training.sizes import Sizes
-from glassformer.errors import GlassformerError
 
 FILE = "nanogpt.py"
 LR = 6e-4
@@ -26,7 +23,7 @@ class NanoGPT(nn.Module):
 
     def __init__(self, folder: Path, sizes: Sizes) -> None:
         super().__init__()
-        library: Any = load(folder / FILE)
+        library: Any = load_file(folder / FILE)
         depth, heads, dim = sizes.gpt
         config = library.GPTConfig(
             block_size=sizes.context,
@@ -49,16 +46,6 @@ class NanoGPT(nn.Module):
         with redirect_stdout(StringIO()):
             found: Optimizer = self.model.configure_optimizers(WEIGHT_DECAY, LR, BETAS, device.type)
         return found
-
-
-def load(path: Path) -> ModuleType:
-    """A module from a file."""
-    spec = spec_from_file_location("glassformer_peer_nanogpt", path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise GlassformerError(f"{path}: not found; give --peers the folder that holds {FILE}")
-    module = sys.modules[spec.name] = module_from_spec(spec)  # the compiler looks it up there
-    spec.loader.exec_module(module)
-    return module
 
 
 def context_batches(task: ContextTask, device: torch.device) -> list[PaddedBatch]:

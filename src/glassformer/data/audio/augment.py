@@ -1,12 +1,12 @@
 """Augmentation: the same words, said a little differently each time.
 
     spec_augment     hides bands of frequency and stretches of time     Park et al., 2019
-    perturb_speed    faster or slower, and so higher or lower           Ko et al., 2015
+    at_speed         faster or slower, and so higher or lower           Ko et al., 2015
     perturb_volume   louder or quieter
     add_noise        white noise, so many decibels below the sound
 
-Each returns a new array and draws from the generator that it is given: with `row_rng(seed, epoch,
-row)` it is a function of these, whatever else happens.
+Each returns a new array. What is random is drawn from the generator that is given: with
+`row_rng(seed, epoch, row)` it is a function of these, whatever else happens.
 """
 
 from collections.abc import Sequence
@@ -46,10 +46,9 @@ def spec_augment(
     return features
 
 
-def perturb_speed(sound: Sound, rng: np.random.Generator, factors: Sequence[float]) -> AnySound:
-    """A recording played at one of several speeds; at 1.1, it takes 1/1.1 of the time."""
-    factor = float(rng.choice(factors))
-    return sound if factor == 1.0 else import_soxr().resample(sound, factor, 1.0)
+def at_speed(sound: Sound, speed: float) -> AnySound:
+    """A recording played at another speed; at 1.1, it takes 1/1.1 of the time."""
+    return sound if speed == 1.0 else import_soxr().resample(sound, speed, 1.0)
 
 
 def perturb_volume(sound: Sound, rng: np.random.Generator, decibels: float) -> Sound:

@@ -66,7 +66,7 @@ def settle_sound(
 ) -> Settings:
     """Settings that leave nothing open; moments, if they are needed, are put into the folder."""
     if task.store == "auto":
-        task = replace(task, store="waveforms" if task.augment.changes else "features")
+        task = replace(task, store="waveforms" if task.augment.has_no_end else "features")
     extract = Extractor(task.features, task.rate, bins)
     if task.normalise == "all":
         moments_for(samples, extract, task, origin).save(folder / MOMENTS)

@@ -8,6 +8,7 @@ FEATURE_NAMES = ("mel", "mfcc")
 NORMALISE_NAMES = ("all", "recording")
 STORE_NAMES = ("auto", "features", "waveforms")
 SPEEDS = (0.5, 2.0)
+FEW_SPEEDS = 4  # so many versions of a recording are computed beforehand
 RATES = (2000, 192_000)  # samples a second
 
 
@@ -65,9 +66,9 @@ class AugmentConfig:
         )
 
     @property
-    def changes(self) -> bool:
-        """Whether anything is changed."""
-        return bool(self.speeds or self.volume or self.noise)
+    def has_no_end(self) -> bool:
+        """Whether there are too many versions of a recording to be computed beforehand."""
+        return bool(self.volume or self.noise) or len(self.speeds) > FEW_SPEEDS
 
     @property
     def slowest(self) -> float:
@@ -89,7 +90,7 @@ class SoundConfig:
         features: Log-mel energies, or cepstral coefficients (MFCC); model.frontend.bins a frame.
         normalise: By the mean and variance of all training recordings, or of each recording.
         store: Whether a run stores features, or waveforms to compute them from on the fly; auto
-            stores waveforms if task.augment changes them.
+            stores waveforms if task.augment makes too many versions of them to be stored.
         max_seconds: Longer recordings are neither trained on nor scored.
         masking: What is hidden while training.
         augment: How recordings are changed while training.
@@ -122,6 +123,6 @@ class SoundConfig:
             "out",
         )
         require(
-            not self.augment.changes or self.store != "features",
+            not self.augment.has_no_end or self.store != "features",
             "task.augment changes waveforms, but task.store = features; leave task.store out",
         )

@@ -1,7 +1,8 @@
 """The recordings of a run on disk: features, or waveforms to compute them from on the fly.
 
-Features take half the space and no time. Waveforms can be augmented: each epoch then hears another
-version of a recording, which depends on the seed, the epoch and the row alone.
+Features take no time, and half the space of waveforms at each speed at which recordings are played.
+Waveforms can be augmented in other ways, too. Which version of a recording an epoch hears depends
+on the seed, the epoch and the row alone.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.data.audio.augment import add_noise, perturb_speed, perturb_volume, spec_augment
+from glassformer.data.audio.augment import add_noise, at_speed, perturb_volume, spec_augment
 from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.features import frame_count
 from glassformer.data.audio.reading import Sound
@@ -30,7 +31,7 @@ class SoundStore:
 
     def __init__(self, data: Path, extract: Extractor, settings: SoundConfig) -> None:
         self.extract, self.settings = extract, settings
-        self.rows = Ragged.open(data / settings.store)
+        self.rows, self.speeds = Ragged.open(data / settings.store), stored_speeds(settings)
 
     @staticmethod
     def write(
@@ -38,7 +39,8 @@ class SoundStore:
     ) -> "SoundStore":
         """Store recordings one by one."""
         if settings.store == "features":
-            rows = (extract(sound).ravel() for sound in sounds)
+            speeds = stored_speeds(settings)
+            rows = (extract(at_speed(sound, x)).ravel() for sound in sounds for x in speeds)
             Ragged.write(data / settings.store, rows, np.float16)
         else:
             Ragged.write(data / settings.store, map(as_integers, sounds), np.int16)
@@ -46,31 +48,35 @@ class SoundStore:
 
     def frames(self, row: int, speed: float = 1.0) -> int:
         """How many frames a recording has, played at a speed."""
-        size = int(self.rows.lengths[row])
         if self.settings.store == "features":
-            return size // self.extract.bins
-        return frame_count(int(size / speed), self.settings.rate)
+            return int(self.rows.lengths[self._place(row, speed)]) // self.extract.bins
+        return frame_count(int(int(self.rows.lengths[row]) / speed), self.settings.rate)
 
     def __getitem__(self, row: int) -> Features:
-        stored = self.rows[row]
         if self.settings.store == "features":
-            return stored.reshape(-1, self.extract.bins)
-        return self.extract(as_floats(stored))
+            return self._stored(row, 1.0)
+        return self.extract(as_floats(self.rows[row]))
+
+    def _stored(self, row: int, speed: float) -> Features:
+        """The features of a recording that was played at one of the speeds."""
+        return self.rows[self._place(row, speed)].reshape(-1, self.extract.bins)
+
+    def _place(self, row: int, speed: float) -> int:
+        return row * len(self.speeds) + self.speeds.index(speed)
 
     def augmented(self, row: int, rng: np.random.Generator) -> Features:
         """The features of a recording to train on: changed, and with some of them hidden."""
         augment, masking = self.settings.augment, self.settings.masking
-        if augment.changes:
-            sound = as_floats(self.rows[row])
-            if augment.speeds:
-                sound = perturb_speed(sound, rng, augment.speeds)
+        speed = float(rng.choice(augment.speeds)) if augment.speeds else 1.0
+        if self.settings.store == "features":
+            features = self._stored(row, speed)
+        else:
+            sound = at_speed(as_floats(self.rows[row]), speed)
             if augment.volume:
                 sound = perturb_volume(sound, rng, augment.volume)
             if augment.noise:
                 sound = add_noise(sound, rng, augment.noise)
             features = self.extract(sound)
-        else:
-            features = self[row]
         return spec_augment(
             features.astype(np.float32),
             rng,
@@ -79,6 +85,11 @@ class SoundStore:
             time_masks=masking.times,
             time_share=masking.share,
         )
+
+
+def stored_speeds(settings: SoundConfig) -> list[float]:
+    """The speeds at which features are stored, as recorded first."""
+    return list(dict.fromkeys((1.0, *settings.augment.speeds)))
 
 
 def as_integers(sound: Sound) -> Int[np.ndarray, " _"]:

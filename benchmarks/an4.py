@@ -32,17 +32,16 @@ ENCODERS = {
 LOSSES = {"ctc": ("task.ctc_weight=1",), "attention": ("task.ctc_weight=0", "task.intermediate=0")}
 CHOICES = {
     "recipe": (),
-    "of each recording": ("task.normalise=recording",),
-    "one speed": ("task.augment.speeds=[]",),
+    "of-each-recording": ("task.normalise=recording",),
+    "more-dropout": ("model.encoder.dropout=0.2", "model.decoder.dropout=0.2"),
+    "lower-rate": ("train.optimiser.lr=1e-3",),
     "words": ("data.tokenizer.kind=words",),
-    "subwords": ("data.tokenizer.kind=bpe", "data.tokenizer.vocabulary=320"),
-    "not halfway": ("task.intermediate=0",),
-    "more dropout": ("model.encoder.dropout=0.2", "model.decoder.dropout=0.2"),
-    "fewer masks": ("task.masking.times=2", "task.masking.bins=10"),
-    "lower rate": ("train.optimiser.lr=1e-3",),
-    "wider": ("model.encoder.dim=256", "model.decoder.dim=256"),
-    "rotary": ("model.encoder.position=rotary",),
     "transformer": tuple(f"model.encoder.{one}" for one in ENCODERS["transformer"]),
+    "fewer-masks": ("task.masking.times=2", "task.masking.bins=10"),
+    "more-speeds": ("task.augment.speeds=[0.85, 0.95, 1.05, 1.15]",),
+    "not-halfway": ("task.intermediate=0",),
+    "subwords": ("data.tokenizer.kind=bpe", "data.tokenizer.vocabulary=320"),
+    "wider": ("model.encoder.dim=256", "model.decoder.dim=256"),
 }
 SEEDS = (0, 1, 2)
 

@@ -195,8 +195,6 @@ REFUSED = {
     ("--lengths", ""): (
         "lengths must be positive integers separated by commas, got ''; write --lengths 128,256"
     ),
-    ("--rounds", "0"): "rounds must be 1 or more, got 0; write --rounds 20",
-    ("--threads", "-1"): "threads must be 1 or more, got -1; write --threads 1",
     (
         "--device",
         "gpu",

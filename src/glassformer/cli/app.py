@@ -137,33 +137,17 @@ def mask(
 
     rule, square = parse(expression), Layout.full(1, size)
     try:
-        cells = rule.table(square, square)[0, 0].tolist()
+        rule.table(square, square)
     except ValueError as error:
         raise GlassformerError(f"{error}; or lower --size") from None
-    console = Terminal()
-    if not console.is_terminal or not console.encoding.startswith("utf"):
-        for line in cells:
-            print_line("".join("#" if seen else "." for seen in line))
+    picture, console = rule.picture(size), Terminal()
+    if (
+        not console.is_terminal
+        or not console.encoding.startswith("utf")
+        or console.width < 2 * size
+    ):
+        for line in picture.splitlines():
+            print_line(line)
         return
-    console.print(_blocks(cells, console.width))
+    console.print(Text(picture.replace("#", "██").replace(".", "░░"), style="cyan"))
     console.print(Text(f"{rule}: one row per query, one column per key", style="dim"))
-
-
-def _blocks(cells: list[list[bool]], width: int) -> Text:
-    """Square-looking cells: two characters each, or half a character where those do not fit."""
-    size = len(cells)
-    if 2 * size <= width:
-        dark, light = ("██", "cyan"), ("░░", "dim")
-        return Text("\n").join(
-            Text.assemble(*(dark if seen else light for seen in line)) for line in cells
-        )
-    if size > width:
-        raise GlassformerError(
-            f"size {size} does not fit a terminal of {width} columns; use --size {width}"
-        )
-    if size % 2:
-        cells = [*cells, [False] * size]
-    halves = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
-    pairs = zip(cells[::2], cells[1::2], strict=True)
-    lines = ("".join(map(halves.__getitem__, zip(*pair, strict=True))) for pair in pairs)
-    return Text("\n".join(lines), style="cyan")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from glassformer.cli.options import AsJson
 from glassformer.errors import GlassformerError, unknown
 from glassformer.terminal import Terminal, print_json
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 DEVICES = ("auto", "cpu", "cuda")
 
+Only = Annotated[
+    list[str], typer.Option(metavar="NAME", help="Measure this work only; may be repeated.")
+]
+Rounds = Annotated[int, typer.Option(min=1, help="Number of rounds.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: PyTorch's choice.")]
+Device = Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")]
 Job = tuple[str, list[Any], Callable[[], object]]  # label, list for the result, the work itself
 
 app = typer.Typer(
@@ -37,18 +44,16 @@ def attention(
     lengths: Annotated[
         str, typer.Option(metavar="N,N,...", help="Sequence lengths.")
     ] = "128,256,512,1024,2048,4096",
-    rounds: Annotated[int, typer.Option(help="Number of rounds per pair.")] = 20,
-    threads: Annotated[
-        int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
-    ] = None,
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
+    rounds: Rounds = 20,
+    threads: Threads = None,
+    device: Device = "auto",
     bars: Annotated[
         bool, typer.Option("--bars", help="Also measure full layers, packing and memory growth.")
     ] = False,
     chart: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Plot cost against length.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Measure time and memory of every kernel and layer, each against a peer.
 
@@ -56,14 +61,12 @@ def attention(
 
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
-    chosen = parse_lengths(lengths)
-    check_counts(rounds, threads, default=20)
-    check_device(device)
     from glassformer.benchmarks.chart import check_chart, draw
 
+    chosen, place = parse_lengths(lengths), find_device(device, threads)
     if chart is not None:
         check_chart(chart)
-    report = run(chosen, rounds, find_device(device, threads), bars, as_json=json)
+    report = run(chosen, rounds, place, bars, as_json=json)
     if chart is not None:
         draw(report.sections["complexity"], chart, caption(report))
     show(report, json)
@@ -71,12 +74,10 @@ def attention(
 
 @app.command()
 def translate(
-    rounds: Annotated[int, typer.Option(help="Number of rounds per pair.")] = 5,
-    threads: Annotated[
-        int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
-    ] = None,
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    rounds: Rounds = 5,
+    threads: Threads = None,
+    device: Device = "auto",
+    json: AsJson = False,
 ) -> None:
     """Time our decoding against Hugging Face's and CTranslate2's, with the same weights.
 
@@ -85,8 +86,6 @@ def translate(
 
     Example: glassformer bench translate --threads 2 --device cpu
     """
-    check_counts(rounds, threads, default=5)
-    check_device(device)
     show(run_translation(rounds, find_device(device, threads), as_json=json), json)
 
 
@@ -105,29 +104,12 @@ def parse_lengths(text: str) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def at_least_one(name: str, number: int, *, default: int) -> None:
-    """Refuse a count below 1."""
-    if number < 1:
-        raise GlassformerError(f"{name} must be 1 or more, got {number}; write --{name} {default}")
-
-
-def check_counts(rounds: int, threads: int | None, *, default: int) -> None:
-    """Refuse counts below 1."""
-    at_least_one("rounds", rounds, default=default)
-    if threads is not None:
-        at_least_one("threads", threads, default=1)
-
-
-def check_device(name: str) -> None:
-    """Refuse an unknown device before PyTorch is imported."""
-    if name not in DEVICES:
-        raise GlassformerError(unknown("device", name, DEVICES))
-
-
 def find_device(name: str, threads: int | None) -> "torch.device":
     """The named device; `auto` is a GPU if there is one. Sets the number of CPU threads."""
     import torch
 
+    if name not in DEVICES:
+        raise GlassformerError(unknown("device", name, DEVICES))
     if threads is not None:
         torch.set_num_threads(threads)
     found = torch.cuda.is_available()

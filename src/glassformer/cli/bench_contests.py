@@ -1,14 +1,21 @@
 """Contests of a benchmark, one after the other."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from glassformer.cli.bench import progress_bar, shown_if_cut_short
-from glassformer.errors import GlassformerError, is_out_of_memory
+from glassformer.errors import GlassformerError, is_out_of_memory, unknown
 
 if TYPE_CHECKING:
     from glassformer.benchmarks.generation.report import GenerationReport
     from glassformer.benchmarks.training.speed_report import SpeedReport
+
+
+def refuse_unknown(names: Iterable[str], entries: Collection[str]) -> None:
+    """Refuse the name of work that does not exist."""
+    for name in names:
+        if name not in entries:
+            raise GlassformerError(unknown("work", name, entries))
 
 
 def measure_each(

@@ -1,35 +1,30 @@
 """`glassformer bench features`: measure the extraction of features from sound."""
 
-from typing import Annotated
-
-import typer
-
 from glassformer.cli.bench import (
-    DEVICES,
-    check_counts,
-    check_device,
+    Device,
+    Rounds,
+    Threads,
     find_device,
     pair_jobs,
     show,
     shown_if_cut_short,
     work_through,
 )
+from glassformer.cli.options import AsJson
 
 
 def bench_features(
-    rounds: Annotated[int, typer.Option(help="Number of rounds per pair.")] = 20,
-    threads: Annotated[int, typer.Option(help="CPU threads; Kaldi uses one.")] = 1,
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "cpu",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    rounds: Rounds = 20,
+    threads: Threads = 1,
+    device: Device = "cpu",
+    json: AsJson = False,
 ) -> None:
     """Time our log-mel features against those of kaldi-native-fbank.
 
-    Lengths are seconds of sound.
+    Lengths are seconds of sound. Kaldi uses one thread.
 
     Example: glassformer bench features --rounds 40
     """
-    check_counts(rounds, threads, default=20)
-    check_device(device)
     from glassformer.benchmarks.features import feature_pairs, real_time
     from glassformer.benchmarks.report import Report, busy, describe_machine
 

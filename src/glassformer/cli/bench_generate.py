@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.bench import (
-    DEVICES,
-    check_counts,
-    check_device,
-    find_device,
-    show,
-)
-from glassformer.cli.bench_contests import measure_each
-from glassformer.errors import GlassformerError, unknown
+from glassformer.cli.bench import Device, Only, Rounds, Threads, find_device, show
+from glassformer.cli.bench_contests import measure_each, refuse_unknown
+from glassformer.cli.options import AsJson
 
 if TYPE_CHECKING:
     from glassformer.benchmarks.generation.contest import Bench
@@ -22,21 +16,17 @@ if TYPE_CHECKING:
 
 
 def generate(
-    only: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Measure this work only; may be repeated.")
-    ] = [],  # noqa: B006
+    only: Only = [],  # noqa: B006
     peers: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder with gptfast.py.")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Number of turns per side.")] = 5,
-    threads: Annotated[
-        int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
-    ] = None,
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
+    rounds: Rounds = 5,
+    threads: Threads = None,
+    device: Device = "auto",
     small: Annotated[
         bool, typer.Option("--small", help="Use miniatures of all models, to try the command.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Time our generation against gpt-fast and Hugging Face, with the same weights.
 
@@ -45,15 +35,11 @@ def generate(
 
     Example: glassformer bench generate --only small --threads 2
     """
-    check_counts(rounds, threads, default=5)
-    check_device(device)
-    found = find_device(device, threads)
     from glassformer.benchmarks.generation.contest import Bench
     from glassformer.benchmarks.generation.works import ENTRIES
 
-    for name in only:
-        if name not in ENTRIES:
-            raise GlassformerError(unknown("work", name, ENTRIES))
+    found = find_device(device, threads)
+    refuse_unknown(only, ENTRIES)
     bench = Bench(device=found, peers=peers, rounds=rounds, small=small)
     show(run_generation(only or list(ENTRIES), bench, as_json=json), json)
 

@@ -3,21 +3,13 @@
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.bench import (
-    DEVICES,
-    check_counts,
-    check_device,
-    find_device,
-    show,
-)
-from glassformer.cli.bench_contests import measure_each
-from glassformer.errors import GlassformerError, unknown
-
-Number = TypeVar("Number", int, float)
+from glassformer.cli.bench import Device, Only, Rounds, Threads, find_device, show
+from glassformer.cli.bench_contests import measure_each, refuse_unknown
+from glassformer.cli.options import AsJson
 
 if TYPE_CHECKING:
     from glassformer.benchmarks.training.contest import Bench
@@ -25,26 +17,18 @@ if TYPE_CHECKING:
 
 
 def bench_train(
-    only: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Measure this work only; may be repeated.")
-    ] = [],  # noqa: B006
+    only: Only = [],  # noqa: B006
     peers: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder with nanogpt.py.")
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="Number of turns per side; default: 5, or 1 with --small.")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="Length of a turn; default: 3, or 0.05 with --small.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="CPU threads; default: PyTorch's choice.")
-    ] = None,
-    device: Annotated[str, typer.Option(help=f"One of {', '.join(DEVICES)}.")] = "auto",
+    rounds: Rounds = 5,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Length of a turn.")] = 3.0,
+    threads: Threads = None,
+    device: Device = "auto",
     small: Annotated[
-        bool, typer.Option("--small", help="Train miniatures of all models, to try the command.")
+        bool, typer.Option("--small", help="Train miniatures for a moment, to try the command.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Time our training against the same models in torch.nn, and against nanoGPT.
 
@@ -53,19 +37,12 @@ def bench_train(
 
     Example: glassformer bench train --only pairs --only reviews
     """
-    rounds, seconds = default(rounds, 1 if small else 5), default(seconds, 0.05 if small else 3.0)
-    check_counts(rounds, threads, default=5)
-    if not seconds > 0:
-        raise GlassformerError(f"seconds must be above 0, got {seconds:g}; write --seconds 3")
-    check_device(device)
-    found = find_device(device, threads)
     from glassformer.benchmarks.training.contest import Bench
     from glassformer.benchmarks.training.sizes import FULL, SMALL
     from glassformer.benchmarks.training.works import ENTRIES
 
-    for name in only:
-        if name not in ENTRIES:
-            raise GlassformerError(unknown("work", name, ENTRIES))
+    found = find_device(device, threads)
+    refuse_unknown(only, ENTRIES)
     here = [name for name, entry in ENTRIES.items() if small or entry.device == found.type]
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         bench = Bench(
@@ -73,17 +50,12 @@ def bench_train(
             sizes=SMALL if small else FULL,
             folder=Path(folder),
             peers=peers,
-            rounds=rounds,
-            seconds=seconds,
+            rounds=1 if small else rounds,
+            seconds=0.05 if small else seconds,
             warm_ups=1 if small else 5,
         )
         report = run_training(only or here, bench, as_json=json)
     show(report, json)
-
-
-def default(given: Number | None, otherwise: Number) -> Number:
-    """What was given, if anything was."""
-    return otherwise if given is None else given
 
 
 def run_training(names: list[str], bench: "Bench", *, as_json: bool) -> "SpeedReport":

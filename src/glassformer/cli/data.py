@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.options import AsJson
 from glassformer.terminal import Terminal, print_json, print_line
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="List, show and download named data sets.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set; see `data list`.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 FIRST = 3  # rows shown
 WIDTH = 70  # characters of a value shown

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.options import Columns, Files
+from glassformer.cli.options import AsJson, Columns, Files, Group, Settings, Test, Valid
 from glassformer.tasks import JOBS
 from glassformer.terminal import Terminal, print_json
 
@@ -27,19 +27,15 @@ def doctor(
     job: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(JOBS)}; default: guessed from the data.")
     ] = None,
-    valid: Annotated[list[str], typer.Option(help="Validation data.")] = [],  # noqa: B006
-    test: Annotated[list[str], typer.Option(help="Test data.")] = [],  # noqa: B006
+    valid: Valid = [],  # noqa: B006
+    test: Test = [],  # noqa: B006
     columns: Columns = "",
-    group: Annotated[
-        str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
-    ] = None,
-    settings: Annotated[
-        list[str], typer.Option("--set", metavar="key=value", help="A setting, as in train.")
-    ] = [],  # noqa: B006
+    group: Group = None,
+    settings: Settings = [],  # noqa: B006
     fix: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write a cleaned copy to this path.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Examine data before training: what is wrong, in which rows, and how to fix it.
 

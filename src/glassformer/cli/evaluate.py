@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.options import Columns, Device, RunFolder
+from glassformer.cli.options import AsJson, Columns, Device, RunFolder
 
 
 def evaluate(
@@ -16,7 +16,7 @@ def evaluate(
     ] = None,
     columns: Columns = "",
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score a run on labelled data, with confidence intervals.
 

@@ -1,4 +1,4 @@
-"""The options of a training request, shared by `train` and `plan`."""
+"""Options that several commands share: those of a training request, and smaller ones."""
 
 import inspect
 import time
@@ -26,10 +26,20 @@ Columns = Annotated[
         metavar="ROLE=COLUMN,...", help="Columns by role, such as text=review,label=stars."
     ),
 ]
-
-
+Valid = Annotated[list[str], typer.Option(help="Validation data.")]
+Test = Annotated[list[str], typer.Option(help="Test data.")]
+Group = Annotated[
+    str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
+]
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="key=value", help="Override one setting; repeatable.")
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Random seed.")]
 Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
+AnyDevice = Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")]
 
 
 def described_jobs() -> str:
@@ -49,20 +59,15 @@ def request_from_options(
     run: Annotated[
         Path | None, typer.Option(help="Run folder to create; default: under runs/.")
     ] = None,
-    valid: Annotated[list[str], typer.Option(help="Validation data.")] = [],  # noqa: B006
-    test: Annotated[list[str], typer.Option(help="Test data.")] = [],  # noqa: B006
+    valid: Valid = [],  # noqa: B006
+    test: Test = [],  # noqa: B006
     columns: Columns = "",
-    group: Annotated[
-        str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
-    ] = None,
+    group: Group = None,
     size: Annotated[str | None, typer.Option(help=f"Model size: {', '.join(SIZES)}.")] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="F.toml", help="Read settings from a TOML file.")
     ] = None,
-    settings: Annotated[
-        list[str],
-        typer.Option("--set", metavar="key=value", help="Override one setting; repeatable."),
-    ] = [],  # noqa: B006
+    settings: Settings = [],  # noqa: B006
     steps: Annotated[int | None, typer.Option(min=1, help="Number of training steps.")] = None,
     epochs: Annotated[float | None, typer.Option(help="Number of epochs.")] = None,
     time: Annotated[
@@ -72,7 +77,7 @@ def request_from_options(
         bool,
         typer.Option("--pretrain/--no-pretrain", help="Pretrain on the same data if it helps."),
     ] = True,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
+    seed: Seed = None,
     origin: Annotated[
         Path | None,
         typer.Option("--from", metavar="RUN", help="Start from the weights of another run."),
@@ -80,7 +85,7 @@ def request_from_options(
     module: Annotated[
         str | None, typer.Option(help="Copy only this module of --from: encoder, ...")
     ] = None,
-    device: Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))] = None,
+    device: AnyDevice = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Bit-identical results on a GPU, too.")
     ] = False,

@@ -1,11 +1,10 @@
 """`glassformer plan`: the cost of a training run, before it starts."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.table import Table
 
-from glassformer.cli.options import with_train_options
+from glassformer.cli.options import AsJson, Quiet, with_train_options
 from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 def plan(
     request: "TrainRequest",
     started: float,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Estimate what `train` with the same options would cost: parameters, FLOPs, memory and time.
 

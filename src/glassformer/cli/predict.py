@@ -10,7 +10,7 @@ import typer
 
 from glassformer.cli.inputs import Placed, from_stdin, given_inputs, typed_line
 from glassformer.cli.job_options import given_options, with_job_options
-from glassformer.cli.options import Device, RunFolder
+from glassformer.cli.options import AsJson, Device, RunFolder
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_line
 
@@ -36,9 +36,7 @@ def predict(
         float | None, typer.Option(min=0, max=1, help="Give no answer below this confidence.")
     ] = None,
     device: Device = "auto",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line.")
-    ] = False,
+    as_json: AsJson = False,
     **options: Any,
 ) -> None:
     """Predict with a run: one line per input, the answer and its confidence.

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from glassformer import processes
+from glassformer.cli.options import AnyDevice, AsJson, Quiet, Seed
 from glassformer.errors import GlassformerError, unknown
 from glassformer.terminal import print_json, print_line
 
@@ -18,10 +19,10 @@ def reproduce(
         str, typer.Argument(metavar="[NAME]", help="A recipe, or your own .toml file.")
     ] = "",
     run: Annotated[Path | None, typer.Option(help="Run folder to create.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
+    seed: Seed = None,
+    device: AnyDevice = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a published recipe and check the result against the claimed score.
 

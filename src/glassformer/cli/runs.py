@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from glassformer.cli.options import AsJson
 from glassformer.terminal import print_json, print_line
 
 app = typer.Typer(
@@ -17,7 +18,7 @@ Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder of runs."
 @app.command("list")
 def list_runs(
     home: Home = Path("runs"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the runs in a folder with job, score and size.
 

@@ -1,11 +1,8 @@
 """`glassformer train` and `resume`: from raw data to a run."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from glassformer.cli.options import with_train_options
+from glassformer.cli.options import AsJson, Quiet, RunFolder, with_train_options
 
 if TYPE_CHECKING:
     from glassformer.runs.request import TrainRequest
@@ -15,8 +12,8 @@ if TYPE_CHECKING:
 def train(
     request: "TrainRequest",
     started: float,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a model on raw data and report how good it is.
 
@@ -31,9 +28,9 @@ def train(
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")] = False,
+    run: RunFolder,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Resume an interrupted run; the result is the same as without the interruption.
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ from glassformer.config.model import SIZES
 from glassformer.config.training import DEVICE_NAMES
 from glassformer.errors import GlassformerError
 from glassformer.tasks import JOBS
-
-if TYPE_CHECKING:
-    from glassformer.runs.request import TrainRequest
 
 Files = Annotated[
     list[str], typer.Argument(metavar="DATA...", help="Files, folders or named data sets.")
@@ -53,7 +50,7 @@ def described_jobs() -> str:
     return "\n\n".join(lines)
 
 
-def request_from_options(
+def train_options(
     job: Annotated[str, typer.Argument(metavar="JOB", help=described_jobs())],
     data: Files,
     run: Annotated[
@@ -92,33 +89,8 @@ def request_from_options(
     curve: Annotated[
         bool, typer.Option("--curve", help="Add a learning curve: would more data help?")
     ] = False,
-) -> "TrainRequest":
-    """The request that these options describe."""
-    from glassformer.data.columns import parse_columns
-    from glassformer.runs.request import TrainRequest
-
-    return TrainRequest(
-        job=job,
-        data=tuple(data),
-        run=run,
-        valid=tuple(valid),
-        test=tuple(test),
-        columns=parse_columns(columns) if columns else {},
-        group=group,
-        size=size,
-        config=config,
-        settings=tuple(settings),
-        steps=steps,
-        epochs=epochs,
-        time=time,
-        pretrain=pretrain,
-        seed=seed,
-        origin=origin,
-        module=module,
-        device=device,
-        deterministic=deterministic,
-        curve=curve,
-    )
+) -> None:
+    """The options of a training request: their names, types and help."""
 
 
 def with_train_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -127,13 +99,15 @@ def with_train_options(command: Callable[..., None]) -> Callable[..., None]:
     The command is called with the request and with the time when it started: before torch was
     imported.
     """
-    shared = inspect.signature(request_from_options).parameters
+    shared = inspect.signature(train_options).parameters
     _request, _started, *own = inspect.signature(command).parameters.values()
 
     @wraps(command)
     def with_options(**given: Any) -> None:
         started = time.monotonic()
-        request = request_from_options(**{name: given.pop(name) for name in shared})
+        from glassformer.runs.request import train_request
+
+        request = train_request(**{name: given.pop(name) for name in shared})
         command(request, started, **given)
 
     together = [*shared.values(), *own]

@@ -18,6 +18,16 @@ def positive(name: str, value: int | None) -> None:
     require(value is None or value > 0, f"{name} must be at least 1, got {value}")
 
 
+def above_zero(name: str, value: float | None) -> None:
+    """Refuse zero and below; None is allowed."""
+    require(value is None or value > 0, f"{name} must be above 0, got {value}")
+
+
+def not_negative(name: str, value: float) -> None:
+    """Refuse a number below zero."""
+    require(value >= 0, f"{name} must be 0 or more, got {value}")
+
+
 def at_most(name: str, value: int | float | None, most: int | float) -> None:
     """Refuse a number above the limit; None is allowed."""
     require(value is None or value <= most, f"{name} must be at most {most:,}, got {value}")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from glassformer.config.checks import at_most, choose, positive, require
+from glassformer.config.checks import above_zero, at_most, choose, not_negative, positive, require
 
 METHOD_NAMES = ("greedy", "sample", "beam")
 PENALTY_NAMES = ("none", "average", "gnmt")
@@ -39,7 +39,7 @@ class SampleConfig:
             f"decode.sample.temperature must be at least {COLDEST}, got {self.temperature}; "
             f"to always take the likeliest token, use decode.method=greedy",
         )
-        require(self.top_k >= 0, f"decode.sample.top_k must be 0 or more, got {self.top_k}")
+        not_negative("decode.sample.top_k", self.top_k)
         for name in ("top_p", "typical"):
             value = getattr(self, name)
             require(0 < value <= 1, f"decode.sample.{name} must lie in (0, 1], got {value}")
@@ -79,9 +79,7 @@ class BeamConfig:
             f"decode.beam.width {self.width} cannot be split into {self.groups} equal groups; "
             f"choose a width that is a multiple of decode.beam.groups",
         )
-        require(
-            self.diversity >= 0, f"decode.beam.diversity must be 0 or more, got {self.diversity}"
-        )
+        not_negative("decode.beam.diversity", self.diversity)
         at_most("decode.beam.diversity", self.diversity, MOST_COST)
         require(
             abs(self.strength) <= STRONGEST,
@@ -120,25 +118,21 @@ class DecodeConfig:
         choose("decode.method", self.method, METHOD_NAMES)
         positive("decode.best", self.best)
         positive("decode.max_length", self.max_length)
-        for name in ("no_repeat", "alternatives"):
-            value = getattr(self, name)
-            require(value >= 0, f"decode.{name} must be 0 or more, got {value}")
-        for name in ("best", "alternatives"):
-            at_most(f"decode.{name}", getattr(self, name), MOST_ANSWERS)
+        not_negative("decode.no_repeat", self.no_repeat)
+        not_negative("decode.alternatives", self.alternatives)
+        at_most("decode.best", self.best, MOST_ANSWERS)
+        at_most("decode.alternatives", self.alternatives, MOST_ANSWERS)
         require(
             0 <= self.min_length <= self.max_length,
             f"decode.min_length must lie in 0 ... max_length ({self.max_length}), "
             f"got {self.min_length}",
         )
-        require(self.repetition > 0, f"decode.repetition must be above 0, got {self.repetition}")
+        above_zero("decode.repetition", self.repetition)
         at_most("decode.repetition", self.repetition, MOST_COST)
         require(
             all(self.stop),
             "decode.stop holds an empty text, which would end generation at once; drop it",
         )
-        self._check_best()
-
-    def _check_best(self) -> None:
         require(
             self.method != "greedy" or self.best == 1,
             f"decode.best = {self.best}, but greedy gives one answer; "

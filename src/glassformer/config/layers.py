@@ -10,19 +10,12 @@ holds them equal to the dicts they stand for.
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from glassformer.config.checks import choose, positive, require, share
+from glassformer.config.checks import above_zero, choose, positive, require, share
 
 KIND_NAMES = ("softmax", "linear", "linformer")
 PROJECTION_NAMES = ("q", "k", "v", "out")
 POSITION_NAMES = (
-    "none",
-    "learned",
-    "sinusoidal",
-    "rotary",
-    "alibi",
-    "t5",
-    "shaw",
-    "transformer-xl",
+    *("none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw", "transformer-xl"),
 )
 POSITIONS_OF_KIND = {
     "linear": ("none", "learned", "sinusoidal"),
@@ -87,9 +80,8 @@ class AttentionConfig:
             f"attention.window must be 0 (no window) or more, or a list of such numbers; "
             f"got {self.window if windows else 'an empty list'}",
         )
-        for name in ("scale", "softcap"):
-            value = getattr(self, name)
-            require(value is None or value > 0, f"attention.{name} must be above 0, got {value}")
+        above_zero("attention.scale", self.scale)
+        above_zero("attention.softcap", self.softcap)
         compares = self.qk_norm or self.scale is not None or self.softcap is not None
         require(
             self.kind == "softmax" or not (compares or self.dropout or any(windows)),
@@ -138,10 +130,7 @@ class NormConfig:
 
     def __post_init__(self) -> None:
         choose("norm", self.kind, NORM_NAMES)
-        require(
-            self.epsilon is None or self.epsilon > 0,
-            f"norm.epsilon must be above 0, got {self.epsilon}; 1e-5 is usual",
-        )
+        above_zero("norm.epsilon", self.epsilon)
         require(
             self.bias is None or self.kind != "rms",
             "norm.bias has no effect with norm.kind = rms, which has none; leave it out",
@@ -195,7 +184,7 @@ class ScalingConfig:
 
     def __post_init__(self) -> None:
         choose("position.scaling.kind", self.kind, SCALING_NAMES)
-        require(self.factor > 0, f"position.scaling.factor must be above 0, got {self.factor}")
+        above_zero("position.scaling.factor", self.factor)
         positive("position.scaling.trained_length", self.trained_length)
         by_length = self.kind in SCALINGS_BY_LENGTH
         require(

@@ -7,7 +7,7 @@ holds them equal to the dicts they stand for.
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from glassformer.config.checks import at_most, choose, positive, require, share
+from glassformer.config.checks import above_zero, at_most, choose, positive, require, share
 from glassformer.config.layers import (
     POSITION_NAMES,
     POSITIONS_OF_KIND,
@@ -152,24 +152,14 @@ class ModelConfig:
             self.encoder is not None or self.decoder is not None,
             "a model needs an encoder, a decoder, or both; got neither",
         )
-        require(
-            not self.share or (self.encoder is not None and self.decoder is not None),
-            "share = true needs both an encoder and a decoder",
-        )
-        require(
-            not self.share or self.frontend.kind == "tokens",
-            f"share = true needs a frontend of tokens, got {self.frontend.kind}",
-        )
         choose("pool", self.pool, POOL_NAMES)
-        require(
-            self.softcap is None or self.softcap > 0,
-            f"softcap must be above 0, got {self.softcap}; 30 is usual",
-        )
-        if self.share and self.encoder is not None and self.decoder is not None:
+        above_zero("softcap", self.softcap)
+        if self.share:
+            widths = [stack.dim for stack in (self.encoder, self.decoder) if stack is not None]
             require(
-                self.encoder.dim == self.decoder.dim,
-                f"share = true needs one width, got an encoder of {self.encoder.dim} and a decoder "
-                f"of {self.decoder.dim}; make them equal",
+                self.frontend.kind == "tokens" and len(widths) == 2 and len({*widths}) == 1,
+                f"share = true needs a frontend of tokens, and an encoder and a decoder of one "
+                f"width; got {self.frontend.kind} and widths of {widths}",
             )
 
 

@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from glassformer.config.checks import at_most, choose, positive, require, share
+from glassformer.config.checks import (
+    above_zero,
+    at_most,
+    choose,
+    not_negative,
+    positive,
+    require,
+    share,
+)
 
 OPTIMISER_NAMES = ("adamw", "muon")
 SCHEDULE_NAMES = ("cosine", "linear", "inverse-root", "constant")
@@ -35,11 +43,8 @@ class OptimiserConfig:
     def __post_init__(self) -> None:
         choose("train.optimiser.kind", self.kind, OPTIMISER_NAMES)
         choose("train.optimiser.schedule", self.schedule, SCHEDULE_NAMES)
-        require(self.lr > 0, f"train.optimiser.lr must be above 0, got {self.lr}; 1e-3 is usual")
-        require(
-            self.weight_decay >= 0,
-            f"train.optimiser.weight_decay must be 0 or more, got {self.weight_decay}",
-        )
+        above_zero("train.optimiser.lr", self.lr)
+        not_negative("train.optimiser.weight_decay", self.weight_decay)
         for name in ("beta1", "beta2", "warmup", "floor"):
             share(f"train.optimiser.{name}", getattr(self, name))
 
@@ -59,12 +64,9 @@ class VirtualAdversaryConfig:
     probe: float = 0.01
 
     def __post_init__(self) -> None:
-        for name in ("distance", "probe"):
-            value = getattr(self, name)
-            require(value > 0, f"train.regularise.vat.{name} must be above 0, got {value}")
-        require(
-            self.weight >= 0, f"train.regularise.vat.weight must be 0 or more, got {self.weight}"
-        )
+        above_zero("train.regularise.vat.distance", self.distance)
+        above_zero("train.regularise.vat.probe", self.probe)
+        not_negative("train.regularise.vat.weight", self.weight)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +80,7 @@ class RegulariserConfig:
     vat: VirtualAdversaryConfig = field(default_factory=VirtualAdversaryConfig)
 
     def __post_init__(self) -> None:
-        require(self.r_drop >= 0, f"train.regularise.r_drop must be 0 or more, got {self.r_drop}")
+        not_negative("train.regularise.r_drop", self.r_drop)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,22 +126,13 @@ class TrainConfig:
     regularise: RegulariserConfig = field(default_factory=RegulariserConfig)
 
     def __post_init__(self) -> None:
-        for name in (
-            "steps",
-            "accumulate",
-            "average",
-            "save_every",
-            "validate_every",
-            "validate_rows",
-            "log_every",
-            "patience",
-            "keep",
-        ):
+        counts = ("steps", "accumulate", "average", "patience", "keep")
+        intervals = ("save_every", "validate_every", "validate_rows", "log_every")
+        for name in (*counts, *intervals):
             positive(f"train.{name}", getattr(self, name))
-        for name in ("epochs", "time"):
-            value = getattr(self, name)
-            require(value is None or value > 0, f"train.{name} must be above 0, got {value}")
-        require(self.clip >= 0, f"train.clip must be 0 or more, got {self.clip}")
+        above_zero("train.epochs", self.epochs)
+        above_zero("train.time", self.time)
+        not_negative("train.clip", self.clip)
         share("train.ema", self.ema)
         require(
             not self.ema or self.average == 1,

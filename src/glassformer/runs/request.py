@@ -222,8 +222,8 @@ def path_of(value: object, what: str) -> Path:
 
 
 def named_columns(columns: object) -> Mapping[str, str]:
-    """Columns by role, from a dictionary or from text as on the command line; None is empty."""
-    if columns is None:
+    """Columns by role, from a dictionary or from text as on the command line."""
+    if not columns:
         return {}
     if isinstance(columns, str):
         return parse_columns(columns)

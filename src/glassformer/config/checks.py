@@ -18,12 +18,12 @@ def positive(name: str, value: int | None) -> None:
     require(value is None or value > 0, f"{name} must be at least 1, got {value}")
 
 
-def above_zero(name: str, value: float | None) -> None:
+def above_zero(name: str, value: int | float | None) -> None:
     """Refuse zero and below; None is allowed."""
     require(value is None or value > 0, f"{name} must be above 0, got {value}")
 
 
-def not_negative(name: str, value: float) -> None:
+def not_negative(name: str, value: int | float) -> None:
     """Refuse a number below zero."""
     require(value >= 0, f"{name} must be 0 or more, got {value}")
 

@@ -202,7 +202,7 @@ def found_by_length(lengths):
     for number, (source, target) in enumerate(lengths):
         sample = {"source": "x" * source, "target": "x" * target}
         check.see(Specimen(number=number, split="train", sample=sample, content=0))
-    return {f.kind: [int(row) for row in f.rows] for f in check.findings(str)}
+    return {f.kind: [*f.numbers] for f in check.findings()}
 
 
 @pytest.mark.parametrize("length", [150, 400, 4000])

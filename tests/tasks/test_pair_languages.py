@@ -104,7 +104,7 @@ def test_each_target_language_is_judged_by_itself(tmp_path, pairs):
     ("tag", "what"),
     [
         ("<x y>", "1 row with < > or spaces in the target language"),
-        ("", "1 row that does not name the target language"),
+        ("", "1 row without a target language"),
     ],
 )
 def test_a_target_language_that_training_refuses_is_an_error(tmp_path, pairs, tag, what):

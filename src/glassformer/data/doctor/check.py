@@ -4,13 +4,16 @@ It keeps counts, hashes and row numbers, not samples, so that data may be larger
 one, write a Check next to the job that needs it, and list it in the `checks` of its schema.
 """
 
+import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from glassformer.data.doctor.finding import Finding, Where
+from glassformer.data.doctor.finding import Finding
 from glassformer.data.samples import Sample
 
+Kept = TypeVar("Kept")
 Figures = Mapping[str, Mapping[str, int | float]]  # small tables by title
 Answer = Callable[[Sample], str]  # the expected answer for a sample, as one string
 
@@ -53,8 +56,8 @@ class Check(ABC):
         """Process a row that is left out, for a reason such as "empty text"."""
 
     @abstractmethod
-    def findings(self, where: Where) -> Iterator[Finding]:
-        """The findings. `where` gives the location of a row."""
+    def findings(self) -> Iterator[Finding]:
+        """The findings, once every row was seen."""
 
     def figures(self) -> Figures:
         """Statistics worth showing, whether or not there is a problem."""
@@ -63,6 +66,26 @@ class Check(ABC):
     def to_drop(self) -> Mapping[int, str]:
         """Rows that a cleaned copy drops, and why."""
         return {}
+
+
+class HashSample(Generic[Kept]):
+    """Rows with the smallest hashes: as good as random, whatever their order, and of fixed size."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._heap: list[tuple[int, int, Kept]] = []  # the largest hash on top
+
+    def see(self, number: int, hash_: int, kept: Callable[[], Kept]) -> None:
+        """Offer a row; what is kept of it is made only if it is in the sample."""
+        rank = (-hash_, -number)
+        if len(self._heap) < self.most:
+            heapq.heappush(self._heap, (*rank, kept()))
+        elif rank > self._heap[0][:2]:
+            heapq.heapreplace(self._heap, (*rank, kept()))
+
+    def rows(self) -> list[tuple[int, Kept]]:
+        """The numbers of the sampled rows, in order, and what was kept of each."""
+        return [(-number, kept) for _, number, kept in sorted(self._heap, key=lambda e: -e[1])]
 
 
 class OnlyWith(Check):
@@ -76,8 +99,8 @@ class OnlyWith(Check):
             self.seen = True
             self.check.see(row)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
-        return self.check.findings(where) if self.seen else iter(())
+    def findings(self) -> Iterator[Finding]:
+        return self.check.findings() if self.seen else iter(())
 
     def figures(self) -> Figures:
         return self.check.figures() if self.seen else {}

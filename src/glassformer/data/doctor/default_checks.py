@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from glassformer.data.doctor.check import Answer, Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
 
@@ -41,16 +41,11 @@ class EmptyRows(Check):
     def see_incomplete(self, row: Specimen, fault: str) -> None:
         self.faults[fault].append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         for fault, numbers in self.faults.items():
-            yield Finding(
-                kind="empty rows",
-                severity="warning",
-                what=f"{counted(len(numbers), 'row')} with {fault}",
-                advice="training skips them; correct them, or drop them with --fix",
-                count=len(numbers),
-                rows=named(numbers, where),
-            )
+            what = f"{counted(len(numbers), 'row')} with {fault}"
+            advice = "training skips them; correct them, or drop them with --fix"
+            yield Finding("empty rows", "warning", what, advice, numbers)
 
     def to_drop(self) -> Mapping[int, str]:
         return {number: fault for fault, rows in self.faults.items() for number in rows}
@@ -77,10 +72,10 @@ class RepeatedSamples(Check):
         self.splits.append(SPLITS.index(row.split))
         self.numbers.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
-        yield from self._conflicts(where)
-        yield from self._shared(where)
-        yield from self._duplicates(where)
+    def findings(self) -> Iterator[Finding]:
+        yield from self._conflicts()
+        yield from self._shared()
+        yield from self._duplicates()
 
     @cached_property
     def repeated(self) -> list[list[int]]:
@@ -96,44 +91,39 @@ class RepeatedSamples(Check):
     def _conflicting(self, places: list[int]) -> bool:
         return self.one_answer and len({self.answers[place] for place in places}) > 1
 
-    def _conflicts(self, where: Where) -> Iterator[Finding]:
+    def _conflicts(self) -> Iterator[Finding]:
         inputs = [places for places in self.repeated if self._conflicting(places)]
         if inputs:
             rows = [place for places in inputs for place in places]
-            yield Finding(
-                kind="conflicting labels",
-                severity="warning",
-                what=f"{counted(len(inputs), 'input')} in {counted(len(rows), 'row')} with "
-                f"different labels",
-                advice="decide which label is right; --fix keeps a clear majority, or drops all",
-                count=len(rows),
-                rows=self._named(rows, where),
+            what = (
+                f"{counted(len(inputs), 'input')} in {counted(len(rows), 'row')} with "
+                f"different labels"
             )
+            advice = "decide which label is right; --fix keeps a clear majority, or drops all"
+            yield Finding("conflicting labels", "warning", what, advice, self._numbers(rows))
 
-    def _shared(self, where: Where) -> Iterator[Finding]:
+    def _shared(self) -> Iterator[Finding]:
         """Held-out rows that are also in the training data."""
         for split, other in (("test", "train"), ("valid", "train"), ("test", "valid")):
             own, others = SPLITS.index(split), SPLITS.index(other)
-            rows = [
+            rows = sorted(
                 place
                 for places in self.repeated
                 if others in (found := {self.splits[place] for place in places}) and own in found
                 for place in places
                 if self.splits[place] == own
-            ]
+            )
             if rows:
                 share = len(rows) / self.splits.count(own)
-                yield Finding(
-                    kind="shared by splits",
-                    severity="error" if share >= MANY else "warning",
-                    what=f"{counted(len(rows), 'row')} of {split} ({share:.1%}) "
-                    f"{'is' if len(rows) == 1 else 'are'} also in {other}",
-                    advice=f"scores on {split} are optimistic; --fix removes them from {other}",
-                    count=len(rows),
-                    rows=self._named(sorted(rows), where),
+                what = (
+                    f"{counted(len(rows), 'row')} of {split} ({share:.1%}) "
+                    f"{'is' if len(rows) == 1 else 'are'} also in {other}"
                 )
+                advice = f"scores on {split} are optimistic; --fix removes them from {other}"
+                severity = "error" if share >= MANY else "warning"
+                yield Finding("shared by splits", severity, what, advice, self._numbers(rows))
 
-    def _duplicates(self, where: Where) -> Iterator[Finding]:
+    def _duplicates(self) -> Iterator[Finding]:
         """Rows that repeat another row of their split, including the answer."""
         rows: list[int] = []
         for places in self.repeated:
@@ -145,15 +135,13 @@ class RepeatedSamples(Check):
                     met.add(key)
         if rows:
             share = len(rows) / len(self.splits)
-            yield Finding(
-                kind="duplicate rows",
-                severity="warning" if share >= MANY and self.one_answer else "note",
-                what=f"{counted(len(rows), 'row')} ({share:.1%}) that only "
-                f"{'repeats' if len(rows) == 1 else 'repeat'} an earlier row",
-                advice="they are counted more than once; drop them with --fix",
-                count=len(rows),
-                rows=self._named(sorted(rows), where),
+            what = (
+                f"{counted(len(rows), 'row')} ({share:.1%}) that only "
+                f"{'repeats' if len(rows) == 1 else 'repeat'} an earlier row"
             )
+            advice = "they are counted more than once; drop them with --fix"
+            severity = "warning" if share >= MANY and self.one_answer else "note"
+            yield Finding("duplicate rows", severity, what, advice, self._numbers(sorted(rows)))
 
     def to_drop(self) -> Mapping[int, str]:
         drop: dict[int, str] = {}
@@ -184,8 +172,8 @@ class RepeatedSamples(Check):
             return []
         return [place for place in places if self.answers[place] == answer]
 
-    def _named(self, places: list[int], where: Where) -> tuple[str, ...]:
-        return named((self.numbers[place] for place in places), where)
+    def _numbers(self, places: list[int]) -> list[int]:
+        return [self.numbers[place] for place in places]
 
 
 class SharedGroups(Check):
@@ -202,16 +190,13 @@ class SharedGroups(Check):
             if row.split != "train":
                 self.held_out.append((row.number, group))
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         rows = [number for number, group in self.held_out if "train" in self.groups[group]]
         groups = sum("train" in splits and len(splits) > 1 for splits in self.groups.values())
         if rows:
-            yield Finding(
-                kind="shared groups",
-                severity="warning",
-                what=f"{counted(groups, 'group')} both in train and in held-out splits, with "
-                f"{counted(len(rows), 'held-out row')}",
-                advice="keep each group in one split; split the data by group",
-                count=len(rows),
-                rows=named(rows, where),
+            what = (
+                f"{counted(groups, 'group')} both in train and in held-out splits, with "
+                f"{counted(len(rows), 'held-out row')}"
             )
+            advice = "keep each group in one split; split the data by group"
+            yield Finding("shared groups", "warning", what, advice, rows)

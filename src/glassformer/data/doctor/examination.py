@@ -166,7 +166,7 @@ def examine_samples(
 
 def _findings(checks: Sequence[Check], where: Where) -> Iterator[Finding]:
     for check in checks:
-        yield from check.findings(where)
+        yield from (finding.located(where) for finding in check.findings())
 
 
 def _in_order(rows: Mapping[str, int]) -> dict[str, int]:
@@ -202,13 +202,7 @@ class Training:
         refused = self.splitter.refusal(self.report)
         if refused is not None:
             what, advice = refused
-            to_evaluate = self.splits and not any(
-                self.splitter.drawn
-            )  # all rows are held out explicitly
-            yield Finding(
-                kind="no training",
-                severity="note" if to_evaluate else "error",
-                what=f"training would refuse {self.names}: {what}",
-                advice=advice,
-                count=len(splits),
-            )
+            held_out = self.splits and not any(self.splitter.drawn)  # all of them, explicitly
+            what = f"training would refuse {self.names}: {what}"
+            severity = "note" if held_out else "error"
+            yield Finding("no training", severity, what, advice, total=len(splits))

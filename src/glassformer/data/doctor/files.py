@@ -34,15 +34,11 @@ class Encoding:
     def findings(self, name: str) -> Iterator[Finding]:
         """Findings about the files of `name`."""
         if self.bad:
-            yield Finding(
-                kind="encoding",
-                severity="error",
-                what=f"{name} is not UTF-8; it looks like {self.name} and was read as such",
-                advice=f"train with --set data.encoding={self.name}, or convert it to UTF-8 with "
-                f"--fix",
-                count=1,
-                rows=(self.bad,),
+            what = f"{name} is not UTF-8; it looks like {self.name} and was read as such"
+            advice = (
+                f"train with --set data.encoding={self.name}, or convert it to UTF-8 with --fix"
             )
+            yield Finding("encoding", "error", what, advice, rows=(self.bad,), total=1)
 
 
 def encoding_of(path: Path, given: str | None) -> Encoding:
@@ -115,10 +111,6 @@ def header_findings(table: str, names: Sequence[str]) -> Iterator[Finding]:
     """A note if the row used as the header may be a data row."""
     numbered = [*names] == [str(place) for place in range(1, len(names) + 1)]
     if not numbered and not any(map(is_known_name, names)):
-        yield Finding(
-            kind="names of columns",
-            severity="note",
-            what=f"the first row of {table} ({listed(names)}) was read as the column names",
-            advice="if it is a data row, add a row of column names above it",
-            count=1,
-        )
+        what = f"the first row of {table} ({listed(names)}) was read as the column names"
+        advice = "if it is a data row, add a row of column names above it"
+        yield Finding("names of columns", "note", what, advice, total=1)

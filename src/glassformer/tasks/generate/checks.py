@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import UInt64
 
 from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
 from glassformer.tasks.shared.text_checks import words_of
 
@@ -70,19 +70,19 @@ class NearDuplicates(Check):
         same = (self.signatures[one] == self.signatures[other]).mean()
         return bool(same >= ALIKE) and self.contents[one] != self.contents[other]
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.numbers:
             share = len(self.numbers) / self.seen
-            yield Finding(
-                kind="near duplicates",
-                severity="warning" if share >= MANY else "note",
-                what=f"{counted(len(self.numbers), 'text')} ({share:.1%}) that nearly "
-                f"{'repeats' if len(self.numbers) == 1 else 'repeat'} an earlier one",
-                advice="they are learned by heart, and make scores optimistic where one is held "
-                "out; keep one of each",
-                count=len(self.numbers),
-                rows=named(self.numbers, where),
+            what = (
+                f"{counted(len(self.numbers), 'text')} ({share:.1%}) that nearly "
+                f"{'repeats' if len(self.numbers) == 1 else 'repeat'} an earlier one"
             )
+            advice = (
+                "they are learned by heart, and make scores optimistic where one is held "
+                "out; keep one of each"
+            )
+            severity = "warning" if share >= MANY else "note"
+            yield Finding("near duplicates", severity, what, advice, self.numbers)
 
 
 class Boilerplate(Check):
@@ -103,7 +103,7 @@ class Boilerplate(Check):
                 if self.counts[cell] == SEVERAL:
                     self.examples[cell] = line, row.number
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         least = max(SEVERAL, OFTEN * self.seen)
         common = sorted(
             ((int(self.counts[cell]), *example) for cell, example in self.examples.items()),
@@ -112,15 +112,13 @@ class Boilerplate(Check):
         common = [found for found in common if found[0] >= least]
         if common:
             texts, line, _ = common[0]
-            yield Finding(
-                kind="boilerplate",
-                severity="warning",
-                what=f"{counted(len(common), 'line')} in {OFTEN:.0%} of the texts or more; "
-                f"{line[:60]!r} is in {texts:,}",
-                advice="the model will write them, too; remove what no reader would miss",
-                count=len(common),
-                rows=named((number for *_, number in common), where),
+            what = (
+                f"{counted(len(common), 'line')} in {OFTEN:.0%} of the texts or more; "
+                f"{line[:60]!r} is in {texts:,}"
             )
+            advice = "the model will write them, too; remove what no reader would miss"
+            numbers = [number for *_, number in common]
+            yield Finding("boilerplate", "warning", what, advice, numbers)
 
 
 class LongLines(Check):
@@ -136,17 +134,14 @@ class LongLines(Check):
         if longest > LONG_LINE:
             self.numbers.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.numbers:
-            yield Finding(
-                kind="long lines",
-                severity="note",
-                what=f"{counted(len(self.numbers), 'text')} with a line of more than "
-                f"{LONG_LINE:,} characters; the longest has {self.longest:,}",
-                advice="look whether it is text; what is data or code on one line is best left out",
-                count=len(self.numbers),
-                rows=named(self.numbers, where),
+            what = (
+                f"{counted(len(self.numbers), 'text')} with a line of more than "
+                f"{LONG_LINE:,} characters; the longest has {self.longest:,}"
             )
+            advice = "look whether it is text; what is data or code on one line is best left out"
+            yield Finding("long lines", "note", what, advice, self.numbers)
 
 
 class LanguageMix(Check):
@@ -167,22 +162,19 @@ class LanguageMix(Check):
         self.rows.setdefault(script, []).append(row.number)
         self.outliers.see(row.number, text, pieces_of(text))
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         outliers = {*self.outliers.found()}
         for script, count in self.scripts.most_common()[1:]:
             if count > SECOND_SCRIPT * self.scripts.total():
                 outliers.update(self.rows[script])
         if outliers:
             share = len(outliers) / self.scripts.total()
-            yield Finding(
-                kind="language mix",
-                severity="note",
-                what=f"{counted(len(outliers), 'text')} ({share:.1%}) in another script or "
-                f"language than most",
-                advice="the model learns all of them; drop those that it should not write",
-                count=len(outliers),
-                rows=named(sorted(outliers), where),
+            what = (
+                f"{counted(len(outliers), 'text')} ({share:.1%}) in another script or "
+                f"language than most"
             )
+            advice = "the model learns all of them; drop those that it should not write"
+            yield Finding("language mix", "note", what, advice, sorted(outliers))
 
     def figures(self) -> Figures:
         if len(self.scripts) < 2:

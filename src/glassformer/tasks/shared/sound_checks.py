@@ -1,12 +1,12 @@
 """Checks for every job that reads recordings. The sounds were read already."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 
 SILENT = 0.005  # no sample is louder
 CLIPPED = 0.001  # of the samples at the end of the range
@@ -40,24 +40,24 @@ class SoundLevels(Check):
         if sound["seconds"] > self.longest:
             self.long.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.silent:
             what = f"{counted(len(self.silent), 'recording')} without a sound"
             advice = "record them again, or drop them with --fix"
-            yield finding_in("silence", "warning", what, advice, self.silent, where)
+            yield Finding("silence", "warning", what, advice, self.silent)
         if self.clipped:
             what = f"{counted(len(self.clipped), 'recording')} too loud for the range (clipped)"
             advice = "record them again with a lower level, if they are many"
-            yield finding_in("clipping", "note", what, advice, self.clipped, where)
+            yield Finding("clipping", "note", what, advice, self.clipped)
         if self.long:
             what = f"{counted(len(self.long), 'recording')} longer than {self.longest:g} seconds"
             advice = "training leaves them out; cut them, or raise task.max_seconds"
-            yield finding_in("long recordings", "warning", what, advice, self.long, where)
+            yield Finding("long recordings", "warning", what, advice, self.long)
         usual = int(np.median([*self.rates.elements()])) if self.rates else self.rate
         if usual < self.rate:
             what = f"most recordings have {usual:,} samples a second, task.rate is {self.rate:,}"
             advice = f"so high mel bins are empty; set task.rate={usual} and model.frontend.bins=40"
-            yield finding_in("low rate", "warning", what, advice, (), where)
+            yield Finding("low rate", "warning", what, advice)
 
     def figures(self) -> Figures:
         if not self.seconds:
@@ -70,16 +70,3 @@ class SoundLevels(Check):
 
     def to_drop(self) -> Mapping[int, str]:
         return dict.fromkeys(self.silent, "silent")
-
-
-def finding_in(
-    kind: str, severity: str, what: str, advice: str, rows: Sequence[int], where: Where
-) -> Finding:
-    return Finding(
-        kind=kind,
-        severity=severity,
-        what=what,
-        advice=advice,
-        count=len(rows),
-        rows=named(rows, where),
-    )

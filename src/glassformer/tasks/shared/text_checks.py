@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.tasks.shared.text import SHORT
 
 MANY = 0.2  # of the texts truncated: what is lost may matter
@@ -54,21 +54,16 @@ class GarbledText(Check):
         if is_garbled(text):
             self.garbled.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         faults = {
             "lost characters": (self.lost, f"with lost characters ({LOST})"),
             "garbled text": (self.garbled, "with UTF-8 decoded as cp1252 (Ã© for é)"),
         }
         for kind, (numbers, words) in faults.items():
             if numbers:
-                yield Finding(
-                    kind=kind,
-                    severity="warning",
-                    what=f"{counted(len(numbers), 'row')} {words}",
-                    advice="the file was already damaged: export the data again, as UTF-8",
-                    count=len(numbers),
-                    rows=named(numbers, where),
-                )
+                what = f"{counted(len(numbers), 'row')} {words}"
+                advice = "the file was already damaged: export the data again, as UTF-8"
+                yield Finding(kind, "warning", what, advice, numbers)
 
 
 def is_garbled(text: str) -> bool:
@@ -108,22 +103,20 @@ class Lengths(Check):
         self.characters.append(len(text))
         self.numbers.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.longest is None or not self.numbers:
             return
         unit, lengths = self._counted()
         cut = np.flatnonzero(lengths > self.longest)
         share = len(cut) / len(lengths)
         if len(cut):
-            yield Finding(
-                kind="cut short",
-                severity="warning" if share >= MANY else "note",
-                what=f"about {counted(len(cut), 'text')} ({share:.1%}) longer than the "
-                f"{self.longest:,} {unit} that are read; the longest has {lengths.max():,}",
-                advice=f"read more with --set task.max_length=N{self.advice}",
-                count=len(cut),
-                rows=named((self.numbers[place] for place in cut), where),
+            what = (
+                f"about {counted(len(cut), 'text')} ({share:.1%}) longer than the "
+                f"{self.longest:,} {unit} that are read; the longest has {lengths.max():,}"
             )
+            advice = f"read more with --set task.max_length=N{self.advice}"
+            severity, numbers = "warning" if share >= MANY else "note", np.array(self.numbers)[cut]
+            yield Finding("cut short", severity, what, advice, numbers.tolist())
 
     def _counted(self) -> tuple[str, np.ndarray]:
         characters = np.array(self.characters)

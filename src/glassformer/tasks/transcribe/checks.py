@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from glassformer.data.doctor.check import Answer, Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.rows import listed
 from glassformer.decode.ctc import frames_needed
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, vectors_of
-from glassformer.tasks.shared.sound_checks import finding_in
 
 ENOUGH = 20  # transcripts that tell what is usual
 LEAST_RATIO, UNLIKELY = 3.0, 8.0  # of a pace to the usual one; in median distances of its logarithm
@@ -35,14 +34,14 @@ class LongTranscripts(Check):
         if needed > vectors_of(frames, self.factor):
             self.rows.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.rows:
             what = f"{counted(len(self.rows), 'transcript')} too long for the sound"
             advice = (
                 "training on characters leaves them out; correct them, or lower "
                 "model.frontend.factor"
             )
-            yield finding_in("long transcripts", "warning", what, advice, self.rows, where)
+            yield Finding("long transcripts", "warning", what, advice, self.rows)
 
 
 class UnlikelyPaces(Check):
@@ -64,7 +63,7 @@ class UnlikelyPaces(Check):
         self.rows.append(row.number)
         self.paces.append(math.log(max(1, len(self.text(row.sample))) / seconds))
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if len(self.paces) < ENOUGH:
             return
         usual = float(np.median(self.paces))
@@ -77,7 +76,7 @@ class UnlikelyPaces(Check):
                 f"{math.exp(usual):.1f} characters a second)"
             )
             advice = "listen to them; the transcript may be of another recording, or incomplete"
-            yield finding_in("unlikely paces", "note", what, advice, rows, where)
+            yield Finding("unlikely paces", "note", what, advice, rows)
 
 
 class RareCharacters(Check):
@@ -94,10 +93,10 @@ class RareCharacters(Check):
         for character in characters:
             self.first.setdefault(character, row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         once = [character for character, count in self.counts.items() if count == 1]
         if once:
             what = f"{counted(len(once), 'character')} seen only once: {listed(once)}"
             advice = "too rare to learn; check whether they are mistakes"
             rows = [self.first[character] for character in once]
-            yield finding_in("rare characters", "note", what, advice, rows, where)
+            yield Finding("rare characters", "note", what, advice, rows)

@@ -16,7 +16,7 @@ from glassformer.config.run import Config
 from glassformer.data.columns import Columns, Role
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.default_checks import default_checks
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
@@ -84,16 +84,11 @@ class Silence(Check):
         if np.abs(sound).max(initial=0) < SILENT:
             self.silent.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.silent:
-            yield Finding(
-                kind="silence",
-                severity="warning",
-                what=f"{counted(len(self.silent), 'recording')} without a sound",
-                advice="record them again, or drop them with --fix",
-                count=len(self.silent),
-                rows=named(self.silent, where),
-            )
+            what = f"{counted(len(self.silent), 'recording')} without a sound"
+            advice = "record them again, or drop them with --fix"
+            yield Finding("silence", "warning", what, advice, self.silent)
 
     def to_drop(self) -> dict[int, str]:
         return dict.fromkeys(self.silent, "silent")

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from glassformer.data.doctor.finding import Finding, Where, named
+from glassformer.data.doctor.finding import Finding
 from glassformer.tasks.classify.checks.words import Sampled
 
 SURE = 0.98  # of the rows are predicted correctly
@@ -22,7 +22,7 @@ ENOUGH = 20  # rows
 DISTINCT = 0.9  # of the numbers differ: they put the rows in order
 
 
-def leaking_columns(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
+def leaking_columns(rows: Sequence[Sampled]) -> Iterator[Finding]:
     """One finding per column."""
     labels = ["\n".join(sorted(row.labels)) for row in rows]
     if len(rows) < ENOUGH or max(Counter(labels).values()) > USUAL * len(rows):
@@ -31,15 +31,13 @@ def leaking_columns(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
         values = [row.others.get(column, "") for row in rows]
         for way, share in ways_to_guess(values, labels):
             if share >= SURE:
-                yield Finding(
-                    kind="leaking column",
-                    severity="note",
-                    what=f"{way} column {column[:40]!r} predicts the label of {share:.1%} of rows",
-                    advice="training does not read it; keep it out of the text, or choose it as "
-                    "the label with --columns label=...",
-                    count=round(share * len(rows)),
-                    rows=named((row.number for row in rows), where),
+                what = f"{way} column {column[:40]!r} predicts the label of {share:.1%} of rows"
+                advice = (
+                    "training does not read it; keep it out of the text, or choose it as "
+                    "the label with --columns label=..."
                 )
+                numbers, total = [row.number for row in rows], round(share * len(rows))
+                yield Finding("leaking column", "note", what, advice, numbers, total=total)
                 break
 
 

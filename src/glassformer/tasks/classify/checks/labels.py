@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
@@ -46,87 +46,68 @@ class LabelCounts(Check):
             if row.split == "train":
                 self.learned.add(name)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if not self.rows:
             return
         if self.excess:
-            yield Finding(
-                kind="too many labels",
-                severity="error",
-                what=f"more than {self.most:,} different labels",
-                advice="they look like texts; name the label column with --columns label=...",
-                count=len(self.excess),
-                rows=named(self.excess, where),
-            )
+            what = f"more than {self.most:,} different labels"
+            advice = "they look like texts; name the label column with --columns label=..."
+            yield Finding("too many labels", "error", what, advice, self.excess)
             return
         if len(self.counts) < 2:
+            what = f"only one label, {listed(self.counts)!r}" if self.counts else "no label"
+            advice = "there is nothing to learn; name the column with --columns label=..."
             yield Finding(
-                kind="one label",
-                severity="error",
-                what=f"only one label, {listed(self.counts)!r}" if self.counts else "no label",
-                advice="there is nothing to learn; name the column with --columns label=...",
-                count=self.rows,
-                rows=named(self.first.values(), where),
+                "one label", "error", what, advice, [*self.first.values()], total=self.rows
             )
         else:
-            yield from self._rare(where)
-            yield from self._unlearned(where)
-            yield from self._spellings(where)
-            yield from self._unbalanced(where)
+            yield from self._rare()
+            yield from self._unlearned()
+            yield from self._spellings()
+            yield from self._unbalanced()
 
-    def _rare(self, where: Where) -> Iterator[Finding]:
+    def _rare(self) -> Iterator[Finding]:
         rare = [name for name, count in self.counts.items() if count < self.rarest]
         if rare:
-            yield Finding(
-                kind="rare labels",
-                severity="error",
-                what=f"{counted(len(rare), 'label')} with fewer than {self.rarest} rows "
-                f"({listed(rare)})",
-                advice="they cannot be both trained on and scored: add rows, or merge labels",
-                count=sum(self.counts[name] for name in rare),
-                rows=named((self.first[name] for name in rare), where),
+            what = (
+                f"{counted(len(rare), 'label')} with fewer than {self.rarest} rows ({listed(rare)})"
             )
+            advice = "they cannot be both trained on and scored: add rows, or merge labels"
+            yield self._about(rare, "rare labels", "error", what, advice)
 
-    def _unlearned(self, where: Where) -> Iterator[Finding]:
+    def _unlearned(self) -> Iterator[Finding]:
         missing = [name for name in self.counts if name not in self.learned]
         if missing and self.learned:
-            yield Finding(
-                kind="labels not in train",
-                severity="warning",
-                what=f"{counted(len(missing), 'label')} only in validation or test rows "
-                f"({listed(missing)})",
-                advice="the model cannot learn them; add such rows to train",
-                count=sum(self.counts[name] for name in missing),
-                rows=named((self.first[name] for name in missing), where),
+            what = (
+                f"{counted(len(missing), 'label')} only in validation or test rows "
+                f"({listed(missing)})"
             )
+            advice = "the model cannot learn them; add such rows to train"
+            yield self._about(missing, "labels not in train", "warning", what, advice)
 
-    def _spellings(self, where: Where) -> Iterator[Finding]:
+    def _spellings(self) -> Iterator[Finding]:
         spellings: defaultdict[str, list[str]] = defaultdict(list)
         for name, _ in self.counts.most_common():
             spellings[content_key(name)].append(name)
         others = [name for names in spellings.values() for name in names[1:]]
         if others:
             pairs = [f"{names[0]!r} and {names[1]!r}" for names in spellings.values() if names[1:]]
-            yield Finding(
-                kind="label spellings",
-                severity="warning",
-                what=f"labels that differ only in case or white space ({listed(pairs)})",
-                advice="they count as different labels; use one spelling",
-                count=sum(self.counts[name] for name in others),
-                rows=named((self.first[name] for name in others), where),
-            )
+            what = f"labels that differ only in case or white space ({listed(pairs)})"
+            advice = "they count as different labels; use one spelling"
+            yield self._about(others, "label spellings", "warning", what, advice)
 
-    def _unbalanced(self, where: Where) -> Iterator[Finding]:
+    def _unbalanced(self) -> Iterator[Finding]:
         (name, count), *others = self.counts.most_common()
         if self.several == 0 and count >= NEARLY_ALL * self.rows:
-            yield Finding(
-                kind="unbalanced labels",
-                severity="warning",
-                what=f"{count / self.rows:.1%} of the rows have the label {name[:40]!r}",
-                advice="look at macro F1 rather than accuracy; --set task.class_weights=true helps",
-                count=count,
-                rows=named((self.first[other] for other, _ in others), where),
-            )
+            what = f"{count / self.rows:.1%} of the rows have the label {name[:40]!r}"
+            advice = "look at macro F1 rather than accuracy; --set task.class_weights=true helps"
+            numbers = [self.first[other] for other, _ in others]
+            yield Finding("unbalanced labels", "warning", what, advice, numbers, total=count)
+
+    def _about(self, names: list[str], kind: str, severity: str, what: str, advice: str) -> Finding:
+        """A finding about some labels: the first row of each, and the number of all."""
+        numbers, total = [self.first[name] for name in names], sum(self.counts[n] for n in names)
+        return Finding(kind, severity, what, advice, numbers, total=total)
 
     def figures(self) -> Figures:
         return {"labels": dict(self.counts.most_common())}
@@ -151,14 +132,9 @@ class LabelOrder(Check):
         self.labels.add(found)
         self.last = found
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         sorted_ = len(self.starts) == len(self.labels) > 1
         if sorted_ and self.rows >= max(ENOUGH, 4 * len(self.labels)):
-            yield Finding(
-                kind="sorted by label",
-                severity="note",
-                what=f"{self.rows:,} rows are sorted by their {len(self.labels):,} labels",
-                advice="training shuffles them; do not cut the file in two to split it",
-                count=len(self.starts),
-                rows=named(self.starts, where),
-            )
+            what = f"{self.rows:,} rows are sorted by their {len(self.labels):,} labels"
+            advice = "training shuffles them; do not cut the file in two to split it"
+            yield Finding("sorted by label", "note", what, advice, self.starts)

@@ -1,14 +1,12 @@
 """Leaks: what gives the label away, so that a model learns a shortcut instead of the task.
 
-They are searched for in a sample of the rows: those with the smallest hashes of their content,
-which is as good as random, independent of the order of rows, and of fixed size.
+They are searched for in a sample of the rows.
 """
 
-import heapq
 from collections.abc import Iterator
 
-from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where
+from glassformer.data.doctor.check import Check, HashSample, Specimen
+from glassformer.data.doctor.finding import Finding
 from glassformer.tasks.classify.checks.columns import leaking_columns
 from glassformer.tasks.classify.checks.labels import Names
 from glassformer.tasks.classify.checks.words import Sampled, leaking_words, named_labels
@@ -24,20 +22,16 @@ class Leaks(Check):
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._heap: list[tuple[int, int, Sampled]] = []  # the largest hash on top
+        self.sample = HashSample[Sampled](MOST)
 
     def see(self, row: Specimen) -> None:
-        rank = (-row.content, -row.number)
-        if len(self._heap) < MOST:
-            heapq.heappush(self._heap, (*rank, self._kept(row)))
-        elif rank > self._heap[0][:2]:
-            heapq.heapreplace(self._heap, (*rank, self._kept(row)))
+        self.sample.see(row.number, row.content, lambda: self._kept(row))
 
-    def findings(self, where: Where) -> Iterator[Finding]:
-        rows = sorted((row for _, _, row in self._heap), key=lambda row: row.number)
-        named = list(named_labels(rows, where))
-        yield from named or leaking_words(rows, where)
-        yield from leaking_columns(rows, where)
+    def findings(self) -> Iterator[Finding]:
+        rows = [kept for _, kept in self.sample.rows()]
+        named = list(named_labels(rows))
+        yield from named or leaking_words(rows)
+        yield from leaking_columns(rows)
 
     def _kept(self, row: Specimen) -> Sampled:
         text = row.sample.get("text", "")  # a recording has none

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.tasks.shared.text_checks import words_of
 
 COVERAGE = 0.9  # of a label's rows have the word
@@ -58,24 +58,22 @@ class Leak:
         )
 
 
-def leaking_words(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
+def leaking_words(rows: Sequence[Sampled]) -> Iterator[Finding]:
     """At most one finding: the words that give a label away, the best of each."""
     features = [features_of(row.text) for row in rows]
     found = find_leaks(rows, features)
     if not found:
         return
     label_of = {(leak.place, leak.word): leak.label for leak in found}
-    with_it = [place for place, some in enumerate(features) if some & label_of.keys()]
+    texts = zip(rows, features, strict=True)
+    with_it = [row.number for row, some in texts if some & label_of.keys()]
     more = f"; the same holds for {counted(len(found) - 1, 'more label')}" if found[1:] else ""
-    yield Finding(
-        kind="leaking word",
-        severity="warning" if answers_most(rows, features, label_of) else "note",
-        what=f"{found[0]}{more}",
-        advice="if new texts will not have the word, remove it, or choose the text with "
-        "--columns text=...",
-        count=len(with_it),
-        rows=named((rows[place].number for place in with_it), where),
+    what = f"{found[0]}{more}"
+    advice = (
+        "if new texts will not have the word, remove it, or choose the text with --columns text=..."
     )
+    severity = "warning" if answers_most(rows, features, label_of) else "note"
+    yield Finding("leaking word", severity, what, advice, with_it)
 
 
 def features_of(text: str) -> set[Feature]:
@@ -143,7 +141,7 @@ def _usual(rows: Iterator[Sampled]) -> str:
     return counts.most_common(1)[0][0] if counts else ""
 
 
-def named_labels(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
+def named_labels(rows: Sequence[Sampled]) -> Iterator[Finding]:
     """At most one finding: texts that begin or end with the name of their label."""
     by_word: defaultdict[str, list[tuple[str, set[str]]]] = defaultdict(list)
     for label in sorted({label for row in rows for label in row.labels}):
@@ -157,15 +155,12 @@ def named_labels(rows: Sequence[Sampled], where: Where) -> Iterator[Finding]:
             label for word in edge for label, all_of in by_word.get(word, ()) if all_of <= edge
         }
         if names and names <= row.labels:
-            right.append(row)
+            right.append(row.number)
         wrong += not names <= row.labels
     if len(right) >= max(ENOUGH, NAMED * len(rows)) and wrong <= STRAY * len(rows):
-        yield Finding(
-            kind="label in the text",
-            severity="warning",
-            what=f"{counted(len(right), 'text')} of {len(rows):,} begin or end with the name of "
-            f"their label",
-            advice="the input gives the answer away; remove it from the text",
-            count=len(right),
-            rows=named((row.number for row in right), where),
+        what = (
+            f"{counted(len(right), 'text')} of {len(rows):,} begin or end with the name of "
+            f"their label"
         )
+        advice = "the input gives the answer away; remove it from the text"
+        yield Finding("label in the text", "warning", what, advice, right)

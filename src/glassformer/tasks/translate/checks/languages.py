@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.tasks.shared.language_outliers import (
     CELLS,
     SMOOTH,
@@ -87,7 +87,7 @@ class PairLanguages(Check):
             if len(self.first) == LEARNED:
                 self._learn()
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.sides is None and len(self.first) >= ENOUGH:
             self._learn()
         for side in SIDES:
@@ -97,17 +97,16 @@ class PairLanguages(Check):
             if rows:
                 share = len(rows) / len(self.numbers)
                 many = share >= MANY and (sure or len(outliers) > BY_CHANCE)
-                yield Finding(
-                    kind="wrong language",
-                    severity="warning" if many else "note",
-                    what=f"{counted(len(rows), f'{side} line')} ({share:.2%}) that "
+                what = (
+                    f"{counted(len(rows), f'{side} line')} ({share:.2%}) that "
                     f"{'does' if len(rows) == 1 else 'do'} not look like the language of the "
-                    f"other {side} lines",
-                    advice="check whether the sides are swapped there, or whether it is a third "
-                    "language, and fix or drop them",
-                    count=len(rows),
-                    rows=named(rows, where),
+                    f"other {side} lines"
                 )
+                advice = (
+                    "check whether the sides are swapped there, or whether it is a third "
+                    "language, and fix or drop them"
+                )
+                yield Finding("wrong language", "warning" if many else "note", what, advice, rows)
 
     def _scripts_in(self, text: str) -> int:
         """The scripts of a text, as bits; 0 for a text with too few letters."""

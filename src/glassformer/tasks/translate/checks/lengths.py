@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 
 ADDED = 10  # characters added to every length
 ENOUGH = 20  # pairs needed to know the usual ratio
@@ -56,24 +56,22 @@ class PairLengths(Check):
         self.targets.append(len(row.sample["target"]))
         self.numbers.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if len(self.numbers) < ENOUGH:
             return
         moved = self._moved()
         if moved:
-            yield self._misaligned(moved, where)
+            yield self._misaligned(moved)
         odd = self._odd(moved)
         if len(odd):
             share = len(odd) / len(self.numbers)
-            yield Finding(
-                kind="odd lengths",
-                severity="warning" if share >= MANY else "note",
-                what=f"{counted(len(odd), 'pair')} ({share:.2%}) with one side much longer than "
-                f"usual for the other",
-                advice="check whether they are translations of each other, and fix or drop them",
-                count=len(odd),
-                rows=named((self.numbers[row] for row in odd), where),
+            what = (
+                f"{counted(len(odd), 'pair')} ({share:.2%}) with one side much longer than "
+                f"usual for the other"
             )
+            advice = "check whether they are translations of each other, and fix or drop them"
+            severity = "warning" if share >= MANY else "note"
+            yield Finding("odd lengths", severity, what, advice, [self.numbers[n] for n in odd])
 
     def _deviations(self, move: int = 0) -> Float[np.ndarray, " rows"]:
         """How far each pair is from the usual ratio, with the targets shifted up by some rows."""
@@ -94,20 +92,18 @@ class PairLengths(Check):
             odd[stretch.begin : stretch.end] = False
         return np.flatnonzero(odd)
 
-    def _misaligned(self, moved: list[Stretch], where: Where) -> Finding:
+    def _misaligned(self, moved: list[Stretch]) -> Finding:
         pairs = sum(stretch.end - stretch.begin for stretch in moved)
         first = moved[0]
         rows = counted(abs(first.move), "row")
-        return Finding(
-            kind="misaligned pairs",
-            severity="error",
-            what=f"{counted(pairs, 'pair')} in {_stretches(len(moved))} that fit much "
+        what = (
+            f"{counted(pairs, 'pair')} in {_stretches(len(moved))} that fit much "
             f"better by length if each target is taken from {rows} "
-            f"{'below' if first.move > 0 else 'above'}",
-            advice="a line was lost or added where it begins; align the two sides again",
-            count=pairs,
-            rows=named((self.numbers[stretch.begin] for stretch in moved), where),
+            f"{'below' if first.move > 0 else 'above'}"
         )
+        advice = "a line was lost or added where it begins; align the two sides again"
+        starts = [self.numbers[stretch.begin] for stretch in moved]
+        return Finding("misaligned pairs", "error", what, advice, starts, total=pairs)
 
     def _moved(self) -> list[Stretch]:
         """The stretches of pairs that a shift explains."""

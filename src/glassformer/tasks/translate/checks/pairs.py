@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.splits import hashed
 from glassformer.tasks.shared.text_checks import words_of
 from glassformer.tasks.translate.tokens import can_be_typed
@@ -33,18 +33,15 @@ class CopiedSources(Check):
         if copied and sum(word.isalpha() for word in words_of(source)) >= WORDS:
             self.rows.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if self.rows:
             share = len(self.rows) / self.seen
-            yield Finding(
-                kind="copied source",
-                severity="warning" if share >= MANY else "note",
-                what=f"{counted(len(self.rows), 'pair')} ({share:.2%}) with the source copied as "
-                f"target",
-                advice="a model learns to copy them; translate or drop them",
-                count=len(self.rows),
-                rows=named(self.rows, where),
+            what = (
+                f"{counted(len(self.rows), 'pair')} ({share:.2%}) with the source copied as target"
             )
+            advice = "a model learns to copy them; translate or drop them"
+            severity = "warning" if share >= MANY else "note"
+            yield Finding("copied source", severity, what, advice, self.rows)
 
 
 class ManyTargets(Check):
@@ -62,7 +59,7 @@ class ManyTargets(Check):
         self.targets.append(hashed(self.key(row.sample["target"])))
         self.numbers.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if not self.numbers:
             return
         pairs = np.stack([np.array(self.sources), np.array(self.targets)], axis=1)
@@ -70,15 +67,13 @@ class ManyTargets(Check):
         sources, counts = np.unique(different[:, 0], return_counts=True)
         several = np.flatnonzero(np.isin(pairs[:, 0], sources[counts > 1]))
         if len(several):
-            yield Finding(
-                kind="several targets",
-                severity="note",
-                what=f"{counted(int((counts > 1).sum()), 'source')} in "
-                f"{counted(len(several), 'row')} with different targets",
-                advice="they stay in one split; scores with a single reference will seem low",
-                count=len(several),
-                rows=named((self.numbers[row] for row in several.tolist()), where),
+            what = (
+                f"{counted(int((counts > 1).sum()), 'source')} in "
+                f"{counted(len(several), 'row')} with different targets"
             )
+            advice = "they stay in one split; scores with a single reference will seem low"
+            numbers = [self.numbers[row] for row in several]
+            yield Finding("several targets", "note", what, advice, numbers)
 
 
 class EachLanguage(Check):
@@ -99,10 +94,10 @@ class EachLanguage(Check):
             self.checks[language] = self.make()
         self.checks[language].see(row)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         for language, check in self.checks.items():
             into = f" (to {language})" if len(self.checks) > 1 and language else ""
-            for finding in check.findings(where):
+            for finding in check.findings():
                 yield replace(finding, what=f"{finding.what}{into}")
 
     def to_drop(self) -> Mapping[int, str]:
@@ -125,24 +120,15 @@ class Tags(Check):
         elif not can_be_typed(tag):
             self.unfit.append(row.number)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         faults = (
-            (self.unnamed, "that do not name", "that does not name", "fill in the column `to`"),
-            (
-                self.unfit,
-                "with < > or spaces in",
-                "with < > or spaces in",
-                "write it like de or pt-br",
-            ),
+            (self.unnamed, "without a target language", "fill in the column `to`"),
+            (self.unfit, "with < > or spaces in the target language", "write it like de or pt-br"),
         )
-        for numbers, several, one, advice in faults if self.named else ():
+        for numbers, fault, remedy in faults if self.named else ():
             if numbers:
-                yield Finding(
-                    kind="target languages",
-                    severity="error",
-                    what=f"{counted(len(numbers), 'row')} {one if len(numbers) == 1 else several} "
-                    f"the target language",
-                    advice=f"training refuses them; {advice}",
-                    count=len(numbers),
-                    rows=named(numbers, where),
+                what, advice = (
+                    f"{counted(len(numbers), 'row')} {fault}",
+                    f"training refuses them; {remedy}",
                 )
+                yield Finding("target languages", "error", what, advice, numbers)

@@ -4,16 +4,15 @@ A text is traditional if converting it to simplified changes it, and simplified 
 does. Many short texts are both. A text with kana is Japanese, whose characters are of both kinds.
 """
 
-import heapq
 import re
 from collections.abc import Iterator, Mapping
 
-from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, Where, counted, named
+from glassformer.data.doctor.check import Check, HashSample, Specimen
+from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.splits import hashed
 from glassformer.data.text.chinese import can_convert, simplified, traditional
 
-LOOKED_AT = 300  # rows: those whose texts have the smallest hashes, as good as random
+LOOKED_AT = 300  # rows
 READ = 200  # characters of a text that are examined
 GOOD_SHARE = 0.05  # of the rows, in each script
 KANA = re.compile("[\u3040-\u30ff]")
@@ -29,21 +28,17 @@ class MixedScripts(Check):
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.settings = settings
         self.seen = 0
-        self._heap: list[tuple[int, int, Mapping[str, str]]] = []  # the largest hash on top
+        self.sample = HashSample[Mapping[str, str]](LOOKED_AT)
 
     def see(self, row: Specimen) -> None:
         self.seen += 1
         texts = {side: row.sample[side][:READ] for side in self.settings}
-        rank = (-hashed(" ".join(texts.values())), -row.number)
-        if len(self._heap) < LOOKED_AT:
-            heapq.heappush(self._heap, (*rank, texts))
-        elif rank > self._heap[0][:2]:
-            heapq.heapreplace(self._heap, (*rank, texts))
+        self.sample.see(row.number, hashed(" ".join(texts.values())), lambda: texts)
 
-    def findings(self, where: Where) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         if not can_convert():
             return
-        rows = sorted((-number, texts) for _, number, texts in self._heap)
+        rows = self.sample.rows()
         some = f", of {len(rows):,} sampled" if len(rows) < self.seen else ""
         for side, setting in self.settings.items():
             scripts = [(number, script_of(texts[side])) for number, texts in rows]
@@ -53,16 +48,13 @@ class MixedScripts(Check):
             }
             first, second = found.values()
             if min(len(first), len(second)) > GOOD_SHARE * len(rows):
-                yield Finding(
-                    kind="mixed scripts",
-                    severity="note",
-                    what=f"{counted(len(first), 'row')} of the {side} side "
+                what = (
+                    f"{counted(len(first), 'row')} of the {side} side "
                     f"{'is' if len(first) == 1 else 'are'} in traditional and {len(second):,} in "
-                    f"simplified Chinese{some}",
-                    advice=f"convert them to one script with --set {setting}=true",
-                    count=len(first),
-                    rows=named(first, where),
+                    f"simplified Chinese{some}"
                 )
+                advice = f"convert them to one script with --set {setting}=true"
+                yield Finding("mixed scripts", "note", what, advice, first)
 
 
 def script_of(text: str) -> str:

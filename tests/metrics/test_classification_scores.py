@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from sklearn import metrics as reference
 
-from glassformer.metrics import (
+from glassformer.metrics.calibration import reliability
+from glassformer.metrics.classification import (
     class_scores,
     classification_scores,
     confusion_intervals,
     confusion_matrix,
-    multi_label_scores,
-    reliability,
 )
 
 ROWS, CLASSES = 307, 5
@@ -89,7 +88,7 @@ def test_a_cell_of_the_confusions_moves_as_a_binomial_count_does():
 def test_scores_of_several_labels_are_those_of_scikit_learn():
     labels, probabilities = several_labels()
     given = probabilities >= 0.5
-    scores = multi_label_scores(labels, probabilities)
+    scores = classification_scores(labels, probabilities)
     assert list(scores) == ["accuracy", "macro_f1", "micro_f1", "calibration_error"]
     assert scores["accuracy"].value == pytest.approx(reference.accuracy_score(labels, given))
     for average in ("macro", "micro"):
@@ -102,11 +101,11 @@ def test_scores_of_several_labels_are_those_of_scikit_learn():
 def test_a_label_nobody_has_and_nobody_gives_does_not_count():
     labels, probabilities = several_labels()
     silent = np.zeros((ROWS, 1))
-    more = multi_label_scores(
+    more = classification_scores(
         np.concatenate([labels, silent], axis=1), np.concatenate([probabilities, silent], axis=1)
     )
     assert more["macro_f1"].value == pytest.approx(
-        multi_label_scores(labels, probabilities)["macro_f1"].value
+        classification_scores(labels, probabilities)["macro_f1"].value
     )
 
 
@@ -131,7 +130,7 @@ def test_calibration_error_is_that_of_the_definition():
 
 def test_calibration_of_several_labels_counts_every_label():
     labels, probabilities = np.array([[1, 0], [1, 1]]), np.array([[0.9, 0.1], [0.9, 0.1]])
-    score = multi_label_scores(labels, probabilities)["calibration_error"]
+    score = classification_scores(labels, probabilities)["calibration_error"]
     assert score.value == pytest.approx((2 * 0.1 + 2 * 0.4) / 4)
 
 
@@ -160,8 +159,8 @@ def test_every_interval_holds_its_value():
     for scores in (
         classification_scores(labels, probabilities),
         classification_scores(labels, probabilities, groups),
-        multi_label_scores(many, chances),
-        multi_label_scores(many, chances, groups),
+        classification_scores(many, chances),
+        classification_scores(many, chances, groups),
     ):
         assert all(0 <= s.low <= s.value <= s.high <= 1 for s in scores.values())
 
@@ -197,5 +196,5 @@ def test_what_no_score_can_be_made_of_is_refused(labels, probabilities, complain
 
 
 def test_labels_that_are_neither_zero_nor_one_are_refused():
-    with pytest.raises(ValueError, match="a 0 or 1 for each of the 3 labels"):
-        multi_label_scores(np.full((2, 3), 2), np.full((2, 3), 0.5))
+    with pytest.raises(ValueError, match="a 0 or 1 for each column; got 2"):
+        classification_scores(np.full((2, 3), 2), np.full((2, 3), 0.5))

@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from glassformer.metrics import Score, bootstrap, classification_scores
-from glassformer.metrics.intervals import draw_counts, ratio
+from glassformer.metrics.classification import classification_scores
+from glassformer.metrics.intervals import bootstrap, draw_counts, ratio
+from glassformer.metrics.score import Score
 
 ROWS, CLASSES = 25_000, 23
 

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from glassformer.metrics import (
+from glassformer.metrics.intervals import ratio
+from glassformer.metrics.paired import (
     classification_comparison,
-    multi_label_comparison,
     paired_test,
     randomisation_test,
+    sign_test,
 )
-from glassformer.metrics.intervals import ratio
-from glassformer.metrics.paired import sign_test
 
 ROWS = 401
 
@@ -139,7 +138,7 @@ def test_classifiers_of_several_labels_are_compared_likewise():
     labels = random.integers(0, 2, (ROWS, 3))
     first = np.where(random.random(labels.shape) < 0.95, labels, 1 - labels).astype(float)
     second = np.where(random.random(labels.shape) < 0.8, labels, 1 - labels).astype(float)
-    found = multi_label_comparison(labels, first, second)
+    found = classification_comparison(labels, first, second)
     assert all(c.p_value < 0.01 and c.difference.low > 0 for c in found.values())
     exact = (first == labels).all(axis=1).mean() - (second == labels).all(axis=1).mean()
     assert found["accuracy"].difference.value == pytest.approx(exact)

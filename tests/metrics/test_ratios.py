@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from glassformer.metrics import Score, classification_scores, multi_label_scores
+from glassformer.metrics.classification import classification_scores
 from glassformer.metrics.error_rates import (
     character_error_rate,
     exact_match,
@@ -13,6 +13,7 @@ from glassformer.metrics.error_rates import (
 )
 from glassformer.metrics.paired import share_difference
 from glassformer.metrics.ratios import rate_score, share_score
+from glassformer.metrics.score import Score
 
 
 def share(hits, trials, **settings):
@@ -31,7 +32,7 @@ def test_a_share_of_single_rows_has_the_interval_of_wilson(hits, trials, level):
 def test_every_score_of_a_classifier_that_is_always_right_leaves_room_below():
     labels = np.arange(50) % 3
     one_of_each = classification_scores(labels, np.eye(3)[labels])
-    several = multi_label_scores(np.eye(3)[labels], np.eye(3)[labels])
+    several = classification_scores(np.eye(3)[labels], np.eye(3)[labels])
     for scores in (one_of_each, several):
         error = scores.pop("calibration_error")
         assert error.value == error.low == 0

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from glassformer.metrics import fit_temperature, to_probabilities
-from glassformer.metrics.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, log_loss
+from glassformer.metrics.calibration import (
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
+    fit_temperature,
+    log_loss,
+    to_probabilities,
+)
 
 ROWS, CLASSES = 4001, 7
 

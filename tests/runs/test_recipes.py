@@ -11,7 +11,7 @@ import pytest
 from glassformer.cli import main
 from glassformer.data.catalog import CATALOG
 from glassformer.errors import GlassformerError
-from glassformer.metrics.classification import classification_scores, multi_label_scores
+from glassformer.metrics.classification import classification_scores
 from glassformer.metrics.styles import style_of
 from glassformer.runs import recipes
 from glassformer.runs.display import Display
@@ -204,7 +204,7 @@ def test_a_claim_about_a_score_that_is_not_there_is_said(tiny, tmp_path, capsys)
 
 def test_the_scores_that_can_be_claimed_are_those_of_the_jobs():
     labels, said = np.array([0, 1]), np.eye(2)
-    several = multi_label_scores(np.eye(2, dtype=int), said)
+    several = classification_scores(np.eye(2, dtype=int), said)
     assert {*JOBS["classify"].reporter.score_names} == {
         *classification_scores(labels, said),
         *several,

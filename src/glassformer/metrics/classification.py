@@ -7,7 +7,7 @@ scikit-learn. The same holds for the labels of a multi-label job.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.metrics.calibration_error import calibration_error
 from glassformer.metrics.intervals import Groups
@@ -28,47 +28,50 @@ class ClassScores:
 
 
 def classification_scores(
-    labels: Int[np.ndarray, " N"],
+    labels: Shaped[np.ndarray, "N ..."],
     probabilities: Float[np.ndarray, "N C"],
     groups: Groups | None = None,
 ) -> dict[str, Score]:
-    """accuracy, macro_f1 and calibration_error, each with an interval.
+    """accuracy, macro_f1 and calibration_error, each with an interval; micro_f1 if multi-label.
 
     Args:
+        labels: One class a row, or a 0 or 1 for every class (multi-label); then accuracy is the
+            share of rows with all of them right.
         groups: Rows of one group (the reviews of one film) are not independent; the intervals then
             say how the scores would change with other groups.
     """
     check_labels(labels, probabilities)
-    predictions = probabilities.argmax(axis=1)
-    rows, counts = count_pairs(np.stack([labels, predictions], axis=1), groups)
-    hits, totals = f1_counts(rows[:, 0], rows[:, 1], probabilities.shape[1])
-    right, ones = rows[:, 0] == rows[:, 1], np.ones(len(rows))
-    confidence = probabilities.max(axis=1, keepdims=True)
-    return {
-        "accuracy": share_score(right, ones, groups=groups, counts=counts),
+    predictions = predicted_classes(labels, probabilities)
+    pairs, counts = (labels, predictions), None
+    if labels.ndim == 1 and groups is None:  # few are distinct, so it is quick for many rows
+        distinct, counts = np.unique(np.stack(pairs, axis=1), axis=0, return_counts=True)
+        pairs = distinct[:, 0], distinct[:, 1]
+    hits, totals = f1_counts(*pairs, probabilities.shape[1])
+    right = right_rows(*pairs)
+    scores = {
+        "accuracy": share_score(right, np.ones(len(right)), groups=groups, counts=counts),
         "macro_f1": share_score(2 * hits, totals, groups=groups, counts=counts),
-        "calibration_error": calibration_error(
-            confidence, (predictions == labels)[:, None], groups
-        ),
     }
+    if labels.ndim == 2:
+        scores["micro_f1"] = share_score(2 * hits.sum(axis=1), totals.sum(axis=1), groups=groups)
+        return scores | {"calibration_error": calibration_error(probabilities, labels, groups)}
+    confidence, hit = probabilities.max(axis=1, keepdims=True), (predictions == labels)[:, None]
+    return scores | {"calibration_error": calibration_error(confidence, hit, groups)}
 
 
-def multi_label_scores(
-    labels: Shaped[np.ndarray, "N C"],
-    probabilities: Float[np.ndarray, "N C"],
-    groups: Groups | None = None,
-) -> dict[str, Score]:
-    """accuracy (all labels of a row right), macro_f1, micro_f1 and calibration_error."""
-    check_multi_labels(labels, probabilities)
-    predicted = probabilities >= THRESHOLD
-    hits, totals = multi_label_f1_counts(labels, predicted)
-    exact, ones = (labels.astype(bool) == predicted).all(axis=1), np.ones(len(labels))
-    return {
-        "accuracy": share_score(exact, ones, groups=groups),
-        "macro_f1": share_score(2 * hits, totals, groups=groups),
-        "micro_f1": share_score(2 * hits.sum(axis=1), totals.sum(axis=1), groups=groups),
-        "calibration_error": calibration_error(probabilities, labels, groups),
-    }
+def predicted_classes(
+    labels: Shaped[np.ndarray, "N ..."], probabilities: Float[np.ndarray, "N C"]
+) -> Shaped[np.ndarray, "N ..."]:
+    """The predictions in the form of the labels."""
+    return probabilities >= THRESHOLD if labels.ndim == 2 else probabilities.argmax(axis=1)
+
+
+def right_rows(
+    labels: Shaped[np.ndarray, "N ..."], predictions: Shaped[np.ndarray, "N ..."]
+) -> Bool[np.ndarray, " N"]:
+    """The rows that are right, with all their labels."""
+    same = labels == predictions
+    return same.all(axis=1) if same.ndim == 2 else same
 
 
 def confusion_matrix(
@@ -116,31 +119,14 @@ def macro_f1(hits: Float[np.ndarray, "R C"], totals: Float[np.ndarray, "R C"]) -
 
 
 def f1_counts(
-    labels: Int[np.ndarray, " N"], predictions: Int[np.ndarray, " N"], classes: int
+    labels: Shaped[np.ndarray, "N ..."], predictions: Shaped[np.ndarray, "N ..."], classes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """What each row adds to the hits of its classes, and to their totals (true plus predicted)."""
-    each = np.eye(classes)
-    return each[labels] * (labels == predictions)[:, None], each[labels] + each[predictions]
-
-
-def multi_label_f1_counts(
-    labels: Shaped[np.ndarray, "N C"], predicted: Shaped[np.ndarray, "N C"]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same for rows with a 0 or 1 for every label."""
-    labels, predicted = labels.astype(np.int64), predicted.astype(np.int64)
-    return labels * predicted, labels + predicted
-
-
-def count_pairs(
-    rows: Int[np.ndarray, "N K"], groups: Groups | None
-) -> tuple[Int[np.ndarray, "M K"], Int[np.ndarray, " M"] | None]:
-    """The distinct rows and their counts; rows with groups stay as they are.
-
-    A classifier of C classes has at most C x C distinct rows, so scores are quick for any number.
-    """
-    if groups is not None:
-        return rows, None
-    return np.unique(rows, axis=0, return_counts=True)
+    if labels.ndim == 1:
+        labels, predictions = np.eye(classes)[labels], np.eye(classes)[predictions]
+    else:
+        labels, predictions = labels.astype(np.int64), predictions.astype(np.int64)
+    return labels * predictions, labels + predictions
 
 
 def safe_divide(part: np.ndarray | np.integer, whole: np.ndarray | np.integer) -> np.ndarray:
@@ -150,31 +136,19 @@ def safe_divide(part: np.ndarray | np.integer, whole: np.ndarray | np.integer) -
 
 def check_labels(labels: np.ndarray, probabilities: np.ndarray) -> None:
     """Refuse labels and probabilities that do not fit."""
-    check_probabilities(len(labels), probabilities)
-    classes = probabilities.shape[1]
-    if labels.min() < 0 or labels.max() >= classes:
+    if not len(labels) or len(labels) != len(probabilities):
         raise ValueError(
-            f"labels must lie in 0 ... {classes - 1}, as there are {classes} columns of "
-            f"probabilities; got {labels.min()} ... {labels.max()}"
-        )
-
-
-def check_multi_labels(labels: np.ndarray, probabilities: np.ndarray) -> None:
-    """Refuse labels and probabilities that do not fit."""
-    check_probabilities(len(labels), probabilities)
-    if labels.shape != probabilities.shape or not np.isin(labels, (0, 1)).all():
-        raise ValueError(
-            f"multi-label rows need a 0 or 1 for each of the {probabilities.shape[1]} labels; "
-            f"got an array of shape {labels.shape} with values up to {labels.max()}"
-        )
-
-
-def check_probabilities(rows: int, probabilities: np.ndarray) -> None:
-    """Refuse a wrong number of probabilities, and values outside 0 ... 1."""
-    if rows == 0 or rows != len(probabilities):
-        raise ValueError(
-            f"scores need at least one row, and probabilities for each; got {rows} labels and "
-            f"{len(probabilities)} rows of probabilities"
+            f"scores need at least one row, and probabilities for each; got {len(labels)} labels "
+            f"and {len(probabilities)} rows of probabilities"
         )
     if not ((probabilities >= 0) & (probabilities <= 1 + 1e-6)).all():
         raise ValueError("probabilities must lie in 0 ... 1; got some that do not, or are NaN")
+    classes = probabilities.shape[1]
+    most = classes - 1 if labels.ndim == 1 else 1
+    fits = labels.ndim == 1 or labels.shape == probabilities.shape
+    if not fits or labels.min() < 0 or labels.max() > most:
+        raise ValueError(
+            f"with {classes} columns of probabilities, labels must lie in 0 ... {classes - 1}, or "
+            f"be a 0 or 1 for each column; got {labels.min()} ... {labels.max()}, of shape "
+            f"{labels.shape}"
+        )

@@ -7,18 +7,17 @@ answers on random rows and counts how often they then differ as much.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from glassformer.metrics.classification import (
-    THRESHOLD,
     check_labels,
-    check_multi_labels,
     f1_counts,
     macro_f1,
-    multi_label_f1_counts,
+    predicted_classes,
+    right_rows,
 )
 from glassformer.metrics.intervals import (
     LEVEL,
@@ -59,13 +58,7 @@ class Comparison:
 
     def as_values(self) -> dict[str, object]:
         """As plain values, for JSON."""
-        return {
-            "difference": self.difference.as_values(),
-            "p_value": self.p_value,
-            "wins": self.wins,
-            "losses": self.losses,
-            "ties": self.ties,
-        }
+        return asdict(self)
 
     def __str__(self) -> str:
         low, high = self.difference.low, self.difference.high
@@ -156,39 +149,22 @@ def randomisation_test(
 
 
 def classification_comparison(
-    labels: Int[np.ndarray, " N"],
+    labels: Shaped[np.ndarray, "N ..."],
     first: Float[np.ndarray, "N C"],
     second: Float[np.ndarray, "N C"],
     groups: Groups | None = None,
 ) -> dict[str, Comparison]:
-    """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation)."""
-    check_labels(labels, first)
-    check_labels(labels, second)
-    predictions = first.argmax(axis=1), second.argmax(axis=1)
-    right = [predicted == labels for predicted in predictions]
-    counts = [f1_counts(labels, predicted, first.shape[1]) for predicted in predictions]
-    return compare(right, counts, groups)
+    """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation).
 
-
-def multi_label_comparison(
-    labels: Shaped[np.ndarray, "N C"],
-    first: Float[np.ndarray, "N C"],
-    second: Float[np.ndarray, "N C"],
-    groups: Groups | None = None,
-) -> dict[str, Comparison]:
-    """The same for rows with several labels: accuracy (all labels right) and macro_f1."""
-    check_multi_labels(labels, first)
-    check_multi_labels(labels, second)
-    predictions = first >= THRESHOLD, second >= THRESHOLD
-    right = [(predicted == labels.astype(bool)).all(axis=1) for predicted in predictions]
-    counts = [multi_label_f1_counts(labels, predicted) for predicted in predictions]
-    return compare(right, counts, groups)
-
-
-def compare(
-    right: Sequence[np.ndarray], counts: Sequence[Sequence[np.ndarray]], groups: Groups | None
-) -> dict[str, Comparison]:
-    """Accuracy and macro-F1, from the rows that are right and the F1 counts of each row."""
+    Args:
+        labels: As for `classification_scores`.
+    """
+    right, counts = [], []
+    for probabilities in (first, second):
+        check_labels(labels, probabilities)
+        predictions = predicted_classes(labels, probabilities)
+        right.append(right_rows(labels, predictions))
+        counts.append(f1_counts(labels, predictions, probabilities.shape[1]))
     gains = right[0].astype(np.int64) - right[1]
     return {
         "accuracy": paired_test(*right, groups=groups),

@@ -19,7 +19,6 @@ from glassformer.metrics.measurement import Measurement, References, Texts, chec
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-SUBWORD = re.compile("▁|@@(?= |$)")  # the marks that tokenizers leave in subwords
 CHINESE = re.compile("[\u3400-\u9fff]")
 # Thai, Lao, Burmese, Khmer and Japanese kana: no blanks between words.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff]")
@@ -79,7 +78,6 @@ def _measurement(
 ) -> Measurement:
     """The statistics of each row, by the methods that sacreBLEU's significance test calls."""
     check_rows(answers, references)
-    _refuse_subwords(answers)
     streams = [list(stream) for stream in zip_longest(*references)]  # None where a row has fewer
     rows = np.array(metric._extract_corpus_statistics(answers, streams), dtype=np.float64)
     return Measurement(
@@ -92,15 +90,6 @@ def _scorer(metric: "Metric") -> Callable[[np.ndarray], np.ndarray]:
         return np.array([metric._compute_score_from_stats(one.tolist()).score for one in sums])
 
     return scores
-
-
-def _refuse_subwords(answers: Texts) -> None:
-    marked = [answer for answer in answers if SUBWORD.search(answer)]
-    if 2 * len(marked) > len(answers):
-        raise ValueError(
-            f"BLEU, chrF and TER need detokenized text; got subwords such as "
-            f"{marked[0][:40]!r}; join them first"
-        )
 
 
 def _sacrebleu() -> Any:

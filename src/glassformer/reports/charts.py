@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glassformer.metrics import Bin, Score
+from glassformer.metrics.calibration import Bin
+from glassformer.metrics.score import Score
 from glassformer.reports.markup import escaped
 
 WIDTH, HEIGHT = 640, 260

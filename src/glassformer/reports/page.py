@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from glassformer.metrics import Score
+from glassformer.metrics.score import Score
 from glassformer.reports import charts
 from glassformer.reports.markup import cell, escaped
 from glassformer.reports.record import Cell, HeatMap, Report, Sound, Table

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from glassformer.files import plain
-from glassformer.metrics import Bin, Score
+from glassformer.metrics.calibration import Bin
+from glassformer.metrics.score import Score
 
 SOME_ROWS = "Some rows"  # the title of a table that terminals show, too
 

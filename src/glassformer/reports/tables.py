@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from glassformer.metrics import Comparison
+from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import Table
 from glassformer.reports.wording import named, p_value, written
 

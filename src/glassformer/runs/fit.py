@@ -24,7 +24,7 @@ from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
 from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, intact_best
 from glassformer.training.fsdp import gathered, is_sharded, shard
@@ -49,7 +49,7 @@ class FitResult:
     """A trained run in memory, after `steps` steps, with the weights of step `kept`."""
 
     config: Config
-    task: JobTask[Any, Any, Any]
+    task: AnyTask
     model: nn.Module
     setup: TrainSetup
     seconds: float
@@ -101,7 +101,7 @@ def finish(state: State, setup: TrainSetup, display: Display) -> None:
         display.say(f"{damage}; using the next best checkpoint")
 
 
-def calibrate(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup) -> None:
+def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup) -> None:
     """Let the reporter calibrate on the validation rows, in the first process only."""
     reporter = reporter_of(task)
     if reporter.calibrates and len(task.lengths("valid")) and processes.is_first():
@@ -160,23 +160,19 @@ def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], 
         log.close()
 
 
-def answers_on(
-    task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup, split: str
-) -> Any:
+def answers_on(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -> Any:
     """The answers of a model for all rows of a split."""
     model.eval()
     with torch.no_grad(), setup.machine.autocast():
         return reporter_of(task).answers(model, evaluation_batches(task, setup, split))
 
 
-def initial_weights(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> Weights:
+def initial_weights(task: AnyTask, config: Config, folder: RunFolder) -> Weights:
     """The weights before the first step."""
     return weights_of(initial_model(task, config, folder))
 
 
-def keep_best(
-    state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, folder: RunFolder
-) -> str:
+def keep_best(state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder) -> str:
     """Load the best weights into the model, and save them.
 
     The mean of several checkpoints is used if it beats the best of them: while a model still
@@ -206,7 +202,7 @@ def put_mean(state: State, setup: TrainSetup, steps: list[int]) -> None:
     load_weights(state.model, mean(checkpoints), str(setup.checkpoints))
 
 
-def improves(state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, score: float) -> bool:
+def improves(state: State, task: AnyTask, setup: TrainSetup, score: float) -> bool:
     """Whether the model scores at least as well on the validation split."""
     found = validate(state.model, task, setup, micro_batches=state.progress.micro_batches)[
         task.goal
@@ -214,9 +210,7 @@ def improves(state: State, task: JobTask[Any, Any, Any], setup: TrainSetup, scor
     return found >= score if task.higher_is_better else found <= score
 
 
-def gathered_model(
-    model: nn.Module, task: JobTask[Any, Any, Any], config: Config, folder: RunFolder
-) -> nn.Module:
+def gathered_model(model: nn.Module, task: AnyTask, config: Config, folder: RunFolder) -> nn.Module:
     """The trained model, gathered if it was sharded."""
     if not is_sharded(model):
         return model

@@ -30,7 +30,7 @@ from glassformer.data.splitter import Skipped
 from glassformer.errors import GlassformerError
 from glassformer.files import write_text
 from glassformer.tasks import JOBS
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.tasks.reporter import Reporter
 
 INTAKE = {  # what intake.json holds
@@ -120,7 +120,7 @@ class RunFolder:
         """Replace config.toml."""
         write_text(config.to_toml(), self.config_file)
 
-    def open_task(self, config: Config, data: Path | None) -> JobTask[Any, Any, Any]:
+    def open_task(self, config: Config, data: Path | None) -> AnyTask:
         """The task of the run, over these data."""
         try:
             return JOBS[config.job].task(config, self.path, data)
@@ -144,7 +144,7 @@ class RunFolder:
         return path.read_text(encoding="utf-8", errors="replace").strip() if path.exists() else ""
 
 
-def reporter_of(task: JobTask[Any, Any, Any]) -> Reporter[Any, Any]:
+def reporter_of(task: AnyTask) -> Reporter[Any, Any]:
     """The reporter of an opened task."""
     return JOBS[task.name].reporter(task)
 

@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from glassformer import processes
 from glassformer.files import write_json
 from glassformer.runs.display import Display, clock, in_bytes
 from glassformer.runs.folder import RunFolder, read_record
 from glassformer.runs.timing import TRIED, Pace
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training import memory
 from glassformer.training.cost import state_bytes
 from glassformer.training.setup import Event, TrainSetup, Validation
@@ -57,7 +56,7 @@ class MeasuredPace:
 class Forecaster:
     """Observes a training run, predicts its time and memory, and compares."""
 
-    def __init__(self, state: State, job: JobTask[Any, Any, Any], setup: TrainSetup) -> None:
+    def __init__(self, state: State, job: AnyTask, setup: TrainSetup) -> None:
         self.state, self.job, self.setup, self.device = state, job, setup, setup.machine.device
         self.first_step, self.seconds_before = state.progress.step, state.progress.seconds
         self.warm: tuple[int, float] | None = None  # steps and seconds when the first report came

@@ -6,7 +6,6 @@ layer takes as much as the second. So a model of ten thousand layers is refused 
 
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Any
 
 import torch
 
@@ -14,7 +13,7 @@ from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.display import in_bytes
 from glassformer.runs.warm_start import fresh_model
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training import memory
 from glassformer.training.cost import StateBytes, state_bytes
 from glassformer.training.machine import Machine
@@ -30,9 +29,7 @@ class TooLargeError(GlassformerError):
         super().__init__(message)
 
 
-def predicted_bytes(
-    config: Config, job_of: Callable[[Config], JobTask[Any, Any, Any]]
-) -> StateBytes:
+def predicted_bytes(config: Config, job_of: Callable[[Config], AnyTask]) -> StateBytes:
     """Memory for training this model, if nothing is frozen."""
 
     def bytes_of(**depths: int) -> StateBytes:
@@ -55,9 +52,7 @@ def predicted_bytes(
     return StateBytes(*total)
 
 
-def refuse_too_large(
-    config: Config, machine: Machine, job_of: Callable[[Config], JobTask[Any, Any, Any]]
-) -> None:
+def refuse_too_large(config: Config, machine: Machine, job_of: Callable[[Config], AnyTask]) -> None:
     """Refuse a model that does not fit, whatever the batch size."""
     needs, has = predicted_bytes(config, job_of), memory.capacity(machine.device)
     learns = "weights" if config.train.freeze else "weights, gradients and optimiser"

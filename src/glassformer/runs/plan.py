@@ -44,7 +44,7 @@ from glassformer.runs.timing import (
     warmed_up,
 )
 from glassformer.runs.validation_budget import resolve_validation
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory
 from glassformer.training.cost import BatchCost, Part, batch_cost, parts_of, state_bytes
@@ -285,7 +285,7 @@ class TrialRun:
         return self.config.pretrain == "auto" and not objection_to(self.config, self.task)
 
 
-def widest_of(batches: list[RowNumbers], task: JobTask[Any, Any, Any]) -> RowNumbers:
+def widest_of(batches: list[RowNumbers], task: AnyTask) -> RowNumbers:
     """The rows of the batch with the most tokens, including padding."""
     lengths = task.lengths("train")
 

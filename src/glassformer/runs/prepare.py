@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from glassformer.config.run import Config
 from glassformer.data.doctor.examination import examine_samples
@@ -25,7 +24,7 @@ from glassformer.runs.validation_budget import resolve_validation, validation_li
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Extended
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.setup import FEWEST_STEPS, TrainSetup
@@ -132,7 +131,7 @@ def extend(
     return extended
 
 
-def resolve_steps(config: Config, task: JobTask[Any, Any, Any]) -> Config:
+def resolve_steps(config: Config, task: AnyTask) -> Config:
     """The length of training as a number of steps; small data get more epochs by default."""
     train = config.train
     if train.steps is not None or train.time is not None:

@@ -1,14 +1,13 @@
 """A run that is ready to train: its task opened once, its model built once."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.warm_start import fresh_model
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.weights import load_weights, read_tensors
 
 
@@ -18,7 +17,7 @@ class Prepared:
 
     folder: RunFolder
     config: Config
-    task: JobTask[Any, Any, Any]
+    task: AnyTask
     model: nn.Module
 
     @classmethod
@@ -29,7 +28,7 @@ class Prepared:
         return cls(folder, config, task, initial_model(task, config, folder))
 
 
-def initial_model(task: JobTask[Any, Any, Any], config: Config, folder: RunFolder) -> nn.Module:
+def initial_model(task: AnyTask, config: Config, folder: RunFolder) -> nn.Module:
     """The model before its first step: freshly initialised, or with weights of another run."""
     model = fresh_model(task, config.seed)
     put_initial(model, folder)

@@ -32,7 +32,7 @@ from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in
 from glassformer.runs.warm_start import fresh_model, start_from
 from glassformer.tasks import JOBS
 from glassformer.tasks.first_stage import FirstStage
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
 from glassformer.training.setup import TrainSetup
@@ -77,7 +77,7 @@ def first_stage_of(config: Config) -> FirstStage:
     return stage
 
 
-def objection_to(config: Config, task: JobTask[Any, Any, Any]) -> str:
+def objection_to(config: Config, task: AnyTask) -> str:
     """Why no trial can show that pretraining helps; empty if one might."""
     held_out = len(task.lengths("valid"))
     if not held_out:
@@ -118,7 +118,7 @@ def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
     gaps = short_setup(first.config, max(1, round(steps / first.relative_work)))
     display.say(f"testing whether pretraining helps, for {3 * steps + gaps.steps:,} steps")
 
-    def model_of(some: JobTask[Any, Any, Any]) -> nn.Module:
+    def model_of(some: AnyTask) -> nn.Module:
         return initial_model(some, config, folder).to(machine.device)
 
     alone = model_of(task)
@@ -199,7 +199,7 @@ def short_setup(config: Config, steps: int) -> TrainSetup:
     return TrainSetup(brief, config.data, training_machine(config.machine), config.seed)
 
 
-def run_through(task: JobTask[Any, Any, Any], model: nn.Module, setup: TrainSetup) -> None:
+def run_through(task: AnyTask, model: nn.Module, setup: TrainSetup) -> None:
     """Train to the end of a plan."""
     for _ in train(State(model, setup.train), task, setup):
         pass

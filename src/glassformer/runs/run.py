@@ -26,7 +26,7 @@ from glassformer.runs.limits import scratch_folder
 from glassformer.runs.request import named_columns, path_of
 from glassformer.runs.trained import load_model, partial_predictions, predictions, refuse_unusable
 from glassformer.tasks import JOBS
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options
 from glassformer.training.loader import evaluation_batches
 from glassformer.training.machine import Machine, choose_machine
@@ -48,7 +48,7 @@ class Run:
         self.machine: Machine = choose_machine(MachineConfig(device=device))
 
     @cached_property
-    def task(self) -> JobTask[Any, Any, Any]:
+    def task(self) -> AnyTask:
         """The task it was trained on, opened."""
         return self.folder.open_task(self.config, None)
 

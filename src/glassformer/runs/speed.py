@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
 
 import torch
 
 from glassformer import processes
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.captured import preserving_buffers
 from glassformer.training.cost import batch_cost
 from glassformer.training.loader import one_epoch
@@ -33,7 +32,7 @@ class SpeedMeter:
                 self.steps.append(event)
             yield event
 
-    def line(self, state: State, task: JobTask[Any, Any, Any], setup: TrainSetup) -> str | None:
+    def line(self, state: State, task: AnyTask, setup: TrainSetup) -> str | None:
         """A summary of the speed after the warm-up; None if the training was too short."""
         steady = self.steps[WARM_UP:]
         if not steady:
@@ -48,9 +47,7 @@ class SpeedMeter:
         return ", ".join(parts)
 
 
-def share_of_peak(
-    speed: float, state: State, task: JobTask[Any, Any, Any], setup: TrainSetup
-) -> float:
+def share_of_peak(speed: float, state: State, task: AnyTask, setup: TrainSetup) -> float:
     """The model FLOPs utilisation (MFU): its FLOPs per second relative to the GPU's peak."""
     rows = one_epoch(task, setup, 0)[0]
     batch = task.batch("train", rows, 0).to(setup.machine.device)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.validation_budget import VALIDATION_SHARE
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training.loader import TrainingBatch, sample_rows, training_batches
 from glassformer.training.loop import train_step
@@ -100,7 +100,7 @@ def _divides(every: int, step: int) -> bool:
 
 
 def steps_in(
-    config: Config, job: JobTask[Any, Any, Any], machine: Machine, clock: Clock, times: float = 1.0
+    config: Config, job: AnyTask, machine: Machine, clock: Clock, times: float = 1.0
 ) -> int:
     """How many steps fit into the time left, including validations.
 
@@ -134,13 +134,13 @@ def steps_in(
     return steps
 
 
-def fresh_state(job: JobTask[Any, Any, Any], setup: TrainSetup) -> State:
+def fresh_state(job: AnyTask, setup: TrainSetup) -> State:
     """A fresh model for timing, to be thrown away."""
     torch.manual_seed(setup.seed)
     return State(job.model().to(setup.machine.device), setup.train)
 
 
-def step_pace(job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:
+def step_pace(job: AnyTask, setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:
     """The warm-up and the mean time of a step, measured on a throwaway model."""
     state = fresh_state(job, setup)
     step, warm_up = warmed_up(job, setup, state)
@@ -148,9 +148,7 @@ def step_pace(job: JobTask[Any, Any, Any], setup: TrainSetup, longest: float = L
     return Pace(mean_after_first(list(tried)), 0.0, 0.0, warm_up)
 
 
-def warmed_up(
-    job: JobTask[Any, Any, Any], setup: TrainSetup, state: State
-) -> tuple[EagerStep, float]:
+def warmed_up(job: AnyTask, setup: TrainSetup, state: State) -> tuple[EagerStep, float]:
     """How the steps of a run are executed, and the seconds until the first can start."""
     started = time.perf_counter()
     step, _ = choose_step(state.model, job, setup, state.progress)
@@ -164,7 +162,7 @@ def mean_after_first(seconds: list[float]) -> float:
 
 
 def tried_steps(
-    job: JobTask[Any, Any, Any],
+    job: AnyTask,
     setup: TrainSetup,
     state: State,
     step: EagerStep,
@@ -198,17 +196,13 @@ def tried_steps(
         batches.close()
 
 
-def validation_seconds(
-    job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
-) -> float:
+def validation_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
     """The time of one validation, from a few of its batches."""
     score, rows = job.for_timing().score, setup.train.validate_rows
     return _pass_seconds(job, setup, model, "valid", score, rows)
 
 
-def calibration_seconds(
-    job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
-) -> float:
+def calibration_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
     """The time of the predictions for the whole validation split, if they are calibrated on it."""
     reporter = reporter_of(job.for_timing())
     if not reporter.calibrates:
@@ -216,9 +210,7 @@ def calibration_seconds(
     return _pass_seconds(job, setup, model, "valid", reporter.answers)
 
 
-def report_seconds(
-    job: JobTask[Any, Any, Any], setup: TrainSetup, model: nn.Module | None = None
-) -> float:
+def report_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
     """The time of the predictions for the report, with the configured search.
 
     Scoring is not included, as it takes far longer on the output of an untrained model.
@@ -228,7 +220,7 @@ def report_seconds(
 
 
 def _pass_seconds(
-    job: JobTask[Any, Any, Any],
+    job: AnyTask,
     setup: TrainSetup,
     model: nn.Module | None,
     split: str,

@@ -13,7 +13,7 @@ from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.warm_start import fresh_model
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor
 from glassformer.training.machine import Machine
 from glassformer.training.weights import Weights, load_weights, read_tensors
@@ -29,9 +29,7 @@ def refuse_unusable(folder: RunFolder) -> None:
     refuse_changed(folder.path, data=False)
 
 
-def load_model(
-    folder: RunFolder, config: Config, task: JobTask[Any, Any, Any], machine: Machine
-) -> nn.Module:
+def load_model(folder: RunFolder, config: Config, task: AnyTask, machine: Machine) -> nn.Module:
     """The trained model, on its device."""
     weights = read_tensors(folder.model)
     refuse_other_sizes(folder, config, weights)

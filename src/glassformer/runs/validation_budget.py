@@ -5,17 +5,16 @@ every machine.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from glassformer.config.run import Config
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.setup import VALIDATIONS
 
 VALIDATION_SHARE = 0.1  # of the training time
 FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # for scores that mean something
 
 
-def resolve_validation(config: Config, task: JobTask[Any, Any, Any]) -> Config:
+def resolve_validation(config: Config, task: AnyTask) -> Config:
     """The settings, with validations that fit their share of the time unless they are set."""
     train, lengths = config.train, task.lengths("valid")
     if train.steps is None or train.validate_every is not None or len(lengths) <= FEWEST_ROWS:
@@ -35,7 +34,7 @@ def resolve_validation(config: Config, task: JobTask[Any, Any, Any]) -> Config:
     return replace(config, train=train)
 
 
-def validation_line(config: Config, task: JobTask[Any, Any, Any]) -> str | None:
+def validation_line(config: Config, task: AnyTask) -> str | None:
     """A message that validation uses a sample; None if it uses all rows."""
     rows, sampled = len(task.lengths("valid")), config.train.validate_rows
     if sampled is None or sampled >= rows:

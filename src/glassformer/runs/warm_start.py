@@ -1,7 +1,6 @@
 """Warm starts: modules of a model that another run has trained."""
 
 import shlex
-from typing import Any
 
 import torch
 from torch import nn
@@ -9,7 +8,7 @@ from torch import nn
 from glassformer.errors import GlassformerError
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
-from glassformer.tasks.job import JobTask
+from glassformer.tasks.job import AnyTask
 from glassformer.training.weights import load_weights, read_tensors, weights_of
 
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
@@ -42,7 +41,7 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
     return sorted({module or module_of(name) for name in chosen})
 
 
-def fresh_model(task: JobTask[Any, Any, Any], seed: int) -> nn.Module:
+def fresh_model(task: AnyTask, seed: int) -> nn.Module:
     """The task's model with fresh weights; incompatible settings are refused."""
     torch.manual_seed(seed)
     try:

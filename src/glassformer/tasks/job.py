@@ -50,7 +50,7 @@ class Job:
     settings: type
     defaults: Callable[[bool], Values]
     schema: Schema
-    task: "type[JobTask[Any, Any, Any]]"
+    task: "type[AnyTask]"
     predictor: Callable[[Any], Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
     model: str | None = None
@@ -115,3 +115,6 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         if self.samples is None:
             return super().where(split, row)
         return str(self.samples[int(self.samples.rows(split)[row])]["where"])
+
+
+AnyTask = JobTask[Any, Any, Any]

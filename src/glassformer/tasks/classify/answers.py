@@ -12,18 +12,13 @@ from glassformer import processes
 from glassformer.errors import NonFiniteScoresError
 from glassformer.metrics.calibration import to_probabilities
 from glassformer.metrics.classification import (
-    THRESHOLD,
     classification_scores,
     f1_counts,
     macro_f1,
-    multi_label_f1_counts,
-    multi_label_scores,
+    predicted_classes,
+    right_rows,
 )
-from glassformer.metrics.paired import (
-    Comparison,
-    classification_comparison,
-    multi_label_comparison,
-)
+from glassformer.metrics.paired import Comparison, classification_comparison
 from glassformer.metrics.score import Score
 
 LARGEST = 1e30  # of logits; dividing a larger one by a temperature could overflow
@@ -96,9 +91,7 @@ class ClassAnswers:
 
     def right(self) -> Shaped[np.ndarray, " N"]:
         """Which texts have all their labels right."""
-        if self.multi:
-            return ((self.logits >= 0) == self.labels.astype(bool)).all(axis=1)
-        return self.logits.argmax(axis=1) == self.labels
+        return right_rows(self.labels, predicted_classes(self.labels, self.probabilities()))
 
     def accuracy(self) -> float:
         """The share of texts with all labels right."""
@@ -106,22 +99,17 @@ class ClassAnswers:
 
     def macro_f1(self) -> float:
         """The mean F1 of the labels."""
-        if self.multi:
-            parts = multi_label_f1_counts(self.labels, self.probabilities() >= THRESHOLD)
-        else:
-            parts = f1_counts(self.labels, self.logits.argmax(axis=1), self.logits.shape[1])
+        predictions = predicted_classes(self.labels, self.probabilities())
+        parts = f1_counts(self.labels, predictions, self.logits.shape[1])
         return float(macro_f1(*(part.sum(axis=0, keepdims=True, dtype=float) for part in parts))[0])
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals."""
-        if self.multi:
-            return multi_label_scores(self.labels, self.probabilities())
         return classification_scores(self.labels, self.probabilities())
 
     def compared_with(self, other: "ClassAnswers") -> dict[str, Comparison]:
         """How much better these are than the other's, on the same texts."""
-        compare = multi_label_comparison if self.multi else classification_comparison
-        return compare(self.labels, self.probabilities(), other.probabilities())
+        return classification_comparison(self.labels, self.probabilities(), other.probabilities())
 
 
 def _some(pieces: Iterable[Piece]) -> list[Piece]:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.metrics.calibration import fit_temperature, log_loss, to_probabilities
-from glassformer.metrics.classification import THRESHOLD, multi_label_f1_counts, safe_divide
+from glassformer.metrics.classification import THRESHOLD, f1_counts, safe_divide
 from glassformer.tasks.shared.ngrams import (
     MOST_COLUMNS,
     Analyser,
@@ -282,5 +282,5 @@ def quality_of(logits: Float[np.ndarray, "N C"], labels: Labels) -> tuple[float,
     if labels.ndim == 1:
         return float((logits.argmax(axis=1) == labels).mean()), -loss
     given = to_probabilities(logits, multi_label=True) >= THRESHOLD
-    hits, named = multi_label_f1_counts(labels, given)
+    hits, named = f1_counts(labels, given, labels.shape[1])
     return float(safe_divide(2 * hits.sum(), named.sum())), -loss

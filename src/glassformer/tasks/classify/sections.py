@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from glassformer.metrics import (
+from glassformer.metrics.calibration import reliability
+from glassformer.metrics.classification import (
+    THRESHOLD,
     class_scores,
     confusion_intervals,
     confusion_matrix,
-    reliability,
 )
-from glassformer.metrics.classification import THRESHOLD
 from glassformer.metrics.ratios import share_score
 from glassformer.metrics.score import Score
 from glassformer.reports.record import SOME_ROWS, HeatMap, Sections, Table

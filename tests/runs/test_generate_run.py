@@ -6,6 +6,7 @@ import pytest
 
 from glassformer import load, train
 from glassformer.cli import main
+from glassformer.training.weights import read_tensors
 
 TEXT = "".join(f"{n} green bottles hanging on the wall,\nand if one fell:\n" for n in range(300))
 SMALL = (
@@ -63,3 +64,15 @@ def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
     )
     assert again.config.model.decoder.dim == 16
     assert load(again.folder.path, device="cpu").predict("10 green").text.startswith("10 green")
+
+
+def test_a_classifier_starts_from_it_as_an_encoder(run, tmp_path):
+    rows = [f"{n} bottles,{'few' if n < 5 else 'many'}\n" for n in range(40)]
+    (tmp_path / "rows.csv").write_text("".join(["text,label\n", *rows]))
+    options = {"steps": 1, "device": "cpu", "quiet": True, "origin": run.folder.path}
+    found = train("classify", tmp_path / "rows.csv", run=tmp_path / "run", **options)
+    assert found.config.model.encoder == run.config.model.decoder
+    learned = read_tensors(run.folder.model)
+    begun = read_tensors(found.folder.initial)
+    assert begun["encoder.norm.weight"].equal(learned["decoder.norm.weight"])
+    assert begun["frontend.table.weight"].equal(learned["tokens.table.weight"])

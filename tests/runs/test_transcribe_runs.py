@@ -118,3 +118,17 @@ def test_a_long_recording_is_predicted_from_python_as_one(run):
     *partial, last = loaded.predict_partly([sound])
     assert last == found
     assert 0 < partial[0].done < 1
+
+
+def test_the_language_model_of_another_run_takes_part_in_the_search(run, tmp_path, capsys):
+    (tmp_path / "words.jsonl").write_text("".join(f'{{"text": "{word}"}}\n' for word in WORDS * 9))
+    command = ["train", "generate", str(tmp_path / "words.jsonl"), "--steps", "2", "--quiet"]
+    assert main([*command, "--run", str(tmp_path / "lm"), "--set=machine.device=cpu"]) == 0
+    clips = sorted(str(path) for path in (run / "clips").iterdir())[:3]
+    written = []
+    for more in ([], ["--lm", str(tmp_path / "lm"), "--lm-weight", "9"]):
+        assert main(["predict", str(run / "run"), *clips, *more]) == 0
+        written.append(capsys.readouterr().out)
+    assert written[0] != written[1]
+    assert main(["predict", str(run / "run"), clips[0], "--lm", str(run / "run")]) == 1
+    assert "a run of transcribe; --lm takes one of `train generate`" in capsys.readouterr().err

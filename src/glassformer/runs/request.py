@@ -273,11 +273,11 @@ def inherited(origin: Path, defaults: Values) -> Values:
         defaults: The model settings of the job; a module that is not in them is not copied.
     """
     config = RunFolder(origin).config()
-    modules = {"frontend", "scale", *defaults}
-    return {
-        "model": {key: value for key, value in plain(config.model).items() if key in modules},
-        "data": {"tokenizer": plain(config.data.tokenizer)},
-    }
+    modules, model = {"frontend", "scale", *defaults}, plain(config.model)
+    if config.model.encoder is None and "decoder" not in defaults:
+        model["encoder"] = model["decoder"]  # a language model, used to read
+    model = {key: value for key, value in model.items() if key in modules}
+    return {"model": model, "data": {"tokenizer": plain(config.data.tokenizer)}}
 
 
 def seconds(text: str | int | float | None) -> float | None:

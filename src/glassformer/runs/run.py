@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from glassformer.errors import GlassformerError
 from glassformer.models.packing import for_inference
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import refuse_changed
+from glassformer.runs.companions import open_companion
 from glassformer.runs.evaluation import Evaluation, SplitAnswers
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import scratch_folder
@@ -46,6 +47,7 @@ class Run:
         self.config: Config = self.folder.config()
         refuse_unusable(self.folder)
         self.machine: Machine = choose_machine(MachineConfig(device=device))
+        self._companion = cache(partial(open_companion, device=device))
 
     @cached_property
     def task(self) -> AnyTask:
@@ -106,7 +108,11 @@ class Run:
         """The predictor with these options; unknown ones are refused."""
         if not options:
             return self.predictor
-        refuse_foreign_options(JOBS[self.config.job].about, options)
+        about = JOBS[self.config.job].about
+        refuse_foreign_options(about, options)
+        for option in about.options:
+            if option.run and options.get(option.name) is not None:
+                options[option.name] = self._companion(str(options[option.name]))
         return self.predictor.configured(**options)
 
     def evaluate(

@@ -12,16 +12,20 @@ from glassformer.tasks.job import AnyTask
 from glassformer.training.weights import load_weights, read_tensors, weights_of
 
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
+READING = {"tokens": "frontend", "decoder": "encoder"}  # a language model, used to read
 
 
 def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[str]:
     """Copy the weights of another run into a model: one module, or all that both have.
 
+    The decoder of a language model becomes an encoder, which also looks ahead, if one is needed.
     An output layer of a different shape, as for other labels, stays freshly initialised. Returns
     the names of the copied modules.
     """
     refuse_untrained(origin)
     learned, own = read_tensors(origin.model), weights_of(model)
+    if not {module_of(name) for name in learned} & {module_of(name) for name in own}:
+        learned = {renamed(name): tensor for name, tensor in learned.items()}
     chosen = {
         name: tensor
         for name, tensor in learned.items()
@@ -64,3 +68,13 @@ def refuse_untrained(origin: RunFolder) -> None:
 def module_of(name: str) -> str:
     """The module of a weight: the first component of its name."""
     return name.split(".")[0]
+
+
+def renamed(name: str) -> str:
+    """The name of a language model's weight where the model only reads.
+
+    >>> renamed("decoder.norm.weight")
+    'encoder.norm.weight'
+    """
+    module, _, rest = name.partition(".")
+    return f"{READING.get(module, module)}.{rest}"

@@ -20,6 +20,8 @@ class Option:
         several: Whether it may be repeated.
         least: The minimum, for numbers.
         single: Whether it needs exactly one input.
+        run: Whether its value is the folder of another run, which the predictor gets opened, as a
+            `Companion`.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Option:
     several: bool = False
     least: int | None = None
     single: bool = False
+    run: bool = False
 
     @property
     def typed(self) -> str:

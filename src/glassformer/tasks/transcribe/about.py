@@ -13,6 +13,19 @@ ABOUT = About(
         ALIGN,
         PICTURE,
         Option(
+            name="lm",
+            kind=Path,
+            metavar="RUN",
+            run=True,
+            help="Search with the language model of this run.",
+        ),
+        Option(
+            name="lm_weight",
+            kind=float,
+            metavar="W",
+            help="The weight of --lm; default 0.3, or what was chosen for n-grams.",
+        ),
+        Option(
             name="stream",
             kind=bool,
             single=True,

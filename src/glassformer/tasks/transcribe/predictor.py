@@ -11,20 +11,23 @@ import numpy as np
 from jaxtyping import Float32
 from torch import nn
 
+from glassformer.config import require
 from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.reading import read_blocks, sound_info
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.explaining.pictures import check_picture
+from glassformer.tasks.extension import Companion
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.transcribe.live import LiveTranscript, one_thread
+from glassformer.tasks.transcribe.other_model import open_other
 from glassformer.tasks.transcribe.picture import draw_picture
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until_interrupted
-from glassformer.tasks.transcribe.searching import Written
+from glassformer.tasks.transcribe.searching import Searcher, Written
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
     Spoken,
@@ -63,6 +66,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         self.rate: int | None = None  # of raw samples on standard input
         self.subtitles: dict[str, Path] = {}  # by format
         self.picture: Path | None = None
+        self.searcher = task.searcher
 
     def configured(self, **options: Any) -> "TranscribePredictor":
         other = copy(self)
@@ -91,7 +95,18 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
                 "this run was not trained for streams; train one with --set task.stream.chunk=0.64 "
                 "--set task.normalise=all, or leave out --stream"
             )
+        other.searcher = self._searcher(options.get("lm"), options.get("lm_weight"))
+        if other.stream and other.searcher is not self.searcher:
+            raise GlassformerError("streams are not searched; leave out --lm or --stream")
         return other
+
+    def _searcher(self, lm: Companion | None, weight: float | None) -> Searcher:
+        """The search of the run, or one with the language model of another."""
+        if lm is None:
+            require(weight is None, "--lm-weight is that of --lm, which names a run; add it")
+            return self.searcher
+        fusion = open_other(lm, self.task.tokenizer, self.searcher, weight)
+        return replace(self.searcher, fusion=fusion)
 
     def predict(
         self, model: nn.Module, inputs: Iterable[Recording]
@@ -119,7 +134,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         lengths, found = np.array([len(sound) for sound in sounds]), dict[int, Written]()
         for batch in ordered_batches(lengths, TOGETHER * FRAMES_A_SECOND, padded=True):
             some = [sounds[number] for number in batch]
-            written = self.task.searcher.write(model, some, times=self._times)
+            written = self.searcher.write(model, some, times=self._times)
             found |= zip(batch.tolist(), written, strict=True)
         return [found[number] for number in range(len(pieces))]
 

@@ -13,7 +13,8 @@ import unicodedata
 import pytest
 
 from glassformer.data.catalog import CATALOG, open_entry
-from glassformer.data.catalog.languages import NAMES, SECTIONS
+from glassformer.data.catalog.languages import CODES, SECTIONS
+from glassformer.data.catalog.locales import NAMES
 from glassformer.errors import GlassformerError
 
 needs_imdb = pytest.mark.skipif(
@@ -46,7 +47,7 @@ def test_an_unknown_name_is_answered_with_a_near_one():
 def test_languages_have_rows_enough_of_every_label(languages):
     assert 15_000 < len(languages) < 30_000
     counts = collections.Counter(row["label"] for row in languages)
-    assert counts.keys() == set(NAMES.values())
+    assert counts.keys() == {NAMES[code] for code in CODES}
     assert min(counts.values()) > 300
     assert [row.number for row in languages] == list(range(1, len(languages) + 1))
     assert all(row.values.keys() == {"text", "label", "split", "concept"} for row in languages)

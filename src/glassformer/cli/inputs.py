@@ -48,7 +48,7 @@ def _unicode(text: str, name: str) -> str:
 def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
     """The lines of a text file, blank ones included, or the rows of a table or folder."""
     from glassformer.data.ingest import rows_of
-    from glassformer.data.sources.decoding import LONGEST_LINE, lines
+    from glassformer.data.sources.decoding import lines
     from glassformer.data.sources.formats import is_table
 
     config = run.config.data
@@ -62,8 +62,6 @@ def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
         yield from zip((row.where for row in same), run.inputs_of(rows), strict=False)
         return
     for number, line in enumerate(lines(path, config.encoding, newline="\n"), start=1):
-        if len(line) > LONGEST_LINE:
-            raise _too_long(str(path), number, f"{LONGEST_LINE:,} characters")
         yield _parsed(run, f"{path} line {number}", line.rstrip("\r\n"))
 
 
@@ -77,7 +75,10 @@ def from_stdin(run: "Run") -> Iterator[Iterable[Placed]]:
             yield (_decoded(run, line, name, n) for n, line in enumerate(lines, number + 1))
             number += len(lines)
         if len(rest) > MOST_BYTES:
-            raise _too_long(name, number + 1, f"{MOST_BYTES:,} bytes")
+            raise GlassformerError(
+                f"{name} line {number + 1}: longer than {MOST_BYTES:,} bytes; split it into "
+                f"several lines"
+            )
     if rest:
         yield [_decoded(run, rest, name, number + 1)]
 
@@ -99,9 +100,3 @@ def _parsed(run: "Run", where: str, text: str) -> Placed:
         return where, run.predictor.parse(text)
     except GlassformerError as error:
         raise GlassformerError(f"{where}: {error}") from None
-
-
-def _too_long(name: str, number: int, most: str) -> GlassformerError:
-    return GlassformerError(
-        f"{name} line {number}: longer than {most}; split it into several lines"
-    )

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import IO
 
+from glassformer.data.catalog.storage import writing
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder
@@ -58,17 +59,13 @@ def unpack(archive: Path, folder: Path, suffix: str = "") -> None:
     """Unpack the files that end in `suffix`; the folder appears when it is complete."""
     half = folder.with_name(f".{folder.name}.new-{token_hex(4)}-{os.getpid()}")
     try:
-        half.mkdir(parents=True)
-        for name, content in members(archive, suffix):
-            (half / name).parent.mkdir(parents=True, exist_ok=True)
-            (half / name).write_bytes(content)
-        if not folder.is_dir():  # another process may have been faster
-            half.rename(folder)
-    except OSError as error:
-        raise GlassformerError(
-            f"{folder}: cannot be written ({reason(error)}); free some space, or set "
-            f"XDG_CACHE_HOME to another folder"
-        ) from None
+        with writing(folder):
+            half.mkdir(parents=True)
+            for name, content in members(archive, suffix):
+                (half / name).parent.mkdir(parents=True, exist_ok=True)
+                (half / name).write_bytes(content)
+            if not folder.is_dir():  # another process may have been faster
+                half.rename(folder)
     finally:
         shutil.rmtree(half, ignore_errors=True)
 

@@ -13,7 +13,7 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from glassformer.errors import GlassformerError
+from glassformer.data.catalog.locales import locale_of
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -63,7 +63,7 @@ class Form:
 @cache
 def forms_of(code: str) -> tuple[Form, ...]:
     """The forms of a language: full to short, skeletons, both again in native digits, habits."""
-    locale = _locale(code)
+    locale = locale_of(code)
     patterns = {name: pattern.pattern for name, pattern in locale.date_formats.items()}
     for name, skeleton in locale.datetime_skeletons.items():
         if {*name} >= {"y", "M", "d"} and not {*name} & TIMES:
@@ -105,17 +105,6 @@ def _typed(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join(kept.split()))
 
 
-def _locale(code: str) -> "Locale":
-    try:
-        from babel import Locale
-    except ImportError:
-        raise GlassformerError(
-            "dates are made from the formats in Babel, which is not installed; "
-            "pip install 'glassformer[embedded]'"
-        ) from None
-    return Locale.parse(code)
-
-
 def ordinal(number: int) -> str:
     """As in English.
 
@@ -155,13 +144,13 @@ def in_han(day: date) -> str:
 
 def buddhist(day: date) -> str:
     """By the years since the Buddha, as in Thailand."""
-    months = _locale("th").months["format"]["wide"]
+    months = locale_of("th").months["format"]["wide"]
     return f"{day.day} {months[day.month]} พ.ศ. {day.year + 543}"
 
 
 def english(day: date) -> str:
     """As in March."""
-    return str(_locale("en").months["format"]["wide"][day.month])
+    return str(locale_of("en").months["format"]["wide"][day.month])
 
 
 HABITS: dict[str, dict[str, Write]] = {

@@ -13,54 +13,11 @@ from datetime import date, timedelta
 
 from glassformer.data.catalog.date_forms import Form, forms_of
 from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.locales import NAMES
 from glassformer.data.rows import Row
 from glassformer.data.splits import content_key
 
-LANGUAGES = {
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "bn": "Bangla",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "et": "Estonian",
-    "eu": "Basque",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "is": "Icelandic",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "mr": "Marathi",
-    "nb": "Norwegian",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sv": "Swedish",
-    "ta": "Tamil",
-    "te": "Telugu",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
+LANGUAGES = {code: name for code, name in NAMES.items() if code != "gl"}
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 DAYS = 9_000
 WAYS = 4  # in which each date is written

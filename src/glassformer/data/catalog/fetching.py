@@ -12,9 +12,8 @@ from hashlib import file_digest
 from pathlib import Path
 
 from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote
+from glassformer.data.catalog.storage import Remote, writing
 from glassformer.data.catalog.transfer import BrokenTransferError, Seen, discard, receive
-from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.files import locked, sync
 
@@ -55,25 +54,21 @@ def fetch(entry: Entry, seen: Seen, *, pause: Pause = time.sleep) -> Fetched:
 
 def fetch_file(remote: Remote, target: Path, seen: Seen, *, pause: Pause = time.sleep) -> None:
     """Download one file, unless it exists."""
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target.parent, wait=True):
-            if not target.exists():
-                part = target.with_name(f".{target.name}.part")
-                download(remote, part, seen, pause)
-                sync(part)
-                part.replace(target)
-                sync(target.parent)
-                discard(part)
-    except OSError as error:
-        raise GlassformerError(
-            f"{target}: cannot be written ({reason(error)}); free some space, or set "
-            f"XDG_CACHE_HOME to another folder"
-        ) from None
-    except GlassformerError as error:
-        raise GlassformerError(
-            f"{error}; download it by other means and save it as {target}"
-        ) from None
+        try:
+            with locked(target.parent, wait=True):
+                if not target.exists():
+                    part = target.with_name(f".{target.name}.part")
+                    download(remote, part, seen, pause)
+                    sync(part)
+                    part.replace(target)
+                    sync(target.parent)
+                    discard(part)
+        except GlassformerError as error:
+            raise GlassformerError(
+                f"{error}; download it by other means and save it as {target}"
+            ) from None
 
 
 def download(remote: Remote, part: Path, seen: Seen, pause: Pause) -> None:

@@ -12,44 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.locales import NAMES, locale_of
 from glassformer.data.rows import Row
-from glassformer.errors import GlassformerError
 
 if TYPE_CHECKING:
     from babel import Locale
 
-NAMES = {
-    "bg": "Bulgarian",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "en": "English",
-    "es": "Spanish",
-    "et": "Estonian",
-    "eu": "Basque",
-    "fi": "Finnish",
-    "fr": "French",
-    "gl": "Galician",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "is": "Icelandic",
-    "it": "Italian",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "nb": "Norwegian",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sv": "Swedish",
-    "tr": "Turkish",
-    "vi": "Vietnamese",
-}
+_CODES = "bg ca cs da de en es et eu fi fr gl hr hu id is it lt lv nb nl pl pt ro ru sk sl sv tr vi"
+CODES = _CODES.split()
 
 FEWEST_LETTERS = 3
 Named = Iterable[tuple[Any, str]]  # codes and names
@@ -58,7 +28,7 @@ Named = Iterable[tuple[Any, str]]  # codes and names
 def rows() -> Iterator[Row]:
     """Each name once, with its language and what it names; translations side by side."""
     found = sorted(
-        (concept, code, name) for code in NAMES for concept, name in _names(_locale(code))
+        (concept, code, name) for code in CODES for concept, name in _names(locale_of(code))
     )
     languages: defaultdict[str, set[str]] = defaultdict(set)
     for _, code, name in found:
@@ -96,17 +66,6 @@ def _of(key: str, entries: Mapping[str, Mapping[str, Any]]) -> Named:
 def _key(name: str) -> str:
     """Names are the same if only case or the way accents are stored differs."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-def _locale(code: str) -> "Locale":
-    try:
-        from babel import Locale
-    except ImportError:
-        raise GlassformerError(
-            "languages is made from the names in Babel, which is not installed; "
-            "pip install 'glassformer[embedded]'"
-        ) from None
-    return Locale(code)
 
 
 SECTIONS: dict[str, Callable[["Locale"], Named]] = {

@@ -18,10 +18,9 @@ import numpy as np
 
 from glassformer.data.audio.morse import CODE, Keying, seconds_of, send
 from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.storage import writing
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
-from glassformer.data.sources.files import reason
-from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder, locked, replacing, to_json
 
 VERSION = 4  # of the recordings: what is in the cache is made again when it changes
@@ -148,17 +147,12 @@ def rows_of(name: str) -> Iterator[Row]:
 def recordings(name: str) -> Path:
     """The folder with the recordings and a table of them, which appears when it is complete."""
     folder = cache_folder() / "data" / f"{name}-{VERSION}"
-    try:
+    with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent, wait=True):
             if not folder.is_dir():
                 with replacing(folder) as half:
                     write_recordings(SETS[name](), half)
-    except OSError as error:
-        raise GlassformerError(
-            f"{folder}: cannot be written ({reason(error)}); free some space, or set "
-            f"XDG_CACHE_HOME to another folder"
-        ) from None
     return folder
 
 

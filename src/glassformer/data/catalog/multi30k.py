@@ -19,44 +19,29 @@ ADDRESS = (
     "https://raw.githubusercontent.com/multi30k/dataset/"
     "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/"
 )
-FILES = {
-    "test_2016_flickr.cs": (
-        22_572,
-        "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
-    ),
-    "test_2016_flickr.de": (
-        22_890,
-        "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
-    ),
-    "test_2016_flickr.en": (
-        21_077,
-        "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
-    ),
-    "test_2016_flickr.fr": (
-        22_310,
-        "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
-    ),
-    "test_2017_flickr.de": (
-        21_471,
-        "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee",
-    ),
-    "test_2017_flickr.en": (
-        19_138,
-        "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074",
-    ),
-    "test_2017_flickr.fr": (
-        20_434,
-        "3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496",
-    ),
-    "train.cs": (593_827, "a65adb8b32e3bc664f21ecba7a6e7f6950fd1f405e135f7c312faabdb6255077"),
-    "train.de": (637_044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"),
-    "train.en": (568_929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
-    "train.fr": (604_242, "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c"),
-    "val.cs": (22_096, "b63226e05c4bd5dd6a42897d74b86a1b9d2c31498252c572b1ea7f7996927fcc"),
-    "val.de": (24_681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"),
-    "val.en": (21_650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"),
-    "val.fr": (23_001, "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9"),
-}  # packed: bytes and SHA-256
+FILES = """
+test_2016_flickr.cs 22572 200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1
+test_2016_flickr.de 22890 9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8
+test_2016_flickr.en 21077 611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9
+test_2016_flickr.fr 22310 6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90
+test_2017_flickr.de 21471 a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee
+test_2017_flickr.en 19138 76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074
+test_2017_flickr.fr 20434 3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496
+train.cs 593827 a65adb8b32e3bc664f21ecba7a6e7f6950fd1f405e135f7c312faabdb6255077
+train.de 637044 726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6
+train.en 568929 d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f
+train.fr 604242 622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c
+val.cs 22096 b63226e05c4bd5dd6a42897d74b86a1b9d2c31498252c572b1ea7f7996927fcc
+val.de 24681 f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a
+val.en 21650 14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28
+val.fr 23001 ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9
+"""  # packed: bytes and SHA-256
+
+
+def remote(name: str, size: str, digest: str) -> Remote:
+    """A file, as it is listed above."""
+    url, checksum = f"{ADDRESS}{name}.gz", f"sha256:{digest}"
+    return Remote(name=f"{name}.gz", url=url, size=int(size), checksum=checksum, verified=True)
 
 
 def captions(
@@ -74,16 +59,7 @@ def entry(source: str, target: str, *, later: bool = False) -> Entry:
     """The set for one direction."""
     splits = LATER if later else SPLIT_OF
     names = tuple(f"{stem}.{language}" for stem in splits for language in (source, target))
-    remotes = tuple(
-        Remote(
-            name=f"{name}.gz",
-            url=f"{ADDRESS}{name}.gz",
-            size=FILES[name][0],
-            checksum=f"sha256:{FILES[name][1]}",
-            verified=True,
-        )
-        for name in names
-    )
+    remotes = tuple(remote(*line.split()) for line in FILES.split("\n") if line.startswith(names))
     storage = Storage("multi30k", (names,), remotes)
     names_of = {"en": "English", **LANGUAGES}
     name = f"multi30k-{'2017-' if later else ''}{source}-{target}"

@@ -5,9 +5,12 @@ published or repacked.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder
 
@@ -79,6 +82,18 @@ class Storage:
     def expected(self) -> str:
         """The files of a set, in words."""
         return " or ".join(" and ".join(layout) for layout in self.layouts)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Refuse a cache that cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        raise GlassformerError(
+            f"{path}: cannot be written ({reason(error)}); free some space, or set "
+            f"XDG_CACHE_HOME to another folder"
+        ) from None
 
 
 def places() -> list[Path]:

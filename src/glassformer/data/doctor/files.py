@@ -1,6 +1,5 @@
 """Problems of text files themselves: a legacy encoding, or a row mistaken for a header."""
 
-import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 from glassformer.data.columns import is_known_name
 from glassformer.data.doctor.finding import Finding
 from glassformer.data.rows import listed
-from glassformer.data.sources.decoding import codec_of, guess_encoding
-from glassformer.data.sources.files import BUFFER, kind_of, names_in, opened, suffix_of
+from glassformer.data.sources.decoding import codec_of, first_bad_byte, guess_encoding
+from glassformer.data.sources.files import kind_of, names_in, opened, suffix_of
 from glassformer.data.sources.formats import reader_of
 from glassformer.data.sources.table import read_table
 
@@ -61,31 +60,12 @@ def _encodings(path: Path, given: str | None) -> Iterator[Encoding]:
     if codec != "utf-8":
         yield Encoding(codec)
         return
-    beyond_ascii, line, rest = _scan(path, codec)
-    guess = guess_encoding(rest) if rest and not beyond_ascii else None
-    if guess is not None and not _scan(path, guess)[2]:
-        yield Encoding(guess, f"{path} line {line}")
-    elif beyond_ascii or rest:
+    bad = first_bad_byte(path, codec)
+    guess = guess_encoding(bad.rest) if bad and not bad.mixed else None
+    if bad and guess is not None and not first_bad_byte(path, guess):
+        yield Encoding(guess, f"{path} line {bad.line}")
+    elif bad or first_bad_byte(path, "ascii"):
         yield Encoding("utf-8")
-
-
-def _scan(path: Path, codec: str) -> tuple[bool, int, bytes]:
-    """Whether non-ASCII text decodes, the first line that does not, and the bytes from there."""
-    decoder = codecs.getincrementaldecoder(codec)()
-    beyond_ascii, line = False, 1
-    with opened(path) as stream:
-        while True:
-            chunk = stream.read(BUFFER)
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                good = error.object[: error.start]
-                line += good.count(b"\n")
-                return beyond_ascii or not good.isascii(), line, error.object[error.start :]
-            beyond_ascii = beyond_ascii or not text.isascii()
-            line += text.count("\n")
-            if not chunk:
-                return beyond_ascii, line, b""
 
 
 def _text_files(path: Path) -> Iterator[Path]:

@@ -9,6 +9,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from glassformer.data.rows import LONGEST_FIELD
 from glassformer.data.sources.files import BUFFER, opened, reason
@@ -33,8 +34,6 @@ NOT_FOR_FILES = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode
 def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iterator[str]:
     r"""The lines of a file with their line ends, one at a time in memory.
 
-    A line longer than LONGEST_LINE is truncated, for the caller to refuse.
-
     Args:
         newline: What ends a line: "\n", or "" for any of \n, \r and \r\n. In a file without a
             single \n it is \r in both cases.
@@ -50,6 +49,11 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
                     number += 1
                     if "\0" in line:
                         raise _binary(path, number)
+                    if len(line) > LONGEST_LINE:
+                        raise GlassformerError(
+                            f"{path} line {number}: longer than {LONGEST_LINE:,} characters; split "
+                            f"it into several lines"
+                        )
                     yield line
         except UnicodeError as error:
             raise undecodable(path, codec, error) from None
@@ -122,23 +126,36 @@ def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
 def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError:
     """The error for a file that does not decode: the first bad line and byte, and a guess."""
     try:
-        found = _first_bad_byte(path, codec)
+        bad = first_bad_byte(path, codec)
     except UnicodeError:  # a codec that does not report positions
-        found = None
-    if found is None:
+        bad = None
+    if bad is None:
         return GlassformerError(
             f"{path}: cannot be read as {codec} ({reason(error)}); try another data.encoding"
         )
-    line, position, rest, mixed = found
     name = "UTF-8" if codec in ("utf-8", "utf-8-sig") else codec
     return GlassformerError(
-        f"{path} line {line}: not valid {name} (byte 0x{rest[0]:02x} at position {position}); "
-        f"{_advice(name, rest, mixed)}"
+        f"{path} line {bad.line}: not valid {name} (byte 0x{bad.rest[0]:02x} at position "
+        f"{bad.position}); {_advice(name, bad.rest, bad.mixed)}"
     )
 
 
-def _first_bad_byte(path: Path, codec: str) -> tuple[int, int, bytes, bool] | None:
-    """Its line, its position, the bytes from there on, and whether non-ASCII text came before."""
+class BadByte(NamedTuple):
+    """The first byte that does not decode.
+
+    Attributes:
+        rest: The bytes from there on.
+        mixed: Whether text that is not ASCII came before.
+    """
+
+    line: int
+    position: int
+    rest: bytes
+    mixed: bool
+
+
+def first_bad_byte(path: Path, codec: str) -> BadByte | None:
+    """Where a file does not decode; None if all of it does."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
     line, position, mixed = 1, 0, False
     with opened(path) as stream:
@@ -153,11 +170,11 @@ def _first_bad_byte(path: Path, codec: str) -> tuple[int, int, bytes, bool] | No
             line += text.count("\n")
             mixed = mixed or not text.isascii()
             if rest:
-                return line, position - len(rest), rest, mixed
+                return BadByte(line, position - len(rest), rest, mixed)
         try:
             decoder.decode(b"", final=True)
         except UnicodeDecodeError as error:
-            return line, position - len(error.object), error.object, mixed
+            return BadByte(line, position - len(error.object), error.object, mixed)
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from glassformer.data.rows import Row, listed
+from glassformer.data.rows import Row, as_text, listed
 from glassformer.data.sources.decoding import document
 from glassformer.data.sources.files import kind_of, names_in
 from glassformer.data.sources.formats import is_table, reader_of
@@ -48,7 +48,7 @@ def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
 def _read_labels(folders: list[Path], encoding: str | None) -> Iterator[Row]:
     """The texts of every label, label by label."""
     for folder in folders:
-        label = _label(folder)
+        label = as_text(folder.name)
         inner, files = _contents(folder)
         tables = [file for file in files if is_table(file)]
         if inner or tables:
@@ -80,13 +80,3 @@ def _read_tables(files: list[Path], encoding: str | None) -> Iterator[Row]:
                     f"{listed(columns)}; tables in one folder must share their columns"
                 )
             yield row
-
-
-def _label(folder: Path) -> str:
-    """The folder's name, which must be text."""
-    if any("\ud800" <= character <= "\udfff" for character in folder.name):
-        raise GlassformerError(
-            f"{folder.parent}: the folder name {folder.name!r} is not UTF-8 and cannot be a "
-            f"label; rename it"
-        )
-    return folder.name

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.data.rows import Row, row_of
-from glassformer.data.sources.decoding import LONGEST_LINE, lines
+from glassformer.data.sources.decoding import lines
 from glassformer.errors import GlassformerError
 
 LONGEST_NUMBER = 4000  # digits; Python refuses to convert more
@@ -20,10 +20,6 @@ def read_json_lines(path: Path, encoding: str | None) -> Iterator[Row]:
             continue
         number += 1
         where = f"{path} row {number} (line {line_number})"
-        if len(line) > LONGEST_LINE:
-            raise GlassformerError(
-                f"{where}: longer than {LONGEST_LINE:,} characters; write one JSON object per line"
-            )
         try:
             values = json.loads(line, parse_int=_integer)
             if not isinstance(values, dict):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.data.rows import Row
-from glassformer.data.sources.decoding import LONGEST_LINE, check_codec, lines
+from glassformer.data.sources.decoding import check_codec, lines
 from glassformer.errors import GlassformerError
 
 AND = " + "  # between the names of two files that are read together
@@ -76,13 +76,7 @@ def diverging_line(source: Lengths, target: Lengths) -> int:
 
 def side_lines(path: Path, encoding: str | None) -> Iterator[str]:
     """The lines of one of two files, without line ends."""
-    for number, line in enumerate(lines(path, encoding, newline="\n"), start=1):
-        if len(line) > LONGEST_LINE:
-            raise GlassformerError(
-                f"{path} line {number}: longer than {LONGEST_LINE:,} characters; split it into "
-                f"several lines, in both files"
-            )
-        yield line.rstrip("\r\n")
+    return (line.rstrip("\r\n") for line in lines(path, encoding, newline="\n"))
 
 
 def _uneven(source: Path, target: Path, encoding: str | None) -> GlassformerError:

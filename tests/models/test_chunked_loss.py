@@ -27,26 +27,48 @@ def gradients(model, loss):
     ids=["tied", "untied and smoothed", "capped and smoothed"],
 )
 def test_losses_some_at_a_time_are_those_of_all_scores(monkeypatch, rows, settings, smoothing):
-    monkeypatch.setattr(chunked_loss, "CHUNK", rows * V + 1)
+    monkeypatch.setitem(chunked_loss.CHUNK, "cpu", rows * V + 1)
     model = build_language_model(ModelConfig(decoder=STACK, **settings), vocabulary=V)
     ids, labels, layout = torch.randint(V, (N,)), torch.randint(V, (N,)), Layout.packed(LENGTHS)
     labels[[2, 9]] = -100
-    expected = F.cross_entropy(
-        model(ids, layout=layout), labels, reduction="none", label_smoothing=smoothing
-    )
-    weights = torch.linspace(-1, 2, N)
-    felt = gradients(model, expected @ weights)
-    widest = []
-    real = F.cross_entropy
+    scores = model(ids, layout=layout)
+    expected = F.cross_entropy(scores, labels, reduction="sum", label_smoothing=smoothing)
+    felt = gradients(model, 0.3 * expected)
+    widest, real = [], chunked_loss.losses_into_gradients
     monkeypatch.setattr(
-        F, "cross_entropy", lambda x, *a, **k: widest.append(len(x)) or real(x, *a, **k)
+        chunked_loss, "losses_into_gradients", lambda x, *a: widest.append(len(x)) or real(x, *a)
     )
     found = model(ids, layout=layout, labels=labels, smoothing=smoothing)
     torch.testing.assert_close(found, expected)
-    assert found[[2, 9]].eq(0).all()
-    for name, gradient in gradients(model, found @ weights).items():
+    for name, gradient in gradients(model, 0.3 * found).items():
         torch.testing.assert_close(gradient, felt[name])
-    assert max(widest) == min(rows, N), "no more scores exist at a time, forward or backward"
+    assert max(widest) <= rows, "no more scores exist at a time"
+
+
+def test_losses_without_gradients_are_those_of_each_token(monkeypatch):
+    monkeypatch.setitem(chunked_loss.CHUNK, "cpu", 4 * V)
+    model = build_language_model(ModelConfig(decoder=STACK), vocabulary=V)
+    ids, labels, layout = torch.randint(V, (N,)), torch.randint(V, (N,)), Layout.packed(LENGTHS)
+    labels[[2, 9]] = -100
     with torch.no_grad():
-        still = model(ids, layout=layout, labels=labels, smoothing=smoothing)
-    torch.testing.assert_close(still, expected)
+        found = model(ids, layout=layout, labels=labels)
+        expected = F.cross_entropy(model(ids, layout=layout), labels, reduction="none")
+    torch.testing.assert_close(found, expected)
+    assert found[[2, 9]].eq(0).all()
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("vocabulary", [65, 50_304])
+def test_the_gpu_kernel_gives_what_plain_pytorch_does(vocabulary, smoothing):
+    x = torch.randn(37, 64, device="cuda", requires_grad=True)
+    weight = torch.randn(vocabulary, 64, device="cuda", requires_grad=True)
+    labels = torch.randint(vocabulary, (37,), device="cuda")
+    labels[[2, 9]] = -100
+    expected = F.cross_entropy(x @ weight.T, labels, reduction="sum", label_smoothing=smoothing)
+    found = chunked_loss.summed_cross_entropy(x, weight, labels, smoothing=smoothing)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)
+    for ours, theirs in zip(
+        *(torch.autograd.grad(loss, (x, weight)) for loss in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=2e-2, atol=2e-2)

@@ -15,10 +15,10 @@ from glassformer.training.step import EagerStep
 class Captured(CapturedStep):
     """Captures nothing; `fails` says for which kinds it cannot."""
 
-    fails: tuple[bool, ...] = ()
-    made: list[bool]
+    fails: tuple[str | None, ...] = ()
+    made: list[str | None]
 
-    def __init__(self, model, task, setup, *, shape, first, compiled=False):
+    def __init__(self, model, task, setup, *, shape, first, compiled=None):
         EagerStep.__init__(self, model, task, setup)
         self.made.append(compiled)
         if compiled in self.fails:
@@ -56,22 +56,23 @@ def choose(tmp_path, monkeypatch):
 
 
 def test_a_run_is_compiled_when_its_steps_win_the_time_back(choose):
-    assert choose(10) == ([False], Captured, "steps run as CUDA graphs")
-    made, kind, note = choose(10_000)
-    assert (made, kind) == ([False, True], Captured)
+    assert choose(10) == ([None], Captured, "steps run as CUDA graphs")
+    made, kind, note = choose(1000)
+    assert (made, kind) == ([None, "blocks"], Captured)
     assert note.startswith("steps are compiled and run as CUDA graphs, ready after ")
-    assert choose(10_000, deterministic=True)[0] == [False]
-    assert choose(10, compile_steps=True)[0] == [True]
+    assert choose(10_000)[0] == [None, "stacks"]
+    assert choose(10_000, deterministic=True)[0] == [None]
+    assert choose(10_000, deterministic=True, compile_steps=True)[0] == [None, "blocks"]
+    assert choose(10, compile_steps=True)[0] == [None, "blocks"]
     assert choose(10_000, compile_steps=False) == ([], EagerStep, None)
 
 
 def test_what_fails_gives_way_to_the_next_simpler_kind(choose):
     without = "steps run as CUDA graphs without compiling, which failed: no compiler"
-    assert choose(10_000, fails=(True,)) == ([False, True, False], Captured, without)
-    assert choose(10, fails=(True,), compile_steps=True) == ([True, False], Captured, without)
+    assert choose(1000, fails=("blocks",)) == ([None, "blocks", None], Captured, without)
     eager = "steps run eagerly, as capturing them failed: no compiler"
-    assert choose(10, fails=(False,)) == ([False], EagerStep, eager)
-    assert choose(10, fails=(True, False), compile_steps=True)[1:] == (EagerStep, eager)
+    assert choose(10, fails=(None,)) == ([None], EagerStep, eager)
+    assert choose(10, fails=(None,), compile_steps=True) == ([None], EagerStep, eager)
     made, kind, note = choose(10_000, recompute=True)
     assert (made, kind) == ([], EagerStep)
     assert note == "steps run eagerly, not as CUDA graphs: train.recompute is on"

@@ -11,9 +11,9 @@ returns the vectors to use instead, with which training perturbs the input.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -23,7 +23,7 @@ from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.scoring import capped
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines import BaselineDecoder
-from glassformer.models.chunked_loss import chunked_cross_entropy
+from glassformer.models.chunked_loss import cross_entropies, summed_cross_entropy
 from glassformer.models.frontends import Frontend, Tokens
 from glassformer.models.stacks import Decoder
 
@@ -105,22 +105,27 @@ class LanguageModel(nn.Module):
         mask: Mask = causal,
         caches: Sequence[Cache] | None = None,
         noise: Noise | None = None,
-        labels: Int[Tensor, " N"] | None = None,
+        labels: TokenIds | None = None,
         smoothing: float = 0.0,
-    ) -> Scores | Float[Tensor, " N"]:
+    ) -> Scores | Float[Tensor, " N"] | Float[Tensor, ""]:
         """Scores of each next token, or, given the right ones, only their cross-entropy.
 
         Args:
-            labels: The next tokens of a packed batch: then the scores of the whole batch never
-                exist at once.
-            smoothing: Label smoothing of the cross-entropy.
+            labels: The next tokens: then the scores of the whole batch never exist at once, and
+                with gradients, only the sum of the cross-entropies is returned.
+            smoothing: Label smoothing of that sum.
         """
         x, layout = embedded(self.tokens, tokens, layout, noise)
         x = self.decoder(x, layout=layout, mask=mask, caches=caches)
-        score = partial(scored, tokens=self.tokens, unembed=self.unembed)
         if labels is None:
-            return score(x)
-        return chunked_cross_entropy(x, labels, score, self.tokens.vocabulary, smoothing=smoothing)
+            return scored(x, self.tokens, self.unembed)
+        x, labels = x.flatten(0, -2), labels.flatten()
+        weight = (self.tokens.table if self.unembed is None else self.unembed).weight
+        if not torch.is_grad_enabled():
+            return cross_entropies(x, weight, labels, softcap=self.tokens.softcap)
+        return summed_cross_entropy(
+            x, weight, labels, softcap=self.tokens.softcap, smoothing=smoothing
+        )
 
 
 class MaskedModel(nn.Module):

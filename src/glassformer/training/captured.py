@@ -7,6 +7,7 @@ shape, the kernels are captured once and replayed with a single launch.
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +15,13 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from glassformer.models.incremental.cuda_graphs import recording, side_stream
 from glassformer.tasks.task import Loss, SomeBatch, Task
-from glassformer.training.compiled import CompiledLosses, compiled_blocks
+from glassformer.training.compiled import CompiledLosses, compiled_parts
 from glassformer.training.loader import Shape, TrainingBatch
 from glassformer.training.objective import reseeding
 from glassformer.training.setup import TrainSetup
 from glassformer.training.step import EagerStep
 
+Compiled = Literal["blocks", "stacks"]
 WARM_UPS = 3  # runs before the capture, in which libraries and compilers initialise
 TIMED = 5  # replays timed to measure a step
 
@@ -29,7 +31,7 @@ class CapturedStep(EagerStep):
 
     Args:
         first: A batch of this shape.
-        compiled: Whether blocks and losses are compiled before the capture.
+        compiled: What is compiled before the capture, with the losses.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class CapturedStep(EagerStep):
         *,
         shape: Shape,
         first: SomeBatch,
-        compiled: bool = False,
+        compiled: Compiled | None = None,
     ) -> None:
         super().__init__(model, task, setup)
         self.shape = shape
@@ -48,8 +50,8 @@ class CapturedStep(EagerStep):
         self.graphs: list[tuple[int, torch.cuda.CUDAGraph]] = []
         model.train()
         with preserving_buffers(model), side_stream(), ExitStack() as stack:
-            if compiled:
-                stack.enter_context(compiled_blocks(model))
+            if compiled is not None:
+                stack.enter_context(compiled_parts(model, whole=compiled == "stacks"))
                 self.losses = CompiledLosses(task)
             for _ in range(WARM_UPS):
                 self.run(self.batch, reseeding(0))

@@ -16,12 +16,14 @@ def normalise_and_clip(model: nn.Module, count: Tensor, clip: float) -> Tensor:
     """
     sum_over_processes(count)
     gradients = [local(p.grad) for p in model.parameters() if p.grad is not None]
-    torch._foreach_div_(gradients, (count / processes.world_size()).clamp(min=1e-12))
     norm = nn.utils.get_total_norm(gradients)
     if is_sharded(model):
         norm = sum_over_processes(norm**2).sqrt()
+    scale = 1 / (count / processes.world_size()).clamp(min=1e-12)
+    norm = norm * scale
     if clip:
-        torch._foreach_mul_(gradients, (clip / (norm + 1e-6)).clamp(max=1.0))
+        scale = scale * (clip / (norm + 1e-6)).clamp(max=1.0)
+    torch._foreach_mul_(gradients, scale)
     return norm
 
 

@@ -27,9 +27,10 @@ class Meters:
         total, count, tokens, norm = since or (0.0, 0.0, 0.0, 0.0)
         if not processes.is_first():
             total, count, tokens = 0.0, 0.0, 0.0  # the first process holds the sum over all
-        self.total = torch.tensor(total, device=device)
-        self.count = torch.tensor(count, device=device)
-        self.norm = torch.tensor(norm, device=device)
+        self.total, self.count, self.norm = (
+            torch.full((), number, device=device)  # filled there: a copy would wait for the device
+            for number in (total, count, norm)
+        )
         self.tokens = tokens
         self.history: list[tuple[int, BatchSource | None, Tensor]] = []
         self.gpu_spans: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []

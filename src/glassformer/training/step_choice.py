@@ -9,7 +9,7 @@ from glassformer import processes
 from glassformer.errors import is_out_of_memory
 from glassformer.files import cache_folder
 from glassformer.tasks.task import Task
-from glassformer.training.captured import CapturedStep
+from glassformer.training.captured import CapturedStep, Compiled
 from glassformer.training.compiled import compile_blocks
 from glassformer.training.loader import Shape, common_shape, first_fitting
 from glassformer.training.progress import Progress
@@ -18,7 +18,8 @@ from glassformer.training.step import EagerStep
 
 COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 COMPILE_SECONDS = 25.0  # with a cold compiler cache
-COMPILE_GAIN = 0.3  # share of a captured step's time that compiling saves
+COMPILE_GAIN = 0.4  # share of a captured step's time that compiling saves
+LONG = 600.0  # seconds of such steps from where whole stacks are compiled rather than blocks
 
 
 def choose_step(
@@ -49,7 +50,7 @@ def captured_step(
     first = first_fitting(task, setup, progress.micro_batches, shape).batch
     failure = ""
 
-    def attempt(*, compiled: bool) -> CapturedStep | None:
+    def attempt(compiled: Compiled | None) -> CapturedStep | None:
         nonlocal failure
         try:
             return CapturedStep(model, task, setup, shape=shape, first=first, compiled=compiled)
@@ -63,27 +64,32 @@ def captured_step(
         return EagerStep(model, task, setup), Note(progress.step, text)
 
     started = time.perf_counter()
-    if setup.machine.compile is None:
-        step = attempt(compiled=False)
-        if step is None:
-            return eager()
-        if not compiling_pays(step, setup, progress):
-            return step, Note(progress.step, "steps run as CUDA graphs")
-        del step  # frees its memory
-    if (step := attempt(compiled=True)) is not None:
+    step = attempt(None)
+    if step is None:
+        return eager()
+    ahead = step.seconds() * remaining_batches(setup, progress)
+    if setup.machine.compile is None and not compiling_pays(ahead, setup):
+        return step, Note(progress.step, "steps run as CUDA graphs")
+    del step  # frees its memory
+    whole = ahead > LONG and not setup.machine.deterministic
+    if (step := attempt("stacks" if whole else "blocks")) is not None:
         took = f"ready after {time.perf_counter() - started:.0f}s"
         return step, Note(progress.step, f"steps are compiled and run as CUDA graphs, {took}")
     text = f"steps run as CUDA graphs without compiling, which failed: {failure}"
-    step = attempt(compiled=False)
+    step = attempt(None)
     return eager() if step is None else (step, Note(progress.step, text))
 
 
-def compiling_pays(step: CapturedStep, setup: TrainSetup, progress: Progress) -> bool:
-    """Whether compiling saves more time over the remaining steps than it takes."""
+def remaining_batches(setup: TrainSetup, progress: Progress) -> int:
+    """Micro-batches until the end of training."""
+    return setup.train.accumulate * progress.micro_batches * (setup.steps - progress.step)
+
+
+def compiling_pays(ahead: float, setup: TrainSetup) -> bool:
+    """Whether compiling saves more than it takes of the seconds ahead."""
     if setup.machine.deterministic:  # must not depend on the speed of the machine
         return False
-    batches = setup.train.accumulate * progress.micro_batches * (setup.steps - progress.step)
-    return COMPILE_GAIN * batches * step.seconds() > COMPILE_SECONDS
+    return COMPILE_GAIN * ahead > COMPILE_SECONDS
 
 
 def reason_to_stay_eager(model: nn.Module, setup: TrainSetup) -> str | None:

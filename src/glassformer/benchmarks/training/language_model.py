@@ -29,7 +29,6 @@ from glassformer.config import (
 from glassformer.core.layout import Layout
 from glassformer.models.build import build_language_model
 from glassformer.models.transformer import LanguageModel, Noise
-from glassformer.tasks.shared.losses import token_divergence, token_loss
 from glassformer.tasks.task import Loss, Task
 
 BATCHES = 64  # in an epoch
@@ -95,18 +94,16 @@ class ContextTask(Task[ContextBatch, Tensor]):
 
     def forward(
         self, model: nn.Module, batch: ContextBatch, *, noise: Noise | None = None
-    ) -> Float[Tensor, "tokens V"]:
+    ) -> Float[Tensor, " *tokens"]:
         rows, length = batch.ids.shape
         layout = Layout.full(rows, length, batch.ids.device)
-        return model(batch.ids, layout=layout, noise=noise).flatten(0, 1)
+        return model(batch.ids, layout=layout, noise=noise, labels=batch.labels)
 
-    def loss(self, output: Float[Tensor, "tokens V"], batch: ContextBatch) -> Loss:
-        return token_loss(output, batch.labels.flatten())
+    def loss(self, output: Float[Tensor, " *tokens"], batch: ContextBatch) -> Loss:
+        return Loss(output.sum(), output.new_full((), batch.tokens))
 
-    def divergence(
-        self, a: Float[Tensor, "tokens V"], b: Float[Tensor, "tokens V"], batch: ContextBatch
-    ) -> Loss:
-        return token_divergence(a, b, batch.labels.flatten())
+    def divergence(self, a: Tensor, b: Tensor, batch: ContextBatch) -> Loss:
+        raise NotImplementedError("language models are compared without regularisers")
 
     def score(self, model: nn.Module, batches: Iterable[ContextBatch]) -> dict[str, float]:
         losses = [self.loss(self.forward(model, batch), batch) for batch in batches]

@@ -36,7 +36,6 @@ from glassformer.tasks.task import Loss
 
 CONTINUED_FILE = "continued.npy"
 SMALL = 2_000_000  # characters of text: with fewer, each is a token
-LARGE = {"cpu": 2**27, "cuda": 2**30}  # scores of a batch: more are computed some at a time
 LEARNED_FROM = 200_000_000  # characters that a tokenizer is trained on, at most
 
 
@@ -117,12 +116,11 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
 
     def forward(
         self, model: nn.Module, batch: WindowBatch, *, noise: Noise | None = None
-    ) -> Float[Tensor, "N V"] | Float[Tensor, " N"]:
-        """Scores of each next token; of a large table of them, only the losses that follow."""
-        smoothing = self.settings.label_smoothing
-        large = LARGE.get(batch.ids.device.type, LARGE["cpu"])
-        if self.needs_scores or len(batch.ids) * self.tokenizer.size <= large:
+    ) -> Float[Tensor, "N V"] | Float[Tensor, " *N"]:
+        """The cross-entropy of each next token or of all; their scores where those are needed."""
+        if self.needs_scores:
             return model(batch.ids, layout=batch.layout, noise=noise)
+        smoothing = self.settings.label_smoothing
         return model(batch.ids, layout=batch.layout, labels=batch.labels, smoothing=smoothing)
 
     @property
@@ -131,7 +129,7 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         regularise = self.config.train.regularise
         return bool(regularise.r_drop or regularise.vat.weight)
 
-    def loss(self, output: Float[Tensor, "N V"] | Float[Tensor, " N"], batch: WindowBatch) -> Loss:
+    def loss(self, output: Float[Tensor, "N V"] | Float[Tensor, " *N"], batch: WindowBatch) -> Loss:
         if output.ndim == 2:
             return token_loss(output, batch.labels, smoothing=self.settings.label_smoothing)
         return Loss(output.sum(), (batch.labels != IGNORED).sum().float())

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -11,7 +12,10 @@ from glassformer.config.decoding import DecodeConfig, SampleConfig
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
 from glassformer.engine import Engine, GenerationRequest, Source
+from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.prefixes import Prefixes
+from glassformer.engine.rows import RowSteps
+from glassformer.engine.steps import GatheredSteps
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_language_model, build_transformer
 from glassformer.models.incremental import continuing, translating
@@ -117,9 +121,17 @@ def served(engine, requests, rng, *, cancels):
     return answers.values()
 
 
-def company(model, requests, seed, pages, every=1):
+STEPS = {
+    "rows": RowSteps,
+    "gathered": partial(GatheredSteps, exact=False),
+    "paged": partial(PagedSteps, rows=6),
+}
+
+
+def company(model, requests, seed, pages, *, steps, every=1):
     rng = random.Random(seed)
-    engine = Engine(model, pages=pages, page_size=PAGE, chunk=rng.choice([4, 8, 32]))
+    engine = Engine(model, pages=pages, page_size=PAGE, rows=6, chunk=rng.choice([4, 8, 32]))
+    engine.steps = STEPS[steps](engine.decoder)
     found = list(served(engine, requests, rng, cancels=True))
     assert len(found) > len(requests) / 2
     for request, answer in found[::every]:
@@ -127,16 +139,19 @@ def company(model, requests, seed, pages, every=1):
     assert_nothing_lost(engine)
 
 
+@pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("pages", [9, 200], ids=["few", "many"])
-def test_answers_in_company_are_those_alone(model, pages):
+def test_answers_in_company_are_those_alone(model, pages, steps):
     rng = random.Random(pages)
-    company(model, [some_request(rng) for _ in range(24)], pages, pages)
+    company(model, [some_request(rng) for _ in range(24)], pages, pages, steps=steps)
 
 
 @pytest.mark.full
-def test_ten_thousand_requests_lose_no_page(model):
+@pytest.mark.parametrize("steps", STEPS)
+def test_ten_thousand_requests_lose_no_page(model, steps):
     rng = random.Random(0)
-    company(model, [some_request(rng) for _ in range(10_000)], 0, 40, every=20)
+    requests = [some_request(rng) for _ in range(10_000)]
+    company(model, requests, 0, 40, steps=steps, every=20)
 
 
 def test_a_prefix_that_was_read_is_shared(model):
@@ -144,14 +159,14 @@ def test_a_prefix_that_was_read_is_shared(model):
     prompt = tuple(range(3, 16))  # three pages and a token
     greedy = DecodeConfig(max_length=3)
     first, second = (GenerationRequest(prompt=(*prompt, last), decode=greedy) for last in (16, 17))
-    engine.answers([first])
+    list(engine.answers([first]))
     used = engine.scheduler.pool.pages - engine.scheduler.pool.free_pages
     number = engine.submit(second)
     engine.step()
     assert engine.scheduler.running[number].sequence in engine.scheduler.held.tokens
     assert engine.scheduler.pool.pages - engine.scheduler.pool.free_pages == used + 1
-    engine.answers([])
-    assert_same(engine.answers([second])[0], alone(model, second))
+    list(engine.answers([]))
+    assert_same(next(engine.answers([second])), alone(model, second))
 
 
 def test_requests_that_come_together_share_too(model):

@@ -1,20 +1,28 @@
 """Engine: answers many requests at once, a token of each in every step."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.core.caches.paged import to_device
 from glassformer.decode.paths import Hypothesis
-from glassformer.engine.generation import Generation, GenerationRequest
+from glassformer.engine.generation import Alternatives, Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
-from glassformer.engine.sampling import choose
+from glassformer.engine.paged_steps import PagedSteps, supports
+from glassformer.engine.rows import RowSteps
+from glassformer.engine.sampling import Choice, Chooser
 from glassformer.engine.scheduler import Reading, Scheduler
+from glassformer.engine.steps import GatheredSteps, Steps
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
+
+CHUNK = {"cpu": 256, "cuda": 8192}  # tokens of prompts in a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,8 @@ class Engine:
         model: A language model, or an encoder-decoder, in evaluation mode.
         pages, memory_pages: The memory for tokens, and for encoded sources.
         page_size: Tokens in a page.
-        chunk: The most tokens of prompts to read in a step.
+        rows: The most requests to work on at a time.
+        chunk: The most tokens of prompts to read in a step; by default, what suits the device.
         exact: Whether an answer is the same to the last bit whatever runs beside it: each request
             is then computed by itself, which is slower.
         dtype: Of keys and values; by default, that of the weights.
@@ -60,17 +69,24 @@ class Engine:
         pages: int,
         memory_pages: int = 0,
         page_size: int = 16,
-        chunk: int = 256,
+        rows: int = 256,
+        chunk: int | None = None,
         exact: bool = False,
         dtype: torch.dtype | None = None,
     ) -> None:
-        if chunk % page_size:
-            raise ValueError(f"chunk must be a multiple of page_size, got {chunk} and {page_size}")
         self.decoder = PagedDecoder(
             model, pages=pages, memory_pages=memory_pages, page_size=page_size, dtype=dtype
         )
-        self.scheduler = Scheduler(self.decoder, chunk=chunk, exact=exact)
+        if chunk is None:
+            whole = CHUNK.get(self.decoder.device.type, CHUNK["cpu"])
+            chunk = max(page_size, whole // page_size * page_size)
+        if chunk % page_size:
+            raise ValueError(f"chunk must be a multiple of page_size, got {chunk} and {page_size}")
+        self.scheduler = Scheduler(self.decoder, rows=rows, chunk=chunk, exact=exact)
+        self.steps = steps_for(self.decoder, rows=rows, exact=exact)
+        self.chooser = Chooser(self.decoder.device)
         self.exact, self._submitted = exact, 0
+        self._started: deque[list[Choice]] = deque()  # steps whose tokens are not known yet
 
     @property
     def busy(self) -> bool:
@@ -90,7 +106,13 @@ class Engine:
                 f"which leaves none for an answer; shorten it"
             )
         self._submitted += 1
-        generation = Generation.of(request, self._submitted, limit)
+        generation = Generation(
+            number=self._submitted,
+            request=request,
+            limit=limit,
+            settings=self.chooser.settings(request),
+            tokens=[*request.prompt],
+        )
         if not self.scheduler.fits(generation):
             raise GlassformerError(
                 f"the request could need {generation.most_tokens} tokens of memory, more than the "
@@ -101,52 +123,102 @@ class Engine:
 
     def cancel(self, number: int) -> None:
         """Forget a request; its pages are free at once. A finished one is left alone."""
+        generation = self.scheduler.running.get(number)
+        if generation is not None:
+            generation.cancelled = True
+            self.steps.leave(generation)
         self.scheduler.cancel(number)
 
     def step(self) -> list[Progress]:
-        """Read a token of each running request and some of the prompts that come in."""
-        single, chunks = self.scheduler.plan()
-        found = self._advance([(one, 1) for one in single])
-        return found + self._advance(chunks)
+        """Choose a token of each running request and read some of the prompts that come in.
 
-    def answers(self, requests: Iterable[GenerationRequest]) -> list[Hypothesis | None]:
-        """The answers to all of these, in order."""
-        numbers = [self.submit(request) for request in requests]
+        On a GPU the tokens are those of the step before: nothing waits for the device.
+        """
+        reading = self.scheduler.plan()
+        due = self.steps.due()
+        started = []
+        if due:
+            started.append(self._chosen(self.steps.scores(due), due))
+        if reading:
+            started += self._read(reading)
+        if started:
+            self._started.append(started)
+        # Rules that look at the tokens before need to know them.
+        running = self.scheduler.running.values()
+        wait = not started or any(one.settings.by_history for one in running)
+        found: list[Progress] = []
+        while len(self._started) > (0 if wait else self.steps.late):
+            for choice in self._started.popleft():
+                known = choice.read()
+                found += [self._added(*one) for one in known if not one[0].finished]
+        return found
+
+    def answers(
+        self, requests: Iterable[GenerationRequest], *, ahead: int | None = None
+    ) -> Iterator[Hypothesis | None]:
+        """The answers to all of these, in order; None for one that got stuck.
+
+        Args:
+            ahead: The most requests to take before the first of them is answered; by default, all.
+                It begins with one and doubles, so that the first answer is quick.
+        """
+        rest, numbers = iter(requests), deque[int]()
         found: dict[int, Hypothesis | None] = {}
-        while self.busy:
-            found |= {done.number: done.answer for done in self.step() if done.finished}
-        return [found[number] for number in numbers]
+        finished = 0
+        try:
+            while True:
+                room = (
+                    None if ahead is None else min(ahead, 1 + finished) + len(found) - len(numbers)
+                )
+                numbers += map(self.submit, islice(rest, room))
+                if not numbers:
+                    return
+                done = {one.number: one.answer for one in self.step() if one.finished}
+                finished, found = finished + len(done), found | done
+                while numbers and numbers[0] in found:
+                    yield found.pop(numbers.popleft())
+        finally:
+            for number in numbers:
+                self.cancel(number)
 
-    def _advance(self, readings: list[Reading]) -> list[Progress]:
-        """Read tokens, and choose the next one of those that have none left to read."""
-        if not readings:
+    def _read(self, reading: Sequence[Reading]) -> list[Choice]:
+        """Read prompts, and choose the first token of those that were read to their end."""
+        generations, counts = zip(*reading, strict=True)
+        scores = self.decoder.read(generations, counts, exact=self.exact)
+        rows = [row for row, one in enumerate(generations) if not one.unread]
+        if not rows:
             return []
-        generations = [generation for generation, _ in readings]
-        scores = self._read(readings)
-        complete = [row for row, one in enumerate(generations) if not one.unread]
-        if not complete:
-            return []
-        ready = [generations[row] for row in complete]
-        for generation in ready:
-            if not generation.scores:
-                self.scheduler.began(generation)
-        chosen = choose(scores[torch.tensor(complete, device=scores.device)], ready)
-        return [self._added(one, *what) for one, what in zip(ready, chosen, strict=True)]
+        complete = [generations[row] for row in rows]
+        if len(rows) < len(generations):
+            scores = scores[to_device(rows, scores.device)]
+        for one in complete:
+            self.scheduler.began(one)
+        return [self._chosen(scores, complete, join=True)]
 
-    def _read(self, readings: list[Reading]) -> Float[Tensor, "B V"]:
-        if self.exact:
-            return torch.cat([self.decoder.read([one], [count]) for one, count in readings])
-        generations, counts = zip(*readings, strict=True)
-        return self.decoder.read(generations, counts)
+    def _chosen(
+        self, scores: Float[Tensor, "B V"], generations: Sequence[Generation], *, join: bool = False
+    ) -> Choice:
+        """Choose the next token of each of these."""
+        tokens, choice = self.chooser.choose(scores, generations)
+        for one in generations:
+            one.chosen += 1
+        (self.steps.join if join else self.steps.put)(generations, tokens)
+        return choice
 
     def _added(
-        self,
-        generation: Generation,
-        token: int,
-        score: float,
-        alternatives: tuple[tuple[int, float], ...],
+        self, generation: Generation, token: int, score: float, alternatives: Alternatives
     ) -> Progress:
         generation.add(token, score, alternatives)
         if generation.finished:
+            self.steps.leave(generation)
             self.scheduler.finish(generation)
         return Progress(generation.number, token, generation.finished, generation.answer())
+
+
+def steps_for(decoder: PagedDecoder, *, rows: int, exact: bool) -> Steps:
+    """How the newest tokens are read on this device."""
+    if decoder.device.type == "cpu" and not exact:
+        return RowSteps(decoder)
+    if not exact and supports(decoder):
+        return PagedSteps(decoder, rows=rows)
+    return GatheredSteps(decoder, exact=exact)

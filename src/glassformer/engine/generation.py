@@ -1,7 +1,10 @@
 """A request, and how far its answer has come."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from jaxtyping import Int
+from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import Memory
@@ -59,48 +62,54 @@ class GenerationRequest:
             raise ValueError("stop texts need `detokenize`, from tokens to text; pass one")
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How a token is chosen; one object for all requests that choose alike.
+
+    Attributes:
+        decode: Without what is particular to a request.
+        banned: Tokens that are never chosen, on the device of the scores; None without any.
+        by_history: Whether the rules depend on the tokens before.
+    """
+
+    decode: DecodeConfig
+    banned: Int[Tensor, " banned"] | None
+    by_history: bool
+
+
+@dataclass(kw_only=True, eq=False, slots=True)
 class Generation:
     """A request that the engine works on.
 
     Attributes:
         number: Its name in the engine.
         limit: The most tokens to generate.
-        choosing: How a token is chosen, without what is particular to the request.
+        settings: How a token is chosen.
         sequence, source: The numbers of its pages in the pools; -1 where it has none.
-        read: How many tokens the pool holds.
-        tokens: The prompt and what was generated.
+        read: How many tokens the decoder has read.
+        chosen: How many tokens were chosen, even if only the device knows the last of them.
+        tokens: The prompt and what was generated, as far as it is known.
         scores, alternatives: For each generated token: the model's log-probability, and the
             likeliest tokens.
         reason: Why it ended; None while it goes on, or if it got stuck.
         stuck: Whether no token was left to choose.
+        cancelled: Whether nobody waits for it any more.
     """
 
     number: int
     request: GenerationRequest
     limit: int
-    choosing: DecodeConfig
+    settings: Settings
     sequence: int = -1
     source: int = -1
     read: int = 0
+    chosen: int = 0
     tokens: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     alternatives: list[Alternatives] = field(default_factory=list)
     reason: Reason | None = None
     stuck: bool = False
-
-    @staticmethod
-    def of(request: GenerationRequest, number: int, limit: int) -> "Generation":
-        """A request before its first step."""
-        config = request.decode
-        choosing = DecodeConfig(method=config.method, sample=replace(config.sample, seed=0))
-        return Generation(
-            number=number,
-            request=request,
-            limit=limit,
-            choosing=choosing,
-            tokens=[*request.prompt],
-        )
+    cancelled: bool = False
 
     @property
     def generated(self) -> list[int]:
@@ -110,7 +119,7 @@ class Generation:
     @property
     def unread(self) -> int:
         """How many tokens the model has yet to read before it can score the next."""
-        return len(self.tokens) - self.read
+        return len(self.request.prompt) + self.chosen - self.read
 
     @property
     def most_tokens(self) -> int:
@@ -120,20 +129,19 @@ class Generation:
     @property
     def finished(self) -> bool:
         """Whether nothing more will be added."""
-        return self.stuck or self.reason is not None
+        return self.stuck or self.cancelled or self.reason is not None
 
     def add(self, token: int, score: float, alternatives: Alternatives) -> None:
         """Add a token; -1 if none was left to choose."""
-        request = self.request
         if token < 0:
             self.stuck = True
             return
         self.tokens.append(token)
         self.scores.append(score)
         self.alternatives.append(alternatives)
-        if token == request.end:
+        if token == self.request.end:
             self.reason = "end"
-        elif self._stopped():
+        elif self.request.decode.stop and self._stopped():
             self.reason = "stop"
         elif len(self.scores) == self.limit:
             self.reason = "length"
@@ -154,6 +162,5 @@ class Generation:
 
     def _stopped(self) -> bool:
         request = self.request
-        if not request.decode.stop or request.detokenize is None:
-            return False
+        assert request.detokenize is not None  # checked with the request
         return Stops(request.decode.stop, request.detokenize).reached(self.generated)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Memory, PagePool
+from glassformer.core.caches.paged import to_device
 from glassformer.core.kernels.forms import padded
 from glassformer.engine.generation import Generation
 from glassformer.errors import GlassformerError
@@ -69,24 +70,30 @@ class PagedDecoder:
 
     @torch.no_grad()
     def read(
-        self, generations: Sequence[Generation], counts: Sequence[int]
+        self, generations: Sequence[Generation], counts: Sequence[int], *, exact: bool = False
     ) -> Float[Tensor, "B V"]:
-        """Read so many tokens of each; returns the scores of the token after the last of them."""
-        lines = [
-            one.tokens[one.read : one.read + n] for one, n in zip(generations, counts, strict=True)
-        ]
-        longest = max(counts)
-        ids = [[*line, *[0] * (longest - len(line))] for line in lines]
-        layout, caches = self.pool.extend([one.sequence for one in generations], counts)
+        """Read so many tokens of each; returns the scores of the token after the last of them.
+
+        Args:
+            exact: Whether each is read by itself.
+        """
+        if exact and len(generations) > 1:
+            return torch.cat(
+                [self.read([one], [n]) for one, n in zip(generations, counts, strict=True)]
+            )
+        ids: list[int] = []
+        for one, count in zip(generations, counts, strict=True):
+            ids += one.tokens[one.read : one.read + count]
+            one.read += count
+        layout, caches = self.pool.extend(
+            [one.sequence for one in generations], counts, packed=True
+        )
         memory = None
         if self.sources is not None:
             memory = self.sources.memories([one.source for one in generations])
-        x, _ = self.tokens(torch.tensor(ids, device=self.device), layout)
-        x = self.decoder(x, layout=layout, memory=memory, caches=caches)  # (B, T, D)
-        last = torch.tensor(counts, device=self.device) - 1
-        for one, count in zip(generations, counts, strict=True):
-            one.read += count
-        return scored(x[torch.arange(len(x), device=self.device), last], self.tokens, self.unembed)
+        x, _ = self.tokens(to_device(ids, self.device), layout)  # (N, D)
+        x = self.decoder(x, layout=layout, memory=memory, caches=caches)
+        return scored(x[layout.bounds[1:] - 1], self.tokens, self.unembed)
 
 
 def pool_for(

@@ -1,82 +1,173 @@
-"""The next token of many requests, each with its own settings, in few calls."""
+"""The next token of many requests, each with its own settings, in few calls and without waiting."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.config.decoding import DecodeConfig
+from glassformer.core.caches.paged import to_device
 from glassformer.decode.request import Request
-from glassformer.decode.rules import Rules, build_rules
+from glassformer.decode.rules import build_rules
 from glassformer.decode.scorer import log_probabilities
 from glassformer.decode.stepwise import choose_tokens
 from glassformer.decode.topk import topk
-from glassformer.engine.generation import Alternatives, Generation
+from glassformer.engine.generation import Alternatives, Generation, GenerationRequest, Settings
 
-Chosen = tuple[int, float, Alternatives]
-
-
-def choose(scores: Float[Tensor, "B V"], generations: Sequence[Generation]) -> list[Chosen]:
-    """The next token of each request, its log-probability, and the likeliest tokens."""
-    log_probs = log_probabilities(scores[:, None])  # (B, 1, V)
-    allowed = apply_rules(log_probs, generations)
-    tokens = torch.empty(len(generations), 1, dtype=torch.long, device=scores.device)
-    for config, rows in by_settings(generations).items():
-        chosen = [generations[row] for row in rows]
-        index = torch.tensor(rows, device=scores.device)
-        seeds = torch.tensor([one.request.seed for one in chosen], device=scores.device)
-        steps = torch.tensor([len(one.scores) for one in chosen], device=scores.device)
-        tokens[index] = choose_tokens(allowed[index], seeds, steps, config)
-    found = log_probs[:, 0].gather(-1, tokens.clamp(min=0))[:, 0]
-    others = alternatives(log_probs[:, 0], [one.request.decode.alternatives for one in generations])
-    return list(zip(tokens[:, 0].tolist(), found.tolist(), others, strict=True))
+LogProbs = Float[Tensor, "B 1 V"]
 
 
-def by_settings(generations: Sequence[Generation]) -> dict[DecodeConfig, list[int]]:
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """The tokens that were chosen for some requests, on their way from the device.
+
+    Attributes:
+        tokens, scores: Each request's token, and its log-probability.
+        likeliest, likeliest_scores: The likeliest tokens of each, as many as any asks for.
+        ready: When all of it has arrived; None if it is there.
+    """
+
+    generations: Sequence[Generation]
+    tokens: Int[Tensor, " B"]
+    scores: Float[Tensor, " B"]
+    likeliest: Int[Tensor, "B A"]
+    likeliest_scores: Float[Tensor, "B A"]
+    ready: torch.cuda.Event | None
+
+    def read(self) -> list[tuple[Generation, int, float, Alternatives]]:
+        """Each request with its token, once they are there."""
+        if self.ready is not None:
+            self.ready.synchronize()
+        others: Sequence[Alternatives] = [()] * len(self.generations)
+        if self.likeliest.shape[1]:
+            lines = zip(self.likeliest.tolist(), self.likeliest_scores.tolist(), strict=True)
+            counts = [one.settings.decode.alternatives for one in self.generations]
+            others = [
+                tuple(zip(tokens[:count], values[:count], strict=True))
+                for (tokens, values), count in zip(lines, counts, strict=True)
+            ]
+        chosen = self.tokens.tolist(), self.scores.tolist()
+        return list(zip(self.generations, *chosen, others, strict=True))
+
+
+class Chooser:
+    """Chooses tokens by the settings of each request.
+
+    Args:
+        device: Of the scores.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._known: WeakValueDictionary[object, Settings] = WeakValueDictionary()
+
+    def settings(self, request: GenerationRequest) -> Settings:
+        """The settings of a request; the same object for all that choose alike."""
+        config = request.decode
+        alike = replace(
+            config,
+            max_length=max(1, config.min_length),
+            stop=(),
+            sample=replace(config.sample, seed=0),
+        )
+        key = alike, request.forbidden, request.end
+        found = self._known.get(key)
+        if found is None:
+            words = [word[0] for word in request.forbidden if len(word) == 1]
+            long_words = len(words) < len(request.forbidden)
+            found = self._known[key] = Settings(
+                alike,
+                to_device(words, self.device) if words else None,
+                long_words or config.repetition != 1 or config.no_repeat > 0,
+            )
+        return found
+
+    def choose(
+        self, scores: Float[Tensor, "B V"], generations: Sequence[Generation]
+    ) -> tuple[Int[Tensor, " B"], Choice]:
+        """The next token of each request, -1 if none is left: on the device, and on their way."""
+        log_probs = log_probabilities(scores[:, None])  # (B, 1, V)
+        groups = by_settings(generations)
+        if len(groups) == 1:
+            tokens = self._chosen(log_probs, generations)
+        else:
+            tokens = torch.empty(len(generations), dtype=torch.long, device=self.device)
+            for rows in groups.values():
+                at = to_device(rows, self.device)
+                tokens[at] = self._chosen(log_probs[at], [generations[row] for row in rows])
+        found = log_probs[:, 0].gather(-1, tokens.clamp(min=0)[:, None])  # (B, 1)
+        most = max(settings.decode.alternatives for settings in groups)
+        values, likeliest = found[:, :0], tokens[:, None][:, :0]
+        if most:
+            values, likeliest = topk(log_probs[:, 0], most)
+        return tokens, Choice(
+            generations,
+            tokens=to_host(tokens),
+            scores=to_host(found[:, 0]),
+            likeliest=to_host(likeliest),
+            likeliest_scores=to_host(values),
+            ready=arrival(self.device),
+        )
+
+    def _chosen(self, log_probs: LogProbs, generations: Sequence[Generation]) -> Int[Tensor, " B"]:
+        """The tokens of requests with the same settings."""
+        seeds = [one.request.seed for one in generations]
+        steps = [one.chosen for one in generations]
+        noise = to_device([seeds, steps], self.device)
+        allowed, config = self._allowed(log_probs, generations), generations[0].settings.decode
+        return choose_tokens(allowed, noise[0], noise[1], config)[:, 0]
+
+    def _allowed(self, log_probs: LogProbs, generations: Sequence[Generation]) -> LogProbs:
+        """Log-probabilities under the rules of these requests, which have the same settings."""
+        settings = generations[0].settings
+        if settings.by_history:
+            rows = [
+                ruled(log_probs[row : row + 1], one, self.device)
+                for row, one in enumerate(generations)
+            ]
+            return torch.cat(rows)
+        if settings.banned is not None:
+            log_probs = log_probs.index_fill(-1, settings.banned, -torch.inf)
+        shortest, end = settings.decode.min_length, generations[0].request.end
+        short = [row for row, one in enumerate(generations) if one.chosen < shortest]
+        if short and end >= 0:
+            log_probs = log_probs.clone()
+            log_probs[to_device(short, self.device), :, end] = -torch.inf
+        return log_probs
+
+
+def by_settings(generations: Sequence[Generation]) -> dict[Settings, list[int]]:
     """The rows that choose alike."""
-    found: dict[DecodeConfig, list[int]] = {}
+    found: dict[Settings, list[int]] = {}
     for row, generation in enumerate(generations):
-        found.setdefault(generation.choosing, []).append(row)
+        found.setdefault(generation.settings, []).append(row)
     return found
 
 
-def apply_rules(
-    log_probs: Float[Tensor, "B 1 V"], generations: Sequence[Generation]
-) -> Float[Tensor, "B 1 V"]:
-    """The log-probabilities under the rules of each request."""
-    allowed = log_probs
-    for row, generation in enumerate(generations):
-        if (rules := rules_of(generation, log_probs.device)) is None:
-            continue
-        if allowed is log_probs:
-            allowed = log_probs.clone()
-        past = torch.tensor(generation.generated, dtype=torch.long, device=log_probs.device)
-        allowed[row] = rules(log_probs[row : row + 1], past[None, None])[0]
-    return allowed
-
-
-def rules_of(generation: Generation, device: torch.device) -> Rules | None:
-    """The rules of a request; None if there are none."""
-    request, config = generation.request, generation.request.decode
-    free = config.repetition == 1 and not config.no_repeat and not config.min_length
-    if free and not request.forbidden:
-        return None
+def ruled(
+    log_probs: Float[Tensor, "1 1 V"], generation: Generation, device: torch.device
+) -> Tensor:
+    """The log-probabilities of one request under its rules."""
+    request = generation.request
     whole = Request(end=request.end, prompts=[request.prompt], forbidden=request.forbidden)
-    return build_rules(whole, config, 1, device)
+    rules = build_rules(whole, generation.settings.decode, 1, device)
+    return rules(log_probs, to_device(generation.generated, device)[None, None])
 
 
-def alternatives(
-    log_probs: Float[Tensor, "B V"], counts: Sequence[int]
-) -> list[tuple[tuple[int, float], ...]]:
-    """The likeliest tokens of each row, as many as it asks for."""
-    if not any(counts):
-        return [()] * len(counts)
-    values, tokens = topk(log_probs, max(counts))
-    pairs: list[tuple[Int[Tensor, " n"], Float[Tensor, " n"]]] = list(
-        zip(tokens.tolist(), values.tolist(), strict=True)
-    )
-    return [
-        tuple(zip(token[:count], value[:count], strict=True))
-        for (token, value), count in zip(pairs, counts, strict=True)
-    ]
+def to_host(values: Tensor) -> Tensor:
+    """A copy on the host, which is complete only once the device has come to it."""
+    if not values.is_cuda:
+        return values
+    room = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+    return room.copy_(values, non_blocking=True)
+
+
+def arrival(device: torch.device) -> torch.cuda.Event | None:
+    """When the device will have done all that it was told so far; None if it has."""
+    if device.type != "cuda":
+        return None
+    event = torch.cuda.Event()
+    event.record()
+    return event

@@ -13,6 +13,7 @@ from glassformer.engine.generation import Generation
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.prefixes import Prefixes
 
+ALONE = 8  # times as much of prompts is read while nobody else waits for a token
 Reading = tuple[Generation, int]  # a request, and how many of its tokens are read
 
 
@@ -20,30 +21,32 @@ class Scheduler:
     """The requests that wait, those that are worked on, and the pages of both.
 
     Args:
+        rows: The most requests to work on at a time.
         chunk: The most tokens of prompts to read in a step, so that a long prompt does not hold
             up the others; a multiple of the page size.
         exact: Whether prompts share pages only where both are read in the same chunks.
     """
 
-    def __init__(self, decoder: PagedDecoder, *, chunk: int, exact: bool) -> None:
-        self.decoder, self.pool, self.chunk, self.exact = decoder, decoder.pool, chunk, exact
+    def __init__(self, decoder: PagedDecoder, *, rows: int, chunk: int, exact: bool) -> None:
+        self.decoder, self.pool, self.exact = decoder, decoder.pool, exact
+        self.rows, self.chunk = rows, chunk
         self.waiting: deque[Generation] = deque()
         self.running: dict[int, Generation] = {}
+        self.reading: dict[int, Generation] = {}  # those whose prompts are not read to the end
         self.finished: OrderedDict[int, None] = OrderedDict()  # sequences that are still there
         page = chunk if exact else self.pool.page_size
         self.held, self.coming = Prefixes(page), Prefixes(page)  # what was read, and what will be
 
-    def plan(self) -> tuple[list[Generation], list[Reading]]:
-        """Who reads a single token, and who reads how much of a prompt, in the next step."""
-        while self.waiting and self._reserve(self.waiting[0]):
+    def plan(self) -> list[Reading]:
+        """Admit what fits; returns whose prompts are read next, and how much of each."""
+        while self.waiting and len(self.running) < self.rows and self._reserve(self.waiting[0]):
             generation = self.waiting.popleft()
-            self.running[generation.number] = generation
-        running = self.running.values()
-        single = [one for one in running if one.unread == 1]
-        return single, list(self._chunks(one for one in running if one.unread > 1))
+            self.running[generation.number] = self.reading[generation.number] = generation
+        return list(self._chunks())
 
     def began(self, generation: Generation) -> None:
         """A prompt was read to its end; others may share it."""
+        del self.reading[generation.number]
         if self.decoder.sources is None:  # with a source, equal tokens have other keys
             self.coming.remove(generation.sequence)
             self.held.add(generation.sequence, generation.request.prompt)
@@ -54,6 +57,7 @@ class Scheduler:
         if self.decoder.sources is not None:
             self._release(generation)
             return
+        self.pool.trim(generation.sequence)
         self.held.add(generation.sequence, generation.tokens[: generation.read])
         self.finished[generation.sequence] = None
 
@@ -61,6 +65,7 @@ class Scheduler:
         """Forget a request, and free its pages at once."""
         generation = self.running.pop(number, None)
         if generation is not None:
+            self.reading.pop(number, None)
             self._release(generation)
         self.waiting = deque(one for one in self.waiting if one.number != number)
 
@@ -87,6 +92,7 @@ class Scheduler:
         if not self._make_room(needed):
             self.pool.close(sequence)
             return False
+        self.pool.reserve(sequence, generation.most_tokens)
         generation.sequence, generation.read = sequence, shared
         if sources is None:
             self.coming.add(generation.sequence, generation.request.prompt)
@@ -95,12 +101,8 @@ class Scheduler:
         return True
 
     def _make_room(self, needed: int) -> bool:
-        """Drop finished sequences, oldest first, until so many pages are free for a new request."""
-        promised = sum(
-            self.pool.pages_for(one.most_tokens) - self.pool.pages_for(one.read)
-            for one in self.running.values()
-        )
-        while needed > self.pool.free_pages - promised:
+        """Drop finished sequences, oldest first, until so many pages are free."""
+        while needed > self.pool.free_pages:
             if not self.finished:
                 return False
             oldest, _ = self.finished.popitem(last=False)
@@ -108,10 +110,11 @@ class Scheduler:
             self.pool.close(oldest)
         return True
 
-    def _chunks(self, reading: Iterator[Generation]) -> Iterator[Reading]:
+    def _chunks(self) -> Iterator[Reading]:
         """As much of the prompts as a step may read, first come, first served."""
-        left = self.chunk
-        for generation in reading:
+        alone = len(self.reading) == len(self.running)
+        left = self.chunk * (ALONE if alone else 1)
+        for generation in self.reading.values():
             count = min(left, generation.unread)
             if self.exact:  # always the same chunks, whoever else reads
                 count = min(self.chunk - generation.read % self.chunk, generation.unread)

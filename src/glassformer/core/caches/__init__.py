@@ -17,7 +17,8 @@ from glassformer.core.caches.branching import Ancestry, BranchingCache
 from glassformer.core.caches.chunked import ChunkCache
 from glassformer.core.caches.fixed import FixedCache
 from glassformer.core.caches.growing import GrowingCache
-from glassformer.core.caches.paged import PagedCache, PagePool
+from glassformer.core.caches.paged import PagePool
+from glassformer.core.caches.paged_cache import PagedCache
 from glassformer.core.caches.state import StateCache
 
 __all__ = [

@@ -10,27 +10,22 @@ copied before it is written to. Kwon et al., 2023.
     ...                                          # run the model with them
     b = pool.fork(a)                             # continues separately, sharing the past
     pool.close(a)
+
+Pages can also be reserved in advance, and keys and values of a sequence be read and written at
+once (`load`, `store`), for a decoder that keeps them elsewhere while it works on them.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.core.caches.base import (
-    KeyCache,
-    Memory,
-    addresses,
-    by_token,
-    refuse_gradient,
-    refuse_other_batch,
-    refuse_other_kind,
-    set_aside,
-)
+from glassformer.core.caches.base import Memory
+from glassformer.core.caches.paged_cache import PagedCache
 from glassformer.core.layout import Layout
-from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 
 
 class PagePool:
@@ -103,12 +98,70 @@ class PagePool:
             self._release(page)
         del self._lengths[sequence]
 
+    def reserve(self, sequence: int, tokens: int) -> None:
+        """Take the pages for so many tokens in all, which it does not hold yet.
+
+        They are not cleared: nothing may be read beyond the tokens that it holds.
+        """
+        self._require_open(sequence)
+        pages = self._pages[sequence]
+        needed = self.pages_for(tokens) - len(pages)
+        if needed > self.free_pages:
+            raise self._full(needed)
+        pages += self._take(needed)
+
+    def trim(self, sequence: int) -> None:
+        """Release the pages that it has reserved and does not use."""
+        self._require_open(sequence)
+        pages, used = self._pages[sequence], self.pages_for(self._lengths[sequence])
+        for page in pages[used:]:
+            self._release(page)
+        del pages[used:]
+
+    def pages_of(self, sequence: int) -> list[int]:
+        """Its pages in order, those reserved included."""
+        self._require_open(sequence)
+        return list(self._pages[sequence])
+
+    def load(
+        self, sequence: int
+    ) -> tuple[Float[Tensor, "layers T G K"], Float[Tensor, "layers T G W"]]:
+        """The keys and values of a sequence, in all layers."""
+        length = self.length(sequence)
+        pages = self._pages[sequence][: self.pages_for(length)]
+        return (
+            self.k[:, pages].flatten(1, 2)[:, :length],
+            self.v[:, pages].flatten(1, 2)[:, :length],
+        )
+
+    def store(
+        self,
+        sequence: int,
+        k: Float[Tensor, "layers T G K"],
+        v: Float[Tensor, "layers T G W"],
+    ) -> None:
+        """Add tokens to a sequence that has the pages for them."""
+        start = self.length(sequence)
+        places = range(start, start + k.shape[1])
+        pages = [self._pages[sequence][place // self.page_size] for place in places]
+        slots = [place % self.page_size for place in places]
+        self.k[:, pages, slots], self.v[:, pages, slots] = k, v
+        self._lengths[sequence] = places.stop
+
+    def advance(self, sequence: int, tokens: int) -> None:
+        """Count tokens that were written into its reserved pages."""
+        self._require_open(sequence)
+        self._lengths[sequence] += tokens
+
     def extend(
-        self, sequences: Sequence[int], tokens: Sequence[int]
-    ) -> tuple[Layout, list["PagedCache"]]:
+        self, sequences: Sequence[int], tokens: Sequence[int], *, packed: bool = False
+    ) -> tuple[Layout, list[PagedCache]]:
         """Allocate room for new tokens; returns their layout and a cache for each layer.
 
         If there are not enough pages, nothing changes.
+
+        Args:
+            packed: Whether the new tokens, and all keys, lie end to end.
         """
         for sequence in sequences:
             self._require_open(sequence)
@@ -128,11 +181,12 @@ class PagePool:
         for sequence, count in zip(sequences, tokens, strict=True):
             self._grow(sequence, count)
         ends = [self._lengths[sequence] for sequence in sequences]
-        layout = laid_out(tokens, self.device)
-        layout = layout.shifted(torch.tensor(starts, device=self.device), reach=max(ends))
-        keys = laid_out(ends, self.device)
+        layout = keys = laid_out(tokens, self.device, packed)
+        if any(starts) or not packed:
+            layout = layout.shifted(to_device(starts, self.device), reach=max(ends))
+            keys = laid_out(ends, self.device, packed)
         table = self._table(sequences)
-        return layout, [PagedCache(self, n, table, keys) for n in range(len(self.k))]
+        return layout, [PagedCache(k, v, table, keys) for k, v in zip(self.k, self.v, strict=True)]
 
     def memories(self, sequences: Sequence[int]) -> list[Memory]:
         """What these sequences hold, as the memory of each layer."""
@@ -143,49 +197,55 @@ class PagePool:
         """Take enough pages for `count` more tokens, sharing none that will be written to."""
         pages, length = self._pages[sequence], self._lengths[sequence]
         if self._must_copy(sequence, count):
-            page = self._take()
-            self.k[:, page] = self.k[:, pages[-1]]
-            self.v[:, page] = self.v[:, pages[-1]]
-            self._release(pages[-1])
-            pages[-1] = page
-        while len(pages) < self.pages_for(length + count):
-            pages.append(self._take())
+            at, (page,) = length // self.page_size, self._take(1)
+            self.k[:, page] = self.k[:, pages[at]]
+            self.v[:, page] = self.v[:, pages[at]]
+            self._release(pages[at])
+            pages[at] = page
+        if taken := self._take(self.pages_for(length + count) - len(pages)):
+            new = to_device(taken, self.device)
+            for held in (self.k, self.v):
+                held.index_fill_(1, new, 0)  # clears what the last owner left, NaN above all
+            pages += taken
         self._lengths[sequence] = length + count
 
     def _must_copy(self, sequence: int, count: int) -> bool:
         """Whether new tokens go into a page that another sequence reads too."""
-        half_full = self._lengths[sequence] % self.page_size > 0
-        return count > 0 and half_full and self._owners[self._pages[sequence][-1]] > 1
+        length, pages = self._lengths[sequence], self._pages[sequence]
+        half_full = length % self.page_size > 0
+        return count > 0 and half_full and self._owners[pages[length // self.page_size]] > 1
 
     def _refuse_if_full(self, sequences: Sequence[int], tokens: Sequence[int]) -> None:
         needed, writers = 0, Counter[int]()
         for sequence, count in zip(sequences, tokens, strict=True):
-            pages = self._pages[sequence]
-            needed += self.pages_for(self._lengths[sequence] + count) - len(pages)
-            writers.update(pages[-1:] if self._must_copy(sequence, count) else [])
+            pages, length = self._pages[sequence], self._lengths[sequence]
+            needed += max(0, self.pages_for(length + count) - len(pages))
+            if self._must_copy(sequence, count):
+                writers[pages[length // self.page_size]] += 1
         # Of the writers of a shared page, the last owner left need not copy it.
         needed += sum(min(n, self._owners[page] - 1) for page, n in writers.items())
         if needed > self.free_pages:
-            raise ValueError(
-                f"{needed} pages are needed, but only {self.free_pages} of {len(self._owners)} "
-                f"are free; close a sequence, or make a larger pool"
-            )
+            raise self._full(needed)
+
+    def _full(self, needed: int) -> ValueError:
+        return ValueError(
+            f"{needed} pages are needed, but only {self.free_pages} of {len(self._owners)} "
+            f"are free; close a sequence, or make a larger pool"
+        )
 
     def _table(self, sequences: Sequence[int]) -> Int[Tensor, "B pages"]:
         """The block table: the pages of each row, padded with the spare page."""
         lists = [self._pages[sequence] for sequence in sequences]
         longest, spare = max(map(len, lists)), len(self._owners)
-        return torch.tensor(
-            [pages + [spare] * (longest - len(pages)) for pages in lists],
-            dtype=torch.long,
-            device=self.device,
-        )
+        rows = [pages + [spare] * (longest - len(pages)) for pages in lists]
+        return to_device(rows, self.device)
 
-    def _take(self) -> int:
-        page = self._free.pop()
-        self._owners[page] = 1
-        self.k[:, page], self.v[:, page] = 0, 0  # clears what its last owner left, NaN above all
-        return page
+    def _take(self, count: int) -> list[int]:
+        """Free pages, which now have an owner."""
+        taken = [self._free.pop() for _ in range(count)]
+        for page in taken:
+            self._owners[page] = 1
+        return taken
 
     def _release(self, page: int) -> None:
         self._owners[page] -= 1
@@ -201,58 +261,18 @@ class PagePool:
             raise ValueError(f"sequence {sequence} is not open; choose from {sorted(self._pages)}")
 
 
-def laid_out(lengths: Sequence[int], device: torch.device) -> Layout:
+def to_device(values: Sequence[Any], device: torch.device) -> Int[Tensor, "*shape"]:
+    """Whole numbers on a device, without waiting for what it has to do before."""
+    numbers = torch.tensor(values, dtype=torch.long)
+    if device.type != "cuda":
+        return numbers.to(device)
+    return numbers.pin_memory().to(device, non_blocking=True)
+
+
+def laid_out(lengths: Sequence[int], device: torch.device, packed: bool) -> Layout:
     """Rows of these lengths, which may all be the same."""
+    if packed:
+        return Layout.packed(lengths, device=device)
     if min(lengths) == max(lengths):
         return Layout.full(len(lengths), lengths[0], device)
     return Layout.padded(lengths, device=device)
-
-
-class PagedCache(KeyCache):
-    """One layer of a pool, as the cache of one batch for one step."""
-
-    def __init__(
-        self, pool: PagePool, layer: int, table: Int[Tensor, "B pages"], keys: Layout
-    ) -> None:
-        self._pool, self._layer, self._table, self._keys = pool, layer, table, keys
-
-    def place(self, layout: Layout) -> Layout:
-        if layout.starts is None:
-            raise ValueError("a paged cache needs the layout that PagePool.extend returned with it")
-        return layout
-
-    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
-        refuse_other_batch(len(self._table), layout)
-        refuse_gradient("a paged cache", k, v)
-        page, slot = self._slots(layout)
-        k_pages, v_pages = self._pool.k[self._layer], self._pool.v[self._layer]
-        refuse_other_kind(k_pages, by_token(k))
-        refuse_other_kind(v_pages, by_token(v))
-        k_pages[page, slot] = by_token(k)
-        v_pages[page, slot] = by_token(v)
-        if not layout.is_full:  # the spare page is read as padding, so it stays clean
-            k_pages[-1], v_pages[-1] = 0, 0
-        return self._gathered(k_pages), self._gathered(v_pages), self._keys
-
-    def memory(self) -> Memory:
-        """All keys and values of the batch."""
-        k_pages, v_pages = self._pool.k[self._layer], self._pool.v[self._layer]
-        return Memory(self._gathered(k_pages), self._gathered(v_pages), self._keys)
-
-    def _slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
-        """The page and the slot in it for every token, worked out by the first layer."""
-        if PagedCache not in layout.memo:
-            layout.memo[PagedCache] = self._find_slots(layout)
-        return layout.memo[PagedCache]
-
-    def _find_slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
-        """The same; padding goes to the spare page."""
-        row, position = addresses(layout)
-        number = (position // self._pool.page_size).clamp(max=self._table.shape[1] - 1)
-        spare = len(self._pool.k[self._layer]) - 1
-        page = set_aside(self._table[row, number], layout, spare)
-        return page, position % self._pool.page_size
-
-    def _gathered(self, pages: Float[Tensor, "P size G K"]) -> Float[Tensor, "B G S K"]:
-        """The pages of each row, end to end."""
-        return pages[self._table].flatten(1, 2)[:, : self._keys.longest].transpose(1, 2)

@@ -1,0 +1,87 @@
+"""Attention of the newest token of each row, to keys and values that lie in pages.
+
+The token is written into its page, after those that the row already has. `reference` gathers the
+pages and is the one to read; on CUDA a kernel reads them where they are (`paged_kernel`).
+"""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.scoring import capped
+
+
+def has_kernel(device: torch.device) -> bool:
+    """Whether there is a kernel for this device."""
+    return device.type == "cuda" and find_spec("triton") is not None
+
+
+def attend_pages(
+    q: Float[Tensor, "B H K"],
+    k: Float[Tensor, "B G K"],
+    v: Float[Tensor, "B G W"],
+    k_pages: Float[Tensor, "pages size G K"],
+    v_pages: Float[Tensor, "pages size G W"],
+    table: Int[Tensor, "B most"],
+    positions: Int[Tensor, " B"],
+    *,
+    scale: float,
+    softcap: float | None = None,
+    window: int | None = None,
+) -> Float[Tensor, "B H W"]:
+    """Write the newest keys and values into their pages, and attend to all of the row.
+
+    Args:
+        table: The pages of each row.
+        positions: Of the newest tokens.
+        window: How many tokens are seen, the newest included; None for all.
+    """
+    run: Callable[..., Tensor] = reference
+    if has_kernel(q.device):
+        from glassformer.engine.paged_kernel import attend
+
+        run = attend
+    return run(
+        q,
+        k,
+        v,
+        k_pages,
+        v_pages,
+        table,
+        positions,
+        scale=scale,
+        softcap=softcap,
+        window=window,
+    )
+
+
+def reference(
+    q: Float[Tensor, "B H K"],
+    k: Float[Tensor, "B G K"],
+    v: Float[Tensor, "B G W"],
+    k_pages: Float[Tensor, "pages size G K"],
+    v_pages: Float[Tensor, "pages size G W"],
+    table: Int[Tensor, "B most"],
+    positions: Int[Tensor, " B"],
+    *,
+    scale: float,
+    softcap: float | None,
+    window: int | None,
+) -> Float[Tensor, "B H W"]:
+    """The same by gathering all pages of the table."""
+    size = k_pages.shape[1]
+    page = table.gather(1, positions[:, None].long() // size)[:, 0]
+    k_pages[page, positions % size], v_pages[page, positions % size] = k, v
+    keys, values = (pages[table].flatten(1, 2).transpose(1, 2) for pages in (k_pages, v_pages))
+    share = q.shape[1] // k.shape[1]
+    keys, values = (x.repeat_interleave(share, dim=1) for x in (keys, values))  # (B, H, S, K)
+    place = torch.arange(keys.shape[2], device=q.device)
+    seen = place <= positions[:, None]
+    if window is not None:
+        seen &= place > positions[:, None] - window
+    scores = capped(q[:, :, None] @ keys.mT * scale, softcap)  # (B, H, 1, S)
+    weights = scores.masked_fill(~seen[:, None, None], -torch.inf).softmax(-1)
+    return (weights @ values)[:, :, 0]

@@ -1,0 +1,142 @@
+"""The kernel of paged attention, in Triton; import it only where Triton is.
+
+One program for each request and each head of queries. It reads the keys of the past from their
+pages, block by block, with a running softmax (Dao et al., 2022), adds the newest token, and writes
+that token into its page.
+"""
+
+import triton  # type: ignore[import-not-found]
+import triton.language as tl  # type: ignore[import-not-found]
+from jaxtyping import Float, Int
+from torch import Tensor
+
+BLOCK = 64  # keys at a time
+
+
+@triton.jit
+def _kernel(  # type: ignore[no-untyped-def]
+    q,
+    k,
+    v,
+    k_pages,
+    v_pages,
+    table,
+    positions,
+    answer,
+    scale,
+    softcap,
+    window,
+    q_row,
+    q_head,
+    k_row,
+    k_head,
+    v_row,
+    v_head,
+    table_row,
+    GROUP: tl.constexpr,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    K: tl.constexpr,
+    W: tl.constexpr,
+    K_ROOM: tl.constexpr,
+    W_ROOM: tl.constexpr,
+    CAPPED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    row, head = tl.program_id(0), tl.program_id(1)
+    kv_head = head // GROUP
+    past = tl.load(positions + row)
+    at_k, at_w = tl.arange(0, K_ROOM), tl.arange(0, W_ROOM)
+    in_k, in_w = at_k < K, at_w < W
+    query = tl.load(q + row * q_row + head * q_head + at_k, mask=in_k, other=0.0).to(tl.float32)
+    query *= scale
+    new_k = tl.load(k + row * k_row + kv_head * k_head + at_k, mask=in_k, other=0.0)
+    new_v = tl.load(v + row * v_row + kv_head * v_head + at_w, mask=in_w, other=0.0)
+    # The newest token first: the running maximum is then finite.
+    highest = tl.sum(query * new_k.to(tl.float32), 0)
+    if CAPPED:
+        x = tl.exp(-2.0 * tl.abs(highest) / softcap)
+        highest = softcap * tl.where(highest < 0, -1.0, 1.0) * (1.0 - x) / (1.0 + x)
+    total = tl.full([], 1.0, tl.float32)
+    mixed = new_v.to(tl.float32)
+    first = tl.maximum(past + 1 - window, 0)
+    for start in range(first // BLOCK * BLOCK, past, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        seen = (place < past) & (place >= first)
+        page = tl.load(table + row * table_row + place // SIZE, mask=seen, other=0).to(tl.int64)
+        token = (page * SIZE + place % SIZE) * HEADS + kv_head
+        keys = tl.load(
+            k_pages + token[:, None] * K + at_k[None, :],
+            mask=seen[:, None] & in_k[None, :],
+            other=0.0,
+        )
+        scores = tl.sum(query[None, :] * keys.to(tl.float32), 1)
+        if CAPPED:
+            x = tl.exp(-2.0 * tl.abs(scores) / softcap)
+            scores = softcap * tl.where(scores < 0, -1.0, 1.0) * (1.0 - x) / (1.0 + x)
+        scores = tl.where(seen, scores, -float("inf"))
+        top = tl.maximum(highest, tl.max(scores, 0))
+        weights = tl.exp(scores - top)
+        kept = tl.exp(highest - top)
+        values = tl.load(
+            v_pages + token[:, None] * W + at_w[None, :],
+            mask=seen[:, None] & in_w[None, :],
+            other=0.0,
+        )
+        total = total * kept + tl.sum(weights, 0)
+        mixed = mixed * kept + tl.sum(weights[:, None] * values.to(tl.float32), 0)
+        highest = top
+    heads = HEADS * GROUP
+    out = (mixed / total).to(answer.dtype.element_ty)
+    tl.store(answer + (row * heads + head) * W + at_w, out, mask=in_w)
+    if head % GROUP == 0:
+        page = tl.load(table + row * table_row + past // SIZE).to(tl.int64)
+        token = (page * SIZE + past % SIZE) * HEADS + kv_head
+        tl.store(k_pages + token * K + at_k, new_k, mask=in_k)
+        tl.store(v_pages + token * W + at_w, new_v, mask=in_w)
+
+
+def attend(
+    q: Float[Tensor, "B H K"],
+    k: Float[Tensor, "B G K"],
+    v: Float[Tensor, "B G W"],
+    k_pages: Float[Tensor, "pages size G K"],
+    v_pages: Float[Tensor, "pages size G W"],
+    table: Int[Tensor, "B most"],
+    positions: Int[Tensor, " B"],
+    *,
+    scale: float,
+    softcap: float | None,
+    window: int | None,
+) -> Float[Tensor, "B H W"]:
+    """As `paged_attention.reference`; the last axis of every tensor is contiguous."""
+    rows, heads, width = q.shape
+    size, groups, value_width = v_pages.shape[1:]
+    answer = q.new_empty(rows, heads, value_width)
+    _kernel[(rows, heads)](
+        q,
+        k,
+        v,
+        k_pages,
+        v_pages,
+        table,
+        positions,
+        answer,
+        scale,
+        1.0 if softcap is None else softcap,
+        2**30 if window is None else window,
+        *q.stride()[:2],
+        *k.stride()[:2],
+        *v.stride()[:2],
+        table.stride(0),
+        GROUP=heads // groups,
+        HEADS=groups,
+        SIZE=size,
+        K=width,
+        W=value_width,
+        K_ROOM=triton.next_power_of_2(width),
+        W_ROOM=triton.next_power_of_2(value_width),
+        CAPPED=softcap is not None,
+        BLOCK=BLOCK,
+    )
+    return answer

@@ -1,0 +1,168 @@
+"""PagedSteps: on CUDA, steps read the pages themselves and are replayed as graphs.
+
+What a step needs lies on the device, in a slot of each request: its newest token, its position and
+its pages. The host only says which slots take part, and only when that changes. A graph is captured
+for each of a few numbers of rows; the rows that are left over fill a spare slot.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.attention import MultiHeadAttention
+from glassformer.core.caches.paged import to_device
+from glassformer.core.layout import Layout
+from glassformer.core.positions import Position
+from glassformer.engine.generation import Generation
+from glassformer.engine.paged_attention import attend_pages, has_kernel
+from glassformer.engine.paged_decoder import PagedDecoder
+from glassformer.engine.steps import Steps
+from glassformer.models.blocks.transformer import TransformerBlock
+from glassformer.models.incremental.cuda_graphs import recording, side_stream
+from glassformer.models.transformer import scored
+
+
+class PagedSteps(Steps):
+    """Steps over slots.
+
+    Args:
+        rows: The number of slots.
+    """
+
+    late = 1
+
+    def __init__(self, decoder: PagedDecoder, *, rows: int) -> None:
+        super().__init__(decoder)
+        pool, device = decoder.pool, decoder.device
+        self.longest = min(pool.pages * pool.page_size, decoder.positions or 2**30)
+        width = pool.pages_for(self.longest)
+        self.free, self.slots = list(range(rows - 1, -1, -1)), dict[int, int]()
+        self.tokens = torch.zeros(rows + 1, dtype=torch.long, device=device)
+        self.positions = torch.zeros_like(self.tokens)
+        self.table = torch.full((rows + 1, width), pool.pages, dtype=torch.int32, device=device)
+        self.graphs: dict[int, StepGraph] = {}
+        self.memory_of_graphs = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+        self._last: list[int] = []  # who took part in the last step
+        self._at = torch.zeros(0, dtype=torch.long, device=device)  # their slots
+
+    def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+        super().join(generations, tokens)
+        pages = [self.decoder.pool.pages_of(one.sequence) for one in generations]
+        slots, spare = [self.free.pop() for _ in generations], self.decoder.pool.pages
+        self.slots |= {one.number: slot for one, slot in zip(generations, slots, strict=True)}
+        longest = max(map(len, pages))
+        lines = [
+            [slot, one.read, *held, *[spare] * (longest - len(held))]
+            for one, slot, held in zip(generations, slots, pages, strict=True)
+        ]
+        known = to_device(lines, self.decoder.device)
+        self.tokens[known[:, 0]] = tokens.clamp(min=0)
+        self.positions[known[:, 0]] = known[:, 1]
+        self.table[known[:, 0], :longest] = known[:, 2:].int()
+
+    def leave(self, generation: Generation) -> None:
+        super().leave(generation)
+        if (slot := self.slots.pop(generation.number, None)) is not None:
+            self.free.append(slot)
+            pool = self.decoder.pool
+            pool.advance(generation.sequence, generation.read - pool.length(generation.sequence))
+
+    @torch.no_grad()
+    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+        size = 1 << (len(due) - 1).bit_length()
+        numbers = [one.number for one in due]
+        if size not in self.graphs:
+            self.graphs[size] = StepGraph(size, self)
+        graph = self.graphs[size]
+        if numbers != self._last:
+            spare = len(self.tokens) - 1
+            slots = [self.slots[number] for number in numbers]
+            filled = to_device(slots + [spare] * (size - len(slots)), self.decoder.device)
+            self._last, self._at = numbers, filled[: len(slots)]
+            graph.slots.copy_(filled)
+        for one in due:
+            one.read += 1
+        return graph()[: len(due)]
+
+    def put(self, due: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+        self.tokens[self._at] = tokens.clamp(min=0)
+
+    def score(self, slots: Int[Tensor, " rows"]) -> Float[Tensor, "rows V"]:
+        """A step of these slots: nothing in it depends on the host."""
+        decoder, rows = self.decoder.decoder, Layout.full(len(slots), 1, slots.device)
+        positions, table = self.positions[slots], self.table[slots]
+        at = rows.shifted(positions, self.longest)
+        x, _ = self.decoder.tokens(self.tokens[slots][:, None], rows)  # (rows, 1, D)
+        x = decoder.position.embed(x, at)
+        for number, block in enumerate(decoder.blocks):
+            layer = cast(MultiHeadAttention, block.attention)
+            attention = partial(self._attend, layer, number, table, positions, at)
+            x = cast(TransformerBlock, block).through(x, attention, rows, None)
+        x = x if decoder.norm is None else decoder.norm(x, rows)
+        self.positions[slots] = positions + 1
+        self.positions[-1:] = 0  # of the spare slot
+        return scored(x[:, 0], self.decoder.tokens, self.decoder.unembed)
+
+    def _attend(
+        self,
+        layer: MultiHeadAttention,
+        number: int,
+        table: Int[Tensor, "rows pages"],
+        positions: Int[Tensor, " rows"],
+        at: Layout,
+        x: Float[Tensor, "rows 1 D"],
+    ) -> Float[Tensor, "rows 1 D"]:
+        """Self-attention of the newest tokens."""
+        q, (k, v) = layer.queries(x), layer.keys_and_values(x)
+        q, k = self.decoder.decoder.position.turn(q, k, at)
+        pool, scoring = self.decoder.pool, layer.scoring
+        answer = attend_pages(
+            q[:, :, 0],
+            k[:, :, 0],
+            v[:, :, 0],
+            pool.k[number],
+            pool.v[number],
+            table,
+            positions,
+            scale=layer.key_width**-0.5 if scoring.scale is None else scoring.scale,
+            softcap=scoring.softcap,
+            window=None if layer.window is None else layer.window.size,
+        )
+        return layer.project_out(answer[:, :, None])
+
+
+class StepGraph:
+    """A step of so many rows, captured when it is first used."""
+
+    def __init__(self, rows: int, steps: PagedSteps) -> None:
+        self.steps = steps
+        spare = len(steps.tokens) - 1
+        self.slots = torch.full((rows,), spare, device=steps.decoder.device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        if self.slots.is_cuda:
+            self.graph = torch.cuda.CUDAGraph()
+            # A graph outlives the autocast around it, so it must not use its copies of weights.
+            was_kept = torch.is_autocast_cache_enabled()
+            torch.set_autocast_cache_enabled(False)
+            with side_stream():
+                steps.score(self.slots)  # libraries initialise before the capture
+            with side_stream(), recording(self.graph, steps.memory_of_graphs):
+                self.scores = steps.score(self.slots)
+            torch.set_autocast_cache_enabled(was_kept)
+
+    def __call__(self) -> Float[Tensor, "rows V"]:
+        """The scores; overwritten by the next step."""
+        if self.graph is None:
+            return self.steps.score(self.slots)
+        self.graph.replay()
+        return self.scores
+
+
+def supports(decoder: PagedDecoder) -> bool:
+    """Whether this decoder can run so: a language model, without a bias in its scores."""
+    unbiased = type(decoder.decoder.position).bias is Position.bias
+    return decoder.sources is None and unbiased and has_kernel(decoder.device)

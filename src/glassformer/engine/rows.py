@@ -1,0 +1,152 @@
+"""Rows: on a CPU, the keys and values of running requests lie end to end.
+
+Gathering pages would copy all of them in every step. Here they are copied from their pages when a
+request's prompt was read, and back when it leaves; in between, a step copies only what is new.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.core.caches import KeyCache, Memory, PagePool
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
+from glassformer.engine.generation import Generation
+from glassformer.engine.paged_decoder import PagedDecoder
+from glassformer.engine.steps import Steps
+from glassformer.models.transformer import scored
+
+MORE = 2  # times the room when it is full
+
+
+class RowSteps(Steps):
+    """Steps over rows; the rows of running requests are the first ones."""
+
+    def __init__(self, decoder: PagedDecoder) -> None:
+        super().__init__(decoder)
+        self.rows: list[Generation] = []
+        self.past = Rows(decoder.pool)
+        self.memory = None if decoder.sources is None else Rows(decoder.sources)
+
+    def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+        super().join(generations, tokens)
+        first = len(self.rows)
+        self.rows += generations
+        self.past.make_room(len(self.rows), max(one.most_tokens for one in generations))
+        for row, one in enumerate(generations, first):
+            self.past.load(row, one.sequence)
+        if self.memory is not None:
+            longest = max(self.memory.pool.length(one.source) for one in generations)
+            self.memory.make_room(len(self.rows), longest)
+            for row, one in enumerate(generations, first):
+                self.memory.load(row, one.source)
+
+    def leave(self, generation: Generation) -> None:
+        """Its row is filled with the last one."""
+        super().leave(generation)
+        if generation not in self.rows:
+            return
+        row, last = self.rows.index(generation), len(self.rows) - 1
+        if not generation.cancelled:
+            self.past.store(row, generation.sequence, generation.read)
+        moved = self.rows.pop()
+        self.past.move(last, row, moved.read)
+        if self.memory is not None:
+            self.memory.move(last, row, self.memory.lengths[last])
+        if row != last:
+            self.rows[row] = moved
+
+    def due(self) -> list[Generation]:
+        return list(self.rows)
+
+    @torch.no_grad()
+    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+        decoder = self.decoder
+        starts = torch.tensor([one.read for one in due])
+        at = Layout.full(len(due), 1).shifted(starts, int(starts.max()) + 1)
+        keys = Layout.padded(starts + 1)
+        if int(starts.min()) == keys.longest - 1:
+            keys = Layout.full(len(due), keys.longest)
+        caches = [RowCache(self.past, layer, at, keys) for layer in range(len(self.past.k))]
+        x, _ = decoder.tokens(torch.tensor([[one.tokens[-1]] for one in due]), at)
+        memory = None if self.memory is None else self.memory.memories(len(due))
+        x = decoder.decoder(x, layout=at, memory=memory, caches=caches)  # (B, 1, D)
+        for one in due:
+            one.read += 1
+        return scored(x[:, 0], decoder.tokens, decoder.unembed)
+
+
+class Rows:
+    """The keys and values of some sequences of a pool, a row each."""
+
+    def __init__(self, pool: PagePool) -> None:
+        self.pool = pool
+        layers, _, _, heads, width = pool.k.shape
+        self.k = pool.k.new_zeros(layers, 0, heads, 0, width)  # (layers, rows, G, S, K)
+        self.v = pool.v.new_zeros(layers, 0, heads, 0, pool.v.shape[-1])
+        self.lengths: list[int] = []  # at the time they were loaded
+
+    def load(self, row: int, sequence: int) -> None:
+        """Put a sequence into a row."""
+        k, v = self.pool.load(sequence)
+        length = k.shape[1]
+        for rows, new in ((self.k, k), (self.v, v)):
+            rows[:, row, :, :length] = new.transpose(1, 2)
+            rows[:, row, :, length:] = 0  # clears what the last one left, NaN above all
+        self.lengths[row:] = [length]
+
+    def store(self, row: int, sequence: int, length: int) -> None:
+        """Bring back into pages what was added to a row."""
+        new = slice(self.pool.length(sequence), length)
+        k, v = self.k[:, row, :, new], self.v[:, row, :, new]
+        self.pool.store(sequence, k.transpose(1, 2), v.transpose(1, 2))
+
+    def move(self, last: int, row: int, length: int) -> None:
+        """Fill a row with the last one, which has so many tokens."""
+        if row != last:
+            for rows in (self.k, self.v):
+                rows[:, row, :, :length] = rows[:, last, :, :length]
+                rows[:, row, :, length:] = 0
+            self.lengths[row] = self.lengths[last]
+        self.lengths.pop()
+
+    def memories(self, rows: int) -> list[Memory]:
+        """What the first rows hold, as the memory of each layer."""
+        layout = Layout.padded(self.lengths)
+        keys, values = (held[:, :rows, :, : layout.longest] for held in (self.k, self.v))
+        return [Memory(k, v, layout) for k, v in zip(keys, values, strict=True)]
+
+    def make_room(self, rows: int, length: int) -> None:
+        """Have room for so many rows of this length."""
+        _, held, _, longest, _ = self.k.shape
+        if rows <= held and length <= longest:
+            return
+        rows = held if rows <= held else max(rows, MORE * held)
+        length = longest if length <= longest else max(length, MORE * longest)
+        for name in ("k", "v"):
+            old = getattr(self, name)
+            layers, _, heads, _, width = old.shape
+            new = old.new_zeros(layers, rows, heads, length, width)
+            new[:, :held, :, :longest] = old
+            setattr(self, name, new)
+
+
+class RowCache(KeyCache):
+    """A layer of the first rows, as the cache of one step."""
+
+    def __init__(self, rows: Rows, layer: int, at: Layout, keys: Layout) -> None:
+        self.k, self.v, self.keys = rows.k[layer, : at.rows], rows.v[layer, : at.rows], keys
+        self.every = torch.arange(at.rows)
+
+    def place(self, layout: Layout) -> Layout:
+        return layout
+
+    def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
+        """Write the newest token of every row; returns all of them."""
+        assert layout.starts is not None
+        self.k[self.every, :, layout.starts] = k[:, :, 0]
+        self.v[self.every, :, layout.starts] = v[:, :, 0]
+        longest = self.keys.longest
+        return self.k[:, :, :longest], self.v[:, :, :longest], self.keys

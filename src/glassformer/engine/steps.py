@@ -1,0 +1,64 @@
+"""Steps: every request whose prompt was read gets its next token, all of them in one call.
+
+GatheredSteps   keys and values are gathered from their pages in every step    the one to read
+RowSteps        they lie end to end while a request is worked on                CPU (`rows`)
+PagedSteps      a kernel reads the pages, and a CUDA graph launches it          CUDA (`paged_steps`)
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.engine.generation import Generation
+from glassformer.engine.paged_decoder import PagedDecoder
+
+
+class Steps(ABC):
+    """The requests that get a token in every step.
+
+    Attributes:
+        late: How many steps may be started before the tokens of the first are known.
+    """
+
+    late = 0
+
+    def __init__(self, decoder: PagedDecoder) -> None:
+        self.decoder = decoder
+        self.members: dict[int, Generation] = {}
+
+    def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+        """Requests whose prompts were read, with their first tokens."""
+        self.members |= {one.number: one for one in generations}
+
+    def leave(self, generation: Generation) -> None:
+        """A request that is finished or cancelled."""
+        self.members.pop(generation.number, None)
+
+    def due(self) -> list[Generation]:
+        """Those that want another token."""
+        return [one for one in self.members.values() if one.chosen < one.limit]
+
+    @abstractmethod
+    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+        """Scores of their next tokens."""
+
+    def put(self, due: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+        """The tokens that were chosen, -1 for none, while the host does not know them."""
+        return
+
+
+class GatheredSteps(Steps):
+    """Reads the newest tokens as it reads prompts.
+
+    Args:
+        exact: Whether each request is computed by itself.
+    """
+
+    def __init__(self, decoder: PagedDecoder, *, exact: bool) -> None:
+        super().__init__(decoder)
+        self.exact = exact
+
+    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+        return self.decoder.read(due, [1] * len(due), exact=self.exact)

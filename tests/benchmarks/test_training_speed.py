@@ -8,12 +8,11 @@ import pytest
 import torch
 
 from glassformer.benchmarks.training import corpus, padding, race, works
-from glassformer.benchmarks.training.contest import Bench, Contest, Peer
 from glassformer.benchmarks.training.pair_contests import pair_work
-from glassformer.benchmarks.training.product import STEPS, ProductSide
+from glassformer.benchmarks.training.product import LIBRARY, PART, STEPS, ProductSide
+from glassformer.benchmarks.training.race import Bench, Contest, Peer
 from glassformer.benchmarks.training.rows import TextRows, pair_rows
 from glassformer.benchmarks.training.sizes import FULL, SMALL, Lengths
-from glassformer.benchmarks.training.unscored import LIBRARY, PART
 from glassformer.cli import main
 from glassformer.training.loader import one_epoch
 

@@ -17,9 +17,8 @@ import pytest
 
 from glassformer.data.catalog import archives, fetching, transfer
 from glassformer.data.catalog.archives import members, unpack, unpacked
-from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.fetching import fetch, fetch_file
-from glassformer.data.catalog.storage import Remote, Storage
+from glassformer.data.catalog.storage import Entry, Remote, Storage
 from glassformer.errors import GlassformerError
 
 CONTENT = bytes(range(251)) * 4001  # about a megabyte, of no round size

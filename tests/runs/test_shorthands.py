@@ -8,7 +8,7 @@ from glassformer.config import STACK_NAMES, STYLES, stack_of_size
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 from glassformer.runs.request import TrainRequest
-from glassformer.runs.shorthands import KINDS, WORDS
+from glassformer.runs.settings import KINDS, WORDS
 
 
 def model(*settings, job="translate", **asked):

@@ -10,7 +10,7 @@ from torch.distributions import Categorical, kl_divergence
 
 from glassformer.errors import GlassformerError
 from glassformer.runs.api import train
-from glassformer.runs.prepared import initial_model
+from glassformer.runs.prepare import initial_model
 from glassformer.tasks.pretrain.predictor import PretrainPredictor
 from glassformer.tasks.pretrain.reporter import PretrainReporter
 from glassformer.training.weights import read_tensors, weights_of

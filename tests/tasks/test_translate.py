@@ -358,7 +358,7 @@ def test_widths_may_differ_where_the_embeddings_do(tmp_path):
     model = {"decoder": {"dim": 20}, "share": False}
     job = pair_job(tmp_path / "job", PAIRS, model=model)
     assert job.forward(fresh(job), everything(job)).shape[1] == job.pair.target_size
-    with pytest.raises(GlassformerError, match="share = true needs one width"):
+    with pytest.raises(GlassformerError, match="a decoder of one width"):
         pair_job(tmp_path / "other", PAIRS, model={"decoder": {"dim": 20}})
 
 

@@ -1,6 +1,6 @@
 """`glassformer bench`: measure attention, decoding, features and training on this machine."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from glassformer.cli.options import AsJson
-from glassformer.errors import GlassformerError, unknown
+from glassformer.errors import GlassformerError, is_out_of_memory, unknown
 from glassformer.terminal import Terminal, print_json
 
 if TYPE_CHECKING:
@@ -256,3 +256,36 @@ def show(report: "AnyReport", as_json: bool) -> None:
         console.print(table)
     for note in report.notes:
         console.say(f"Note: {note}")
+
+
+def refuse_unknown(names: Iterable[str], entries: Collection[str]) -> None:
+    """Refuse the name of work that does not exist."""
+    for name in names:
+        if name not in entries:
+            raise GlassformerError(unknown("work", name, entries))
+
+
+def measure_each(
+    report: "SpeedReport | GenerationReport",
+    names: Sequence[str],
+    measure: Callable[[str], Iterable[Any]],
+    *,
+    as_json: bool,
+) -> None:
+    """Measure all of these; what cannot be measured here is left out with a note."""
+    with shown_if_cut_short(report, as_json), progress_bar() as progress:
+        task = progress.add_task("", total=len(names))
+        for name in names:
+            progress.update(task, description=name)
+            try:
+                results = list(measure(name))
+                report.sections[name] += results
+                remarks = dict.fromkeys(r for one in results for r in one.remarks)
+                report.notes += [f"{name}: {remark}" for remark in remarks]
+            except GlassformerError as error:
+                report.notes.append(f"{name}: left out, {error}")
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                report.notes.append(f"{name}: left out, does not fit in device memory")
+            progress.advance(task)

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.bench import Device, Only, Rounds, Threads, find_device, show
-from glassformer.cli.bench_contests import measure_each, refuse_unknown
+from glassformer.cli.bench import (
+    Device,
+    Only,
+    Rounds,
+    Threads,
+    find_device,
+    measure_each,
+    refuse_unknown,
+    show,
+)
 from glassformer.cli.options import AsJson
 
 if TYPE_CHECKING:

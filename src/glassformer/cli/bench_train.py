@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.bench import Device, Only, Rounds, Threads, find_device, show
-from glassformer.cli.bench_contests import measure_each, refuse_unknown
+from glassformer.cli.bench import (
+    Device,
+    Only,
+    Rounds,
+    Threads,
+    find_device,
+    measure_each,
+    refuse_unknown,
+    show,
+)
 from glassformer.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from glassformer.benchmarks.training.contest import Bench
+    from glassformer.benchmarks.training.race import Bench
     from glassformer.benchmarks.training.speed_report import SpeedReport
 
 
@@ -37,7 +45,7 @@ def bench_train(
 
     Example: glassformer bench train --only pairs --only reviews
     """
-    from glassformer.benchmarks.training.contest import Bench
+    from glassformer.benchmarks.training.race import Bench
     from glassformer.benchmarks.training.sizes import FULL, SMALL
     from glassformer.benchmarks.training.works import ENTRIES
 

@@ -5,11 +5,10 @@ Nothing here knows a job. In reading order:
 record    the contents of a report
 wording   formatting of scores, in pages and in terminals
 tables    tables shared by several jobs
-page      the report as one HTML file; `markup`, `charts` and `style` are its parts
-writing   both files, on disk
+page      both files; `markup`, `charts` and `style` are parts of the page
 """
 
+from glassformer.reports.page import write_report
 from glassformer.reports.record import HeatMap, Report, Sections, Sound, Table
-from glassformer.reports.writing import write_report
 
 __all__ = ["HeatMap", "Report", "Sections", "Sound", "Table", "write_report"]

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from glassformer.files import write_json, write_text
 from glassformer.metrics.score import Score
 from glassformer.reports import charts
 from glassformer.reports.markup import cell, escaped
@@ -230,3 +232,10 @@ def notes(sentences: Sequence[str]) -> str:
         return ""
     items = "\n".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
     return section("Notes", f"<ul>\n{items}\n</ul>")
+
+
+def write_report(report: Report, folder: Path) -> None:
+    """Write `report.json` and `report.html` into the folder, creating it if needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(page(report), folder / "report.html")
+    write_json(report.as_values(), folder / "report.json")  # last: it marks a run as finished

@@ -7,16 +7,12 @@ checksums           detects files that changed
 lock                only one process may train a run at a time
 limits              a full disk or memory, as a one-line error
 display             progress output
-shorthands          one word for the settings of a stack
-unused_settings     settings that would have no effect, refused
-post_norm_defaults  a gentler start, for models that need one
+settings            shorthands, defaults for models that need them, unused settings refused
 request             a training request, and the settings that follow from it
 new_folder          a new run folder, created complete or not at all
 warm_start          modules of a model that another run has trained
-trained             a trained model out of a folder, and its predictions
-companions          other runs that a job needs
+trained             a trained model out of a folder; other runs that a job needs
 model_size          models too large for the machine, refused before they are built
-prepared            a run that is ready to train
 validation_budget   how often and on how many rows a run validates
 prepare             from raw data to a prepared run
 timing              time of a few measured steps; a time budget as a number of steps

@@ -15,8 +15,7 @@ from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import folder_errors, within_limits
 from glassformer.runs.lock import run_lock
 from glassformer.runs.new_folder import discard
-from glassformer.runs.prepare import prepare
-from glassformer.runs.prepared import Prepared
+from glassformer.runs.prepare import Prepared, prepare
 from glassformer.runs.pretraining import pretrain_first
 from glassformer.runs.report import report_on
 from glassformer.runs.request import TrainRequest, path_of, train_request

@@ -18,7 +18,7 @@ from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.forecast import Forecaster
 from glassformer.runs.log import Log
-from glassformer.runs.prepared import Prepared, initial_model
+from glassformer.runs.prepare import Prepared, initial_model
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in

@@ -22,7 +22,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.fit import FitResult, fit
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import scratch_folder
-from glassformer.runs.prepared import Prepared
+from glassformer.runs.prepare import Prepared
 from glassformer.runs.timing import SHARES
 from glassformer.training.setup import FEWEST_STEPS
 from glassformer.training.validation import validate

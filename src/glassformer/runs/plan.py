@@ -25,8 +25,7 @@ from glassformer.runs.folder import reporter_of
 from glassformer.runs.limits import scratch_folder, within_limits
 from glassformer.runs.model_size import TooLargeError
 from glassformer.runs.new_folder import free_name, refuse_existing
-from glassformer.runs.prepare import Rehearsal, prepare
-from glassformer.runs.prepared import Prepared
+from glassformer.runs.prepare import Prepared, Rehearsal, prepare
 from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
 from glassformer.runs.request import TrainRequest, train_request
 from glassformer.runs.timing import (

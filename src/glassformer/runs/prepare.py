@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
+from torch import nn
+
 from glassformer.config.run import Config
 from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest
@@ -12,14 +14,13 @@ from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.checksums import note_checksums
-from glassformer.runs.companions import open_companion
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import within_limits
 from glassformer.runs.model_size import refuse_too_large
 from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
-from glassformer.runs.prepared import Prepared
 from glassformer.runs.request import TrainRequest
+from glassformer.runs.trained import open_companion
 from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
 from glassformer.tasks import JOBS
@@ -29,7 +30,37 @@ from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine
 from glassformer.training.setup import FEWEST_STEPS, TrainSetup
 from glassformer.training.state import freeze
-from glassformer.training.weights import weights_of, write_tensors
+from glassformer.training.weights import load_weights, read_tensors, weights_of, write_tensors
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A folder with samples and resolved settings, the opened task, and the model at step 0."""
+
+    folder: RunFolder
+    config: Config
+    task: AnyTask
+    model: nn.Module
+
+    @classmethod
+    def open(cls, folder: RunFolder) -> "Prepared":
+        """The run in a folder."""
+        config = folder.config()
+        task = folder.open_task(config, folder.data)
+        return cls(folder, config, task, initial_model(task, config, folder))
+
+
+def initial_model(task: AnyTask, config: Config, folder: RunFolder) -> nn.Module:
+    """The model before its first step: freshly initialised, or with weights of another run."""
+    model = fresh_model(task, config.seed)
+    put_initial(model, folder)
+    return model
+
+
+def put_initial(model: nn.Module, folder: RunFolder) -> None:
+    """Load the initial weights that came from another run, if any."""
+    if folder.initial.exists():
+        load_weights(model, read_tensors(folder.initial), str(folder.initial))
 
 
 @dataclass(slots=True)

@@ -27,11 +27,11 @@ from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
 from glassformer.runs.fit import answers_on, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
-from glassformer.runs.prepared import Prepared, initial_model, put_initial
+from glassformer.runs.prepare import Prepared, initial_model, put_initial
 from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in
 from glassformer.runs.warm_start import fresh_model, start_from
 from glassformer.tasks import JOBS
-from glassformer.tasks.first_stage import FirstStage
+from glassformer.tasks.extension import FirstStage
 from glassformer.tasks.job import AnyTask
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine

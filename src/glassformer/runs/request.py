@@ -20,9 +20,11 @@ from glassformer.data.catalog import CATALOG
 from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.post_norm_defaults import post_norm_defaults
-from glassformer.runs.shorthands import expand_shorthands
-from glassformer.runs.unused_settings import refuse_unused_settings
+from glassformer.runs.settings import (
+    expand_shorthands,
+    post_norm_defaults,
+    refuse_unused_settings,
+)
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
@@ -80,7 +82,8 @@ class TrainRequest:
         given = expand_shorthands(self.values, self._stacks)
         file, by_hand = self._from_file()
         values = merge_layers(file, self._of_size(), given, overrides, options)
-        accelerated = choose_machine(_machine(values)).device.type != "cpu"
+        machine = build(MachineConfig, values.get("machine", {}), "machine.")
+        accelerated = choose_machine(machine).device.type != "cpu"
         below = merge_layers(JOBS[self.job].defaults(accelerated), self._implied())
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
         if self.origin is not None:
@@ -294,7 +297,3 @@ def seconds(text: str | int | float | None) -> float | None:
     if not re.fullmatch(r"(\d+(\.\d+)?[smhd])+", bare):
         raise GlassformerError(f"--time {text!r} is not a time; write 90s, 10m or 1h30m")
     return sum(float(n) * UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", bare))
-
-
-def _machine(values: Values) -> MachineConfig:
-    return build(MachineConfig, values.get("machine", {}), "machine.")

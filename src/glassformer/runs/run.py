@@ -20,12 +20,17 @@ from glassformer.errors import GlassformerError
 from glassformer.models.packing import for_inference
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import refuse_changed
-from glassformer.runs.companions import open_companion
 from glassformer.runs.evaluation import Evaluation, SplitAnswers
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import scratch_folder
 from glassformer.runs.request import named_columns, path_of
-from glassformer.runs.trained import load_model, partial_predictions, predictions, refuse_unusable
+from glassformer.runs.trained import (
+    load_model,
+    open_companion,
+    partial_predictions,
+    predictions,
+    refuse_unusable,
+)
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options

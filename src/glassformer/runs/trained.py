@@ -2,20 +2,24 @@
 
 import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from glassformer.config import MachineConfig
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
 from glassformer.runs.warm_start import fresh_model
+from glassformer.tasks import JOBS
+from glassformer.tasks.extension import Companion
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor
-from glassformer.training.machine import Machine
+from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.weights import Weights, load_weights, read_tensors
 
 
@@ -79,3 +83,18 @@ def partial_predictions(
         if prediction is None:
             return
         yield prediction
+
+
+def open_companion(path: str, device: str) -> Companion:
+    """A trained run, as a job may use it."""
+    folder, machine = RunFolder(Path(path)), choose_machine(MachineConfig(device=device))
+    config = folder.config()
+    refuse_unusable(folder)
+    task = folder.open_task(config, None)
+    model = load_model(folder, config, task, machine)
+    predictor = JOBS[config.job].predictor(task)
+
+    def predict(inputs: Iterable[Any]) -> Iterator[Prediction]:
+        return predictions(predictor, model, machine, inputs)
+
+    return Companion(path=path, job=config.job, task=task, model=model, predict=predict)

@@ -1,4 +1,4 @@
-"""More training samples, made with another run: what a job declares, and what it gets.
+"""What a job declares of other runs: a stage before its own, and more training samples.
 
 A job never opens a run. It names its companions, `runs` opens them, and the job makes samples from
 their predictions.
@@ -12,6 +12,7 @@ from typing import Any
 from torch import nn
 
 from glassformer.config.run import Config
+from glassformer.config.values import Values
 from glassformer.data.ingest import Seen
 from glassformer.data.samples import Samples
 from glassformer.tasks.predictor import Prediction
@@ -75,3 +76,21 @@ class Extension(ABC):
             seen: Called from time to time with the number of rows added.
             limit: For a plan, seconds after which the rest is only estimated; None makes all of it.
         """
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FirstStage:
+    """What a job declares about the stage before its own.
+
+    Attributes:
+        job: The name of the job that trains first; training continues from its weights.
+        files: Files of the run folder that both stages need, such as the tokenizer.
+        settings: The first job's own settings, from the configuration of the run.
+        objection: Why it cannot help, given the configuration and the opened task (None before
+            there are samples); empty if it might.
+    """
+
+    job: str
+    files: tuple[str, ...]
+    settings: Callable[[Config], Values]
+    objection: Callable[[Config, Any], str]

@@ -22,8 +22,7 @@ from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.tasks.about import About
-from glassformer.tasks.extension import Extension
-from glassformer.tasks.first_stage import FirstStage
+from glassformer.tasks.extension import Extension, FirstStage
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.reporter import Reporter
 from glassformer.tasks.task import Batch, Output, Task

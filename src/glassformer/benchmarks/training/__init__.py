@@ -2,7 +2,6 @@
 
     sizes           the sizes of the models and data, full and in miniature
     corpus          random texts whose lengths are distributed like those of real ones
-    unscored        preparing runs without the library that scores need
     product         our side: a run prepared as `glassformer train` does it, and the loop itself
     language_model  a small task for the model that no job trains yet
     rows            the rows of a run, as its batches hold them
@@ -10,8 +9,7 @@
     torch_models    the same models in torch.nn
     torch_loop      their side: a plain training loop around such a model
     nanogpt         nanoGPT's model, from a file of its own
-    race            sides that take turns
-    contest         our side, its peers, and the bars between them
+    race            sides that take turns: ours, its peers, and the bars between them
     *_contest(s)    the contests, by kind of model
     works           all of them by name, and how one is held
     speed_report    the results as a table and as plain values

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.benchmarks.training.contest import Bench, Contest, Peer
 from glassformer.benchmarks.training.language_model import ContextTask, context_work
 from glassformer.benchmarks.training.nanogpt import FILE, NanoGPT, context_batches
 from glassformer.benchmarks.training.product import ProductSide, Work, flops_per_token
-from glassformer.benchmarks.training.race import Side
+from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
 from glassformer.errors import GlassformerError
 

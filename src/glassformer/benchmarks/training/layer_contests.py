@@ -7,7 +7,7 @@ import torch
 
 from glassformer.benchmarks import layers
 from glassformer.benchmarks.timing import Work, seconds
-from glassformer.benchmarks.training.contest import Bench, Contest, Peer
+from glassformer.benchmarks.training.race import Bench, Contest, Peer
 
 NAME = "nn.TransformerEncoderLayer"
 CALLS = 5  # between two readings of the clock

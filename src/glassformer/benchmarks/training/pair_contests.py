@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glassformer.benchmarks.training.contest import Bench, Contest, Peer
 from glassformer.benchmarks.training.corpus import write_pairs
 from glassformer.benchmarks.training.padding import pair_batches, sorted_rows
 from glassformer.benchmarks.training.product import (
@@ -16,7 +15,7 @@ from glassformer.benchmarks.training.product import (
     job_with,
     prepared,
 )
-from glassformer.benchmarks.training.race import Side, fastest
+from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side, fastest
 from glassformer.benchmarks.training.rows import PairRows, lengths_of, pair_rows
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
 from glassformer.benchmarks.training.torch_models import PairPeer

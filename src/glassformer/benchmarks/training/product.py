@@ -4,15 +4,19 @@ Nothing of a run is left out but validations and checkpoints: batches are made b
 the model trains, and the loop reads its numbers every ten steps, as by default.
 """
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Int
 
-from glassformer.benchmarks.training.unscored import unscored
+from glassformer.benchmarks.peers import installed
 from glassformer.config import DataConfig, MachineConfig, TrainConfig
 from glassformer.config.values import Values, merge_values
 from glassformer.runs.display import Display
@@ -138,3 +142,24 @@ def flops_per_token(work: Work, counts: Int[np.ndarray, " rows"]) -> float:
     batch = type(work.task).batch(work.task, "train", rows, 0).to(device)
     cost = batch_cost(work.task.model().to(device), work.task, batch, work.setup)
     return cost.flops / float(counts[rows].sum())
+
+
+LIBRARY, PART = "rapidfuzz", "rapidfuzz.distance"
+
+
+@contextmanager
+def unscored() -> Iterator[None]:
+    """Let a stand-in compare texts if the library is missing."""
+    if installed(PART) is not None:
+        yield
+        return
+    before = {name: sys.modules[name] for name in (LIBRARY, PART) if name in sys.modules}
+    stand_in, part = ModuleType(LIBRARY), ModuleType(PART)
+    vars(part)["Levenshtein"] = SimpleNamespace(distance=lambda a, b: int(a != b))
+    sys.modules.update({LIBRARY: stand_in, PART: part})
+    try:
+        yield
+    finally:
+        for name in (LIBRARY, PART):
+            del sys.modules[name]
+        sys.modules.update(before)

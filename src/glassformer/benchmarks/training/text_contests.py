@@ -10,7 +10,6 @@ from typing import Any
 
 from torch import nn
 
-from glassformer.benchmarks.training.contest import Bench, Contest, Peer
 from glassformer.benchmarks.training.corpus import write_reviews
 from glassformer.benchmarks.training.padding import (
     PaddedBatch,
@@ -28,7 +27,7 @@ from glassformer.benchmarks.training.product import (
     job_with,
     prepared,
 )
-from glassformer.benchmarks.training.race import Side
+from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side
 from glassformer.benchmarks.training.rows import TextRows, text_rows
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
 from glassformer.benchmarks.training.torch_models import EncoderPeer, GapPeer, TextPeer

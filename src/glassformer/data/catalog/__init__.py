@@ -9,7 +9,6 @@ it in `CATALOG`.
 from glassformer.data.catalog.cmudict import CMUDICT
 from glassformer.data.catalog.corpora import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.data.catalog.dates import DATES
-from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
 from glassformer.data.catalog.languages import LANGUAGES
 from glassformer.data.catalog.morse import MORSE, MORSE_LETTERS
@@ -17,6 +16,7 @@ from glassformer.data.catalog.multi30k import MULTI30K
 from glassformer.data.catalog.python_reference import PYTHON_REFERENCE
 from glassformer.data.catalog.sentences import MR, TREC
 from glassformer.data.catalog.speech import AN4, FSDD
+from glassformer.data.catalog.storage import Entry
 from glassformer.data.catalog.tatoeba import TATOEBA
 from glassformer.errors import GlassformerError, unknown
 

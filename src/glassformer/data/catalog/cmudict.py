@@ -8,8 +8,7 @@ test word is in another split; some validation words are in train with another p
 from collections import defaultdict
 from collections.abc import Iterator
 
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote, Storage
+from glassformer.data.catalog.storage import Entry, Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import lines
 from glassformer.errors import GlassformerError

@@ -6,8 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from glassformer.data.catalog.archives import members
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote, Storage
+from glassformer.data.catalog.storage import Entry, Remote, Storage
 from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.decoding import document
 from glassformer.errors import GlassformerError

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from glassformer.data.catalog.date_forms import Form, forms_of
-from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.locales import NAMES
+from glassformer.data.catalog.storage import Entry
 from glassformer.data.rows import Row
 from glassformer.data.splits import content_key
 

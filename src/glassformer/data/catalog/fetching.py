@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote, writing
+from glassformer.data.catalog.storage import Entry, Remote, writing
 from glassformer.data.catalog.transfer import BrokenTransferError, Seen, discard, receive
 from glassformer.errors import GlassformerError
 from glassformer.files import locked, sync

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from glassformer.data.catalog.entry import Entry
 from glassformer.data.catalog.locales import NAMES, locale_of
+from glassformer.data.catalog.storage import Entry
 from glassformer.data.rows import Row
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from string import ascii_uppercase, digits
 import numpy as np
 
 from glassformer.data.audio.morse import CODE, Keying, seconds_of, send
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import writing
+from glassformer.data.catalog.storage import Entry, writing
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.files import cache_folder, locked, replacing, to_json

@@ -7,8 +7,7 @@ its own entries, such as `multi30k-2017-en-de`, for evaluation.
 from collections.abc import Iterator
 from functools import partial
 
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote, Storage
+from glassformer.data.catalog.storage import Entry, Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources.parallel import read_parallel
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pydoc_data.topics import topics
 
-from glassformer.data.catalog.entry import Entry
+from glassformer.data.catalog.storage import Entry
 from glassformer.data.rows import Row
 
 HELD_OUT = {"test": 0.06, "valid": 0.06}  # of all characters

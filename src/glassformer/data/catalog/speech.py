@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from glassformer.data.catalog.archives import unpacked
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote, Storage
+from glassformer.data.catalog.storage import Entry, Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.data.sources.decoding import lines

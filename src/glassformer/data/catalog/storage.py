@@ -1,15 +1,16 @@
-"""Where the files of named sets are stored: under `$GLASSFORMER_DATA`, or in the user's cache.
+"""What a named set is, and where its files are: under `$GLASSFORMER_DATA`, or in the cache.
 
 Each set has the same folder name in both places. Its contents may have several layouts: as
 published or repacked.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from glassformer.data.rows import Row
 from glassformer.data.sources.files import reason
 from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder
@@ -105,3 +106,26 @@ def places() -> list[Path]:
 def _one_of(folder: Path, name: str) -> Path | None:
     """The file of this name, plain or compressed."""
     return next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A named set.
+
+    Args:
+        name: As typed on the command line.
+        what: One sentence.
+        licence: The terms of use.
+        source: The page of its authors.
+        rows: Reads or generates the rows at every call.
+        group: The column whose equal values must stay in one split, or None.
+        storage: Where its files are stored and downloaded from; None for a built-in set.
+    """
+
+    name: str
+    what: str
+    licence: str
+    source: str
+    rows: Callable[[], Iterator[Row]]
+    group: str | None = None
+    storage: Storage | None = None

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from glassformer.data.catalog.archives import members
-from glassformer.data.catalog.entry import Entry
-from glassformer.data.catalog.storage import Remote, Storage
+from glassformer.data.catalog.storage import Entry, Remote, Storage
 from glassformer.data.rows import Row
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError

@@ -7,7 +7,7 @@ are long enough to give context.
 from typing import Any
 
 from glassformer.config.run import Config
-from glassformer.tasks.first_stage import FirstStage
+from glassformer.tasks.extension import FirstStage
 
 SHORT = 16  # tokens: names and the like have no context to learn from
 

@@ -6,7 +6,6 @@ tokens               the tokenizers of both sides; tags of target languages
 batch                pairs as a model reads them
 writing              generation of translations
 answers              translations of many rows, and their scores
-remarks              remarks about the pairs, such as truncated texts
 sections             the tables of its report
 translation_memory   the baseline
 """

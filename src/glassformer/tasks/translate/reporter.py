@@ -1,14 +1,16 @@
 """The report of a translator: scores, some rows, by length; a translation memory as baseline."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 from jaxtyping import Int
 from torch import nn
 
+from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
+from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
 from glassformer.reports import Sections
@@ -16,7 +18,6 @@ from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 from glassformer.tasks.translate.answers import MEASURES, Translations
 from glassformer.tasks.translate.batch import PairBatch
-from glassformer.tasks.translate.remarks import remarks_on, remarks_on_scores
 from glassformer.tasks.translate.sections import Rows, translation_sections
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.translation_memory import TranslationMemory
@@ -130,3 +131,38 @@ def joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """The parts concatenated, if none is missing."""
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if len(known) == len(parts) else None
+
+
+def remarks_on(samples: Samples, sides: dict[str, Ragged], longest: int) -> Iterator[str]:
+    """Texts that are truncated, and targets that cannot be generated.
+
+    Args:
+        sides: The tokens of every sample, by `source` and `target`.
+        longest: The maximum number of tokens of a text.
+    """
+    for side, tokens in sides.items():
+        cut = np.flatnonzero(tokens.lengths > longest)
+        if len(cut):
+            yield (
+                f"{len(cut):,} {side} texts have more than task.max_length = "
+                f"{longest:,} tokens and are truncated, the first at "
+                f"{samples[int(cut[0])]['where']}; the longest has {tokens.lengths.max():,}"
+            )
+    rows = np.concatenate([samples.rows(split) for split in ("valid", "test")]).tolist()
+    unwritable = [row for row in rows if (sides["target"][row] == Tokenizer.unknown).any()]
+    if unwritable:
+        yield (
+            f"{len(unwritable):,} of {len(rows):,} validation and test targets contain something "
+            f"outside the vocabulary; the first is {samples[unwritable[0]]['where']}"
+        )
+
+
+def remarks_on_scores(measure: str, target: Tokenizer) -> Iterator[str]:
+    """How answers are scored, where that may be unexpected."""
+    if measure == "symbols":
+        yield (
+            "targets look like words spelt in symbols, and are scored as such; if they are "
+            "sentences, use --set task.measure=text --set task.target.kind=bpe"
+        )
+    if target.lowercase:
+        yield "answers are in lower case, but are scored against targets in their original case"

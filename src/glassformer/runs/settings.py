@@ -1,14 +1,42 @@
-"""One word for a stack: `model.kind=gru`, `model.encoder=lstm`, `model.decoder=llama`.
-
-A word expands to the settings below, at the place where it was written: a later setting, such as
-`model.encoder.depth=2`, overrides part of it.
-"""
+"""Settings as given: words for whole stacks, a gentler start for post-norm models, unused ones."""
 
 from collections.abc import Collection
 
 from glassformer.config import STYLES, choose, require
+from glassformer.config.decoding import DecodeConfig
+from glassformer.config.run import Config
+from glassformer.config.unused import covers, refuse_unused_of_model, setting_names
 from glassformer.config.values import Values, merge_values
+from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
+from glassformer.tasks import JOBS
+from glassformer.tasks.shared.generation import refuse_unused
+
+TIMES_WIDTH = 0.15  # learning rate times width: 3e-4 for a width of 512
+WARMUP = 0.3
+
+
+def post_norm_defaults(config: Config) -> Values:
+    """Optimiser defaults for a post-norm model; empty for pre-norm."""
+    stacks = [stack for stack in (config.model.encoder, config.model.decoder) if stack is not None]
+    widths = [stack.dim for stack in stacks if stack.order == "post"]
+    if not widths:
+        return {}
+    lr = min(config.train.optimiser.lr, TIMES_WIDTH / max(widths))
+    return {"train": {"optimiser": {"lr": lr, "warmup": WARMUP}}}
+
+
+def refuse_unused_settings(settings: Values, config: Config) -> None:
+    """Refuse settings that the job, the model or the decoding method ignores."""
+    job = JOBS[config.job]
+    for name in setting_names(settings):
+        if covers(job.unused, name):
+            raise GlassformerError(f"{name} has no effect on {job.name}; leave it out")
+    refuse_unused_of_model(settings.get("model", {}), config.model, job.model)
+    decode, resolved = settings.get("task", {}).get("decode"), getattr(config.task, "decode", None)
+    if decode and isinstance(resolved, DecodeConfig):
+        refuse_unused(decode, resolved.method, "task.decode")
+
 
 WORDS: dict[str, Values] = {
     "transformer": {"kind": "attention"},

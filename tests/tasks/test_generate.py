@@ -258,9 +258,10 @@ def test_a_prompt_beyond_the_positions_of_a_model_is_refused(tmp_path):
     decoder = {**SMALL["decoder"], "position": "learned", "max_length": 20}
     job = writer(tmp_path, model={"decoder": decoder}, task={"max_length": 20})
     predictor = GeneratePredictor(job)
-    words = "row 1: the prompt leaves no positions for an answer; shorten it"
-    with pytest.raises(GlassformerError, match=f"^{words}$"):
-        last(predictor.predict(job.model().eval(), ["one" * 100]))
+    words = "the prompt has 20 tokens, but the model has only 20 positions, for the continuation"
+    with pytest.raises(GlassformerError, match=f"^{words} too; shorten it$"):
+        next(predictor.predict(job.model().eval(), ["o" * 19]))  # before anything is written
+    assert last(predictor.predict(job.model().eval(), ["o" * 18])).text.startswith("o" * 18)
 
 
 # What is refused

@@ -20,6 +20,7 @@ from glassformer.decode import (
     decode,
     token_by_token,
 )
+from glassformer.errors import GlassformerError
 from glassformer.models.incremental import continuing
 from glassformer.models.transformer import LanguageModel
 from glassformer.tasks.generate.streaming import Streamed
@@ -85,8 +86,16 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
                 yield Partial(text=piece)
 
     def _prompt(self, text: str) -> list[int]:
-        """The tokens that a prompt is read as."""
-        return [Tokenizer.start, *self.task.tokenizer.encode([text])[0].tolist()]
+        """The tokens that a prompt is read as, refused where no position is left after them."""
+        ids = [Tokenizer.start, *self.task.tokenizer.encode([text])[0].tolist()]
+        decoder = self.task.config.model.decoder
+        assert decoder is not None
+        if decoder.position.kind == "learned" and len(ids) >= decoder.max_length:
+            raise GlassformerError(
+                f"the prompt has {len(ids):,} tokens, but the model has only "
+                f"{decoder.max_length:,} positions, for the continuation too; shorten it"
+            )
+        return ids
 
     def _scorer(self, model: nn.Module, prompts: Sequence[Sequence[int]]) -> Scorer:
         assert isinstance(model, LanguageModel)

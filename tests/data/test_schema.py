@@ -9,6 +9,8 @@ import pytest
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import Role
+from glassformer.data.doctor import examination
+from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.doctor.examination import examine, examine_samples
 from glassformer.data.doctor.reading import Reading
@@ -94,6 +96,28 @@ def test_the_samples_of_a_run_are_known_by_the_same_content(folder, tmp_path):
     samples, _ = ingest(config, Waves(), tmp_path / "out")
     found = examine_samples(samples, Waves(), config, default_checks())
     assert [f.kind for f in found.findings] == ["duplicate rows"]
+
+
+def test_a_brief_examination_spares_slow_checks_most_rows(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(examination, "SLOW_ROWS", 10)
+    config = DataConfig(files=(str(folder),), valid_share=0.2)
+    samples, _ = ingest(config, Waves(), tmp_path / "out")
+    quick, slow = Counting(), Counting()
+    slow.slow = True
+    examine_samples(samples, Waves(), config, [quick, slow])
+    assert (quick.seen, slow.seen) == (len(samples), 10)
+
+
+class Counting(Check):
+    """Counts the rows that it sees."""
+
+    seen = 0
+
+    def see(self, row):
+        self.seen += 1
+
+    def findings(self):
+        return iter(())
 
 
 def test_a_role_without_a_column_is_one_line(tmp_path):

@@ -44,9 +44,11 @@ class Check(ABC):
 
     Attributes:
         needs_all: Whether it needs every row to be correct.
+        slow: Whether a brief examination shows it only some of the rows.
     """
 
     needs_all: bool = False
+    slow: bool = False
 
     @abstractmethod
     def see(self, row: Specimen) -> None:

@@ -63,6 +63,8 @@ class Side:
 class PairLanguages(Check):
     """Lines in another language than the rest of their side."""
 
+    slow = True
+
     def __init__(self) -> None:
         self.numbers = array("Q")
         self.scripts: dict[str, int] = {}  # a bit for each script

@@ -85,7 +85,7 @@ class EachLanguage(Check):
 
     def __init__(self, make: Callable[[], Check]) -> None:
         self.make = make
-        self.needs_all = make().needs_all
+        self.needs_all, self.slow = make().needs_all, make().slow
         self.checks: dict[str, Check] = {}
 
     def see(self, row: Specimen) -> None:

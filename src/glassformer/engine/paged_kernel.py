@@ -5,8 +5,8 @@ pages, block by block, with a running softmax (Dao et al., 2022), adds the newes
 that token into its page.
 """
 
-import triton  # type: ignore[import-not-found]
-import triton.language as tl  # type: ignore[import-not-found]
+import triton
+import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 

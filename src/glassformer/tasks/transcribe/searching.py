@@ -222,10 +222,12 @@ class Searcher:
         limits: Sequence[int],
     ) -> list[list[Choice]]:
         """The texts that either search finds, with the scores of both."""
-        written = self._by_attention(model, heard, limits)
+        prefixes = self._prefixes(frames, vectors)
+        longest = [max(len(one.tokens) for one in row) for row in prefixes]
+        limits = [min(limit, room_beside(size)) for limit, size in zip(limits, longest, strict=True)]
         texts = [
-            list(dict.fromkeys(one.tokens for one in (*prefixes, *row)))
-            for prefixes, row in zip(self._prefixes(frames, vectors), written, strict=True)
+            list(dict.fromkeys(one.tokens for one in (*row, *more)))
+            for row, more in zip(prefixes, self._by_attention(model, heard, limits), strict=True)
         ]
         by_ctc = ctc_scores(frames, vectors, texts, blank=BLANK)
         by_attention = attention_scores(model, heard, texts)
@@ -258,6 +260,11 @@ class Searcher:
                 )
             )
         return found
+
+
+def room_beside(tokens: int) -> int:
+    """How long a text may be that CTC writes with so many tokens: longer ones have no chance."""
+    return tokens + tokens // 2 + 8
 
 
 def with_language(

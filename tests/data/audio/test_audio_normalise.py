@@ -1,8 +1,10 @@
 """Features of mean 0 and variance 1."""
 
+import pytest
 import torch
 
 from glassformer.data.audio.normalise import Moments
+from glassformer.errors import GlassformerError
 
 
 def features(length, mean=5.0):
@@ -25,3 +27,12 @@ def test_moments_of_several_recordings_are_those_of_their_frames_together(tmp_pa
 def test_a_bin_that_never_changes_becomes_0_and_an_empty_recording_stays_empty():
     for frames in (torch.full((7, 3), 4.0), torch.zeros(0, 3)):
         assert torch.equal(Moments.of([frames]).normalise(frames), torch.zeros_like(frames))
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}", '{"mean": "a", "deviation": 1}'])
+def test_a_run_without_its_moments_is_refused(tmp_path, content):
+    path = tmp_path / "moments.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(GlassformerError, match=r"moments.json: missing or damaged"):
+        Moments.load(path)

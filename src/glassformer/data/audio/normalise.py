@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 
 SMALLEST = 1e-2  # standard deviation; a bin that hardly changes stays near 0
@@ -47,5 +48,11 @@ class Moments:
     @staticmethod
     def load(path: Path) -> "Moments":
         """Read what `save` wrote."""
-        values = read_json(path)
-        return Moments(torch.tensor(values["mean"]), torch.tensor(values["deviation"]))
+        try:
+            values = read_json(path)
+            return Moments(torch.tensor(values["mean"]), torch.tensor(values["deviation"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise GlassformerError(
+                f"{path}: missing or damaged, but it says how features are normalised; copy the "
+                f"run again"
+            ) from None

@@ -23,25 +23,23 @@ from rich.table import Table
 from glassformer.data.catalog import open_entry
 from glassformer.runs.recipes import RECIPES
 
+NO_CONVOLUTION = "-model.encoder.convolution.width"  # a setting that is left out
 ENCODERS = {
-    "transformer": ("block=transformer", "depth=12"),
+    "transformer": ("model.encoder.block=transformer", "model.encoder.depth=12", NO_CONVOLUTION),
     "conformer": (),
-    "branchformer": ("block=branchformer", "depth=12"),
-    "e-branchformer": ("block=e-branchformer", "depth=5"),
+    "branchformer": ("model.encoder.block=branchformer", "model.encoder.depth=12"),
+    "e-branchformer": ("model.encoder.block=e-branchformer", "model.encoder.depth=5"),
 }  # of 5.1 to 5.4 million parameters
 LOSSES = {"ctc": ("task.ctc_weight=1",), "attention": ("task.ctc_weight=0", "task.intermediate=0")}
+FEWER_MASKS = ("task.masking.times=2", "task.masking.bins=10")
 CHOICES = {
     "recipe": (),
-    "of-each-recording": ("task.normalise=recording",),
+    "characters": ("data.tokenizer.kind=characters", *FEWER_MASKS),
+    "fewer-masks": FEWER_MASKS,
     "more-dropout": ("model.encoder.dropout=0.2", "model.decoder.dropout=0.2"),
+    "of-each-recording": ("task.normalise=recording",),
     "lower-rate": ("train.optimiser.lr=1e-3",),
-    "words": ("data.tokenizer.kind=words",),
-    "transformer": tuple(f"model.encoder.{one}" for one in ENCODERS["transformer"]),
-    "fewer-masks": ("task.masking.times=2", "task.masking.bins=10"),
-    "more-speeds": ("task.augment.speeds=[0.85, 0.95, 1.05, 1.15]",),
-    "not-halfway": ("task.intermediate=0",),
-    "subwords": ("data.tokenizer.kind=bpe", "data.tokenizer.vocabulary=320"),
-    "wider": ("model.encoder.dim=256", "model.decoder.dim=256"),
+    "larger-batches": ("data.batch_tokens=8192", "train.optimiser.lr=3e-3"),
 }
 SEEDS = (0, 1, 2)
 
@@ -75,18 +73,19 @@ def trainings(kind: str, folder: Path, epochs: float | None) -> dict[str, list[s
     common += ["speaker", "--epochs", str(epochs or stage["epochs"])]
 
     def command(name: str, data: str, more: tuple[str, ...], seed: int) -> list[str]:
-        sets = [f"--set={one}" for one in (*settings, *more, "machine.threads=1")]
+        left_out = {one[1:] for one in more if one.startswith("-")}
+        kept = [one for one in settings if one.partition("=")[0] not in left_out]
+        given = (*kept, *(one for one in more if not one.startswith("-")), "machine.threads=1")
+        sets = [f"--set={one}" for one in given]
         return [*common, data, "--run", str(folder / name), "--seed", str(seed), *sets]
 
     if kind == "choose":
         table = str(without_test(folder))
         held_out = ("data.test_share=0", "data.valid_share=0.2")
         return {name: command(name, table, (*more, *held_out), 0) for name, more in CHOICES.items()}
-    parts = {name: tuple(f"model.encoder.{x}" for x in some) for name, some in ENCODERS.items()}
-    parts |= LOSSES
     return {
         f"{name}-{seed}": command(f"{name}-{seed}", "an4", more, seed)
-        for name, more in parts.items()
+        for name, more in (ENCODERS | LOSSES).items()
         for seed in SEEDS
     }
 

@@ -18,10 +18,11 @@ def test_recordings_are_transcribed_on_a_gpu_with_a_language_model(tmp_path):
     texts = [WORDS[number % len(WORDS)] for number in range(40)]
     rows = record(tmp_path / "clips", texts)
     stacks = [f"model.{side}.{one}" for side in ("encoder", "decoder") for one in STACK]
-    settings = [*stacks, *SOUND, "task.lm=0.3", "task.augment.speeds=[0.9, 1.1]"]
+    settings = [*stacks, *SOUND, "task.augment.speeds=[0.9, 1.1]"]
     table = write_table(tmp_path / "rows.csv", rows)
     run = glassformer.train("transcribe", table, steps=4, settings=settings, quiet=True)
     assert {"wer", "cer"} <= run.evaluate(table).scores.keys()
+    assert (run.folder.path / "search.json").exists()  # weights were chosen
     assert isinstance(run.predict(rows[0]["path"]).text, str)
 
 

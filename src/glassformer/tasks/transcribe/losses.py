@@ -10,7 +10,6 @@ text needs has no path, and an infinite loss: such rows are left out when the da
 import math
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -21,6 +20,7 @@ from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.settings import TranscribeConfig
 from glassformer.tasks.transcribe.sounds import BLANK, SoundBatch
 
+SUM = 2  # how PyTorch calls this reduction
 FRAMES_A_TOKEN = 16  # before training: all but one are blank
 
 
@@ -43,12 +43,11 @@ def joint_loss(output: Scored, batch: SoundBatch, config: TranscribeConfig) -> L
 def ctc_loss(frames: Float[Tensor, "B S V"], batch: SoundBatch) -> Float[Tensor, ""]:
     """The negative log-probability of all texts, each summed over its paths."""
     log_probs, labels = frames.float().log_softmax(-1), batch.labels
-    lengths = torch.tensor(batch.vectors), torch.tensor(batch.counts)
+    lengths = (batch.vectors, batch.counts)
     if frames.is_cuda and torch.are_deterministic_algorithms_enabled():  # PyTorch's kernel is not
-        on_device = (length.to(frames.device) for length in lengths)
+        on_device = (torch.tensor(length, device=frames.device) for length in lengths)
         return deterministic_ctc_loss(log_probs, labels, *on_device, blank=BLANK).sum()
-    rows = log_probs.transpose(0, 1)
-    return F.ctc_loss(rows, labels, *lengths, blank=BLANK, reduction="sum")  # read on the CPU
+    return torch.ctc_loss(log_probs.transpose(0, 1), labels, *lengths, BLANK, SUM)
 
 
 @torch.no_grad()

@@ -224,7 +224,7 @@ class Searcher:
         """The texts that either search finds, with the scores of both."""
         prefixes = self._prefixes(frames, vectors)
         longest = [max(len(one.tokens) for one in row) for row in prefixes]
-        limits = [min(limit, room_beside(size)) for limit, size in zip(limits, longest, strict=True)]
+        limits = list(map(min, limits, map(room_beside, longest)))
         texts = [
             list(dict.fromkeys(one.tokens for one in (*row, *more)))
             for row, more in zip(prefixes, self._by_attention(model, heard, limits), strict=True)

@@ -53,7 +53,7 @@ DATA = {
     "a label seen once": (table(*FINE, "odd,purple"), "label 'purple' occurs only once"),
     "10 MB in one field": (
         table(*FINE, '"' + "word " * 2_000_000 + '",good'),
-        "row 62 (line 63), column 'text': more than 1,000,000 characters in one field",
+        "row 62 (line 63): more than 1,000,000 characters in one field",
     ),
     "too few rows": (table("fine,good", "odd,bad", "so,good"), "give more rows"),
     "no labels": (table(*(f"text {n}," for n in range(61))), "no usable row (61 with empty label"),

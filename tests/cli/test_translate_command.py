@@ -150,7 +150,10 @@ def test_a_plan_is_made_for_pairs(tmp_path, capsys):
         (["--set", "task.measure=blue"], "unknown task.measure 'blue'; the choices are auto"),
         (["--set", "task.monolingual=x.txt"], "task.monolingual has no sources; name the run that"),
         (["--columns", "source=source,target=goal"], "pairs.tsv: unknown column 'goal'; the ch"),
-        (["--set", "model.encoder.dim=24"], "share = true needs one width, got an encoder of 24"),
+        (
+            ["--set", "model.encoder.dim=24"],
+            "a decoder of one width; got tokens and widths of [24, ",
+        ),
     ],
 )
 def test_a_mistake_on_the_command_line_is_one_line(words, complaint, tmp_path, capsys):

@@ -25,11 +25,10 @@ from glassformer.runs.folder import reporter_of
 from glassformer.runs.limits import scratch_folder, within_limits
 from glassformer.runs.model_size import TooLargeError
 from glassformer.runs.new_folder import free_name, refuse_existing
-from glassformer.runs.prepare import Prepared, Rehearsal, prepare
+from glassformer.runs.prepare import Prepared, companions_of, prepare
 from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
 from glassformer.runs.request import TrainRequest, train_request
 from glassformer.runs.timing import (
-    LONGEST_TRY,
     SHARES,
     Clock,
     Pace,
@@ -81,19 +80,16 @@ def estimate_training(
     config = request.resolve()
     budget = config.train.time
     deadline = None if budget is None else Clock(budget, started=started)
-    started, rehearsal = time.perf_counter(), Rehearsal(LONGEST_TRY)
+    started = time.perf_counter()
     with scratch_folder() as scratch:
         inside = replace(request, run=scratch / target.name)
         try:
-            run = prepare(inside, config, display, rehearsal=rehearsal)
+            run = prepare(inside, config, display, extends=False)
         except TooLargeError as error:
             return estimate_too_large(config, error)
-        reading = time.perf_counter() - started + rehearsal.seconds
-        if deadline is not None:
-            deadline.deadline -= rehearsal.seconds
+        reading = time.perf_counter() - started
         with within_limits(target), display.waiting("running a few steps"):
-            estimate = TrialRun(run, display, deadline).estimate(target, reading)
-    return replace(estimate, notes=(*estimate.notes, *rehearsal.notes))
+            return TrialRun(run, display, deadline).estimate(target, reading)
 
 
 def estimate_too_large(config: Config, error: TooLargeError) -> Estimate:
@@ -269,6 +265,8 @@ class TrialRun:
                 f"{of_time(4 * TRIAL * learning)}, and pretraining if it does"
                 f"{of_time(TIMES * learning)}; --no-pretrain skips both."
             )
+        if runs := companions_of(config):
+            notes.append(f"Not included: training rows made with {', '.join(runs.values())}.")
         if config.train.patience is not None:
             notes.append(
                 f"It may finish sooner: it stops after {config.train.patience} validations "

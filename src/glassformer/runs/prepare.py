@@ -63,34 +63,20 @@ def put_initial(model: nn.Module, folder: RunFolder) -> None:
         load_weights(model, read_tensors(folder.initial), str(folder.initial))
 
 
-@dataclass(slots=True)
-class Rehearsal:
-    """Preparing for a plan: slow work runs for a while and is then extrapolated.
-
-    Attributes:
-        limit: Seconds to run.
-        seconds: Estimated time of the rest.
-        notes: How the numbers were obtained.
-    """
-
-    limit: float
-    seconds: float = 0.0
-    notes: tuple[str, ...] = ()
-
-
 def prepare(
     request: TrainRequest,
     config: Config,
     display: Display,
     command: str = "",
-    rehearsal: Rehearsal | None = None,
+    *,
+    extends: bool = True,
 ) -> Prepared:
     """Create a run folder with samples, tokens and resolved settings.
 
     Args:
         config: The resolved request.
         command: The command typed, if not `glassformer train`.
-        rehearsal: For a plan, which prepares no more data than it needs.
+        extends: Whether samples are added with the help of other runs, if the settings say so.
     """
     machine = choose_machine(config.machine, trial=True)
     target = request.run or free_name(request.data[0] if request.data else request.job)
@@ -99,7 +85,7 @@ def prepare(
         refuse_untrained(RunFolder(request.origin))
     with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path)
-        samples = read_samples(config, folder, display, rehearsal)
+        samples = read_samples(config, folder, display, extends)
         with display.waiting("preparing samples"):
             config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
             folder.open_task(config, None).index(samples, folder.data)
@@ -123,9 +109,7 @@ def prepare(
     return Prepared(RunFolder(target), config, task, model)
 
 
-def read_samples(
-    config: Config, folder: RunFolder, display: Display, rehearsal: Rehearsal | None
-) -> Samples:
+def read_samples(config: Config, folder: RunFolder, display: Display, extends: bool) -> Samples:
     """Read the raw data into the folder, examine them, and extend them if requested."""
     with display.counting("reading rows") as seen:
         samples, report = ingest(
@@ -135,7 +119,7 @@ def read_samples(
     refuse_curve(config, report)
     examine_briefly(samples, config, display)
     added: list[str] = []
-    if extended := extend(config, samples, display, rehearsal):
+    if extends and (extended := extend(config, samples, display)):
         samples, added = extended.samples, extended.sentences
         report.counts["train"] += extended.rows
         for sentence in added:
@@ -144,22 +128,21 @@ def read_samples(
     return samples
 
 
-def extend(
-    config: Config, samples: Samples, display: Display, rehearsal: Rehearsal | None
-) -> Extended | None:
+def extend(config: Config, samples: Samples, display: Display) -> Extended | None:
     """Extra training samples, made with the help of other runs, if the settings request them."""
-    extension = JOBS[config.job].extension
-    paths: Mapping[str, str] = extension.companions(config) if extension else {}
+    extension, paths = JOBS[config.job].extension, companions_of(config)
     if extension is None or not paths:
         return None
     device = config.machine.device
     companions = {name: open_companion(path, device) for name, path in paths.items()}
-    limit = None if rehearsal is None else rehearsal.limit
     with display.counting("rows added") as seen:
-        extended = extension.extend(config, samples, companions, seen=seen, limit=limit)
-    if rehearsal is not None:
-        rehearsal.seconds, rehearsal.notes = extended.seconds, extended.notes
-    return extended
+        return extension.extend(config, samples, companions, seen)
+
+
+def companions_of(config: Config) -> Mapping[str, str]:
+    """The other runs that make training samples for this one, name to path."""
+    extension = JOBS[config.job].extension
+    return extension.companions(config) if extension else {}
 
 
 def resolve_steps(config: Config, task: AnyTask) -> Config:

@@ -42,15 +42,11 @@ class Extended:
     Attributes:
         rows: How many were added.
         sentences: What was done, as text.
-        seconds: For a plan that made only some of them, the estimated time for the rest.
-        notes: What a plan's numbers are based on.
     """
 
     samples: Samples
     rows: int
     sentences: list[str]
-    seconds: float = 0.0
-    notes: tuple[str, ...] = ()
 
 
 class Extension(ABC):
@@ -66,16 +62,9 @@ class Extension(ABC):
         config: Config,
         samples: Samples,
         companions: Mapping[str, Companion],
-        *,
         seen: Seen,
-        limit: float | None = None,
     ) -> Extended:
-        """The samples with the additions.
-
-        Args:
-            seen: Called from time to time with the number of rows added.
-            limit: For a plan, seconds after which the rest is only estimated; None makes all of it.
-        """
+        """The samples with the additions; `seen` is called with the number of rows added."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

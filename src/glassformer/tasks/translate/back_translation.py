@@ -5,11 +5,10 @@ al., 2015). The pairs are added to the training split only, and are stored in th
 """
 
 import shutil
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, cycle, islice
+from itertools import chain
 
 import numpy as np
 
@@ -23,21 +22,14 @@ from glassformer.tasks.translate.monolingual import lines_to_write, refuse_same_
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.tokens import targets_named
 
-AT_A_TIME = 128  # lines that a rehearsal translates before it checks the time
-
 
 @dataclass(slots=True)
 class BackTranslated:
-    """What was added: generated rows, and lines that were skipped, by reason.
-
-    Attributes:
-        planned: Whether this is only an estimate.
-    """
+    """What was added: generated rows, and lines that were skipped, by reason."""
 
     files: tuple[str, ...]
     by: str
     rows: int = 0
-    planned: bool = False
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
     def skip(self, reason: str, where: str) -> None:
@@ -47,8 +39,7 @@ class BackTranslated:
     def sentences(self) -> list[str]:
         """What was done, as text."""
         texts = f"back-translations of {', '.join(self.files)}"
-        were = "would be" if self.planned else "were"
-        return [f"{self.rows:,} training rows {were} added, {texts} by {self.by}"] + [
+        return [f"{self.rows:,} training rows were added, {texts} by {self.by}"] + [
             f"not back-translated: {entry.count:,} lines with {reason}, first {entry.first}"
             for reason, entry in self.skipped.items()
         ]
@@ -66,9 +57,7 @@ class BackTranslation(Extension):
         config: Config,
         samples: Samples,
         companions: Mapping[str, Companion],
-        *,
         seen: Seen,
-        limit: float | None = None,
     ) -> Extended:
         if languages := targets_named(samples):
             raise GlassformerError(
@@ -82,20 +71,10 @@ class BackTranslation(Extension):
                 f"translates from the target language to the source language"
             )
         refuse_same_direction(backward, samples)
-        made = BackTranslated(config.task.monolingual, backward.path, planned=limit is not None)
+        made = BackTranslated(config.task.monolingual, backward.path)
         lines = lines_to_write(config, samples, made.skip)
-        if limit is None:
-            grown = extended(samples, written_back(backward, lines, made, seen))
-            return Extended(samples=grown, rows=made.rows, sentences=made.sentences())
-        rehearsal = Rehearsal(limit)
-        grown = extended(samples, rehearsal.written_back(backward, lines, made, seen))
-        return Extended(
-            samples=grown,
-            rows=made.rows,
-            sentences=made.sentences(),
-            seconds=rehearsal.seconds,
-            notes=tuple(rehearsal.notes()),
-        )
+        grown = extended(samples, written_back(backward, lines, made, seen))
+        return Extended(samples=grown, rows=made.rows, sentences=made.sentences())
 
 
 def written_back(
@@ -117,51 +96,6 @@ def written_back(
             yield {"where": where, "source": found.text, "target": text}
         else:
             made.skip("no answer", where)
-
-
-class Rehearsal:
-    """Back-translates for a few seconds, and reuses those sources for the remaining lines.
-
-    So a plan has the right number of rows, of about the right length.
-
-    Attributes:
-        tried, lines: How many lines were translated, and how many there are.
-        seconds: How long the remaining lines would take.
-    """
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-        self.tried, self.lines, self.seconds = 0, 0, 0.0
-
-    def written_back(
-        self,
-        backward: Companion,
-        lines: Iterable[tuple[str, str]],
-        made: BackTranslated,
-        seen: Seen,
-    ) -> Iterator[Sample]:
-        """Replaces the function of that name."""
-        rest, sources, spent = iter(lines), [], 0.0
-        while spent < self.limit and (some := list(islice(rest, AT_A_TIME))):
-            started = time.perf_counter()
-            written = list(written_back(backward, some, made, seen))
-            spent += time.perf_counter() - started
-            self.tried += len(some)
-            sources += [str(sample["source"]) for sample in written]
-            yield from written
-        self.lines = self.tried
-        for source, (where, text) in zip(cycle(sources), rest, strict=False):
-            self.lines += 1
-            made.rows += 1
-            seen(made.rows)
-            yield {"where": where, "source": source, "target": text}
-        self.seconds = spent * (self.lines - self.tried) / max(1, self.tried)
-
-    def notes(self) -> list[str]:
-        """What the estimate is based on, if not all lines were translated."""
-        if self.tried == self.lines:
-            return []
-        return [f"Back-translations are estimated from {self.tried:,} of {self.lines:,} lines."]
 
 
 def extended(samples: Samples, more: Iterable[Sample]) -> Samples:

@@ -19,6 +19,7 @@ from small_models import (
 )
 
 from glassformer.config.decoding import BeamConfig, DecodeConfig
+from glassformer.core import cuda_graphs
 from glassformer.core.positions import POSITIONS
 from glassformer.decode import Request, decode, noise
 from glassformer.models.baselines import BASELINE_DECODERS
@@ -26,7 +27,6 @@ from glassformer.models.incremental import (
     BranchingScorer,
     StateScorer,
     continuing,
-    cuda_graphs,
     translating,
 )
 

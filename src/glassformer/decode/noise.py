@@ -23,7 +23,7 @@ def mix(x: Int32s) -> Int32s:
 
 
 def keys(
-    seeds: Int[Tensor, " B"], branches: int, step: int | Int[Tensor, " B"]
+    seeds: Int[Tensor, " B"], branches: int, step: int | Int[Tensor, " b"]
 ) -> Int[Tensor, "B W 2"]:
     """Two 32-bit numbers for each branch, from which the noise of its tokens follows.
 
@@ -32,7 +32,7 @@ def keys(
     """
     halves = torch.stack([seeds, seeds >> 32], -1).to(torch.int32)[:, None]  # (B, 1, 2)
     branch = torch.arange(branches, device=seeds.device, dtype=torch.int32)[:, None]
-    salt = torch.tensor([1, 2], device=seeds.device, dtype=torch.int32)
+    salt = torch.arange(1, 3, device=seeds.device, dtype=torch.int32)
     key = mix(halves[..., :1] + salt * STRIDE)
     at = torch.as_tensor(step, device=seeds.device).to(torch.int32).reshape(-1, 1, 1)
     for part in (halves[..., 1:], branch, at):

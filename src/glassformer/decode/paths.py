@@ -95,7 +95,7 @@ class Paths:
 
     def write(
         self,
-        step: int,
+        step: int | Int[Tensor, "1"],
         tokens: Int[Tensor, "B n"],
         log_probs: Float[Tensor, "B W V"],
         parents: Int[Tensor, "#B n"],
@@ -103,16 +103,18 @@ class Paths:
         """Write a token to every branch, in place.
 
         Args:
+            step: A number, or a tensor that counts steps on the device.
             log_probs: The model's log-probabilities of this step.
             parents: The branch of this step that each path continues.
         """
         row = torch.arange(len(tokens), device=tokens.device)[:, None]
-        self.tokens[:, :, step] = tokens
-        self.scores[:, :, step] = log_probs[row, parents, tokens.clamp(min=0)]
+        _put(self.tokens, step, tokens)
+        _put(self.scores, step, log_probs[row, parents, tokens.clamp(min=0)])
         if self.alternatives.shape[-1]:
             scores, alternatives = topk(log_probs, self.alternatives.shape[-1])
-            self.alternatives[:, :, step, : alternatives.shape[-1]] = alternatives[row, parents]
-            self.alternative_scores[:, :, step, : alternatives.shape[-1]] = scores[row, parents]
+            count = alternatives.shape[-1]
+            _put(self.alternatives[..., :count], step, alternatives[row, parents])
+            _put(self.alternative_scores[..., :count], step, scores[row, parents])
 
     def answers(self) -> list[list[Hypothesis]]:
         """The answers of each row, in order."""
@@ -124,6 +126,14 @@ class Paths:
 
     def __iter__(self) -> Iterator[Tensor]:
         return (getattr(self, field.name) for field in fields(self))
+
+
+def _put(x: Tensor, step: int | Tensor, values: Tensor) -> None:
+    """Set what stands at a step of every branch; by a tensor, without waiting for the device."""
+    if isinstance(step, int):
+        x[:, :, step] = values
+    else:
+        x.index_copy_(2, step, values.unsqueeze(2))
 
 
 def _from_tensors(tensors: Iterable[Tensor]) -> Paths:

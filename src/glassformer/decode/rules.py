@@ -30,6 +30,11 @@ BranchTokens = Int[Tensor, "B W t"]
 class Rule(ABC):
     """Changes the log-probabilities of the next token."""
 
+    @property
+    def steady(self) -> bool:
+        """Whether it does the same at every step, whatever the tokens so far."""
+        return False
+
     @abstractmethod
     def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
         """Log-probabilities of the next token under this rule."""
@@ -84,6 +89,10 @@ class Forbidden(Rule):
     """
 
     words: Int[Tensor, "n L"]
+
+    @property
+    def steady(self) -> bool:
+        return self.words.shape[-1] == 1
 
     def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
         beginning = self.words[:, :-1]  # (n, L - 1)
@@ -149,6 +158,11 @@ class Rules:
         for rule in self.rules:
             scores = rule(scores, tokens)
         return self.prefix(scores, log_probs, tokens)
+
+    @property
+    def steady(self) -> bool:
+        """Whether they do the same at every step, whatever the tokens so far."""
+        return not self.prefix.tokens.shape[-1] and all(rule.steady for rule in self.rules)
 
     def forbidden_only(self) -> "Rules":
         """The rules that required words do not override: forbidden words and the prefix."""

@@ -4,9 +4,11 @@
 
 The argmax of scores with Gumbel noise is a sample of their softmax. Several samples of a row are
 ranked by the mean log-probability of their tokens (Adiwardana et al., 2020). Finished rows leave
-the batch. The device is read once per step: which tokens were chosen.
+the batch. A GPU is never waited for: tokens are read a few steps late, while it goes on, and what
+was generated after an end is dropped.
 """
 
+from collections import deque
 from collections.abc import Generator
 from dataclasses import replace
 from typing import cast
@@ -16,15 +18,18 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.core.cuda_graphs import graph_on, stepped
 from glassformer.decode import noise
 from glassformer.decode.active_rows import ActiveRows
 from glassformer.decode.filters import filter_scores
 from glassformer.decode.paths import END, LENGTH, STOP, STUCK, UNFINISHED, Hypothesis, Paths
 from glassformer.decode.request import Request, resolve_limits
-from glassformer.decode.rules import build_rules
+from glassformer.decode.rules import Rules, build_rules
 from glassformer.decode.scorer import Scorer, log_probabilities
 from glassformer.decode.stopping import build_stops
 from glassformer.decode.topk import topk
+
+LATE = {"cuda": 4}  # how many steps late tokens are read
 
 
 @torch.no_grad()
@@ -50,37 +55,97 @@ def token_by_token(
     limits, device = resolve_limits(request, config, scorer), scorer.first.device
     count, branches, longest = len(limits), config.best, max(limits)
     rows, ends = ActiveRows(count, scorer.compact_below), Ends(limits, branches, request, config)
-    paths = Paths.empty(count, branches, longest, config.alternatives, device)
-    rules = build_rules(request, config, count, device)
-    seeds = row_seeds(request, config, count).to(device)
-    each = torch.arange(branches, device=device)[None]
+    choice = Choice(
+        Paths.empty(count, branches, longest, config.alternatives, device),
+        build_rules(request, config, count, device),
+        row_seeds(request, config, count).to(device),
+        config,
+    )
+    late, readings = LATE.get(device.type, 0), deque[Reading]()
     state = scorer.begin(branches, longest)
     tokens = scorer.first[:, None].expand(-1, branches)
     for step in range(longest):
         scores, state = scorer.step(tokens, state)
-        log_probs = log_probabilities(scores)
-        allowed = rules(log_probs, paths.tokens[:, :, :step])
-        tokens = choose_tokens(allowed, seeds, step, config)
-        paths.write(step, tokens, log_probs, each)
-        newest = tokens.cpu()
-        yield newest
-        keep = rows.select(ends.update(step, newest))
-        tokens = tokens.clamp(min=0)
+        tokens = choice(scores)
+        readings.append(Reading(choice.newest))
+        keep = None
+        while readings and (keep is not None or len(readings) > late or step + 1 == longest):
+            newest = readings.popleft().wait()
+            yield newest
+            keep = rows.select(ends.update(newest))
         if keep is not None:
-            rows.retire(keep, ends.rank(paths))
+            rows.retire(keep, ends.rank(choice.paths))
             if not keep:
                 break
             indices = torch.tensor(keep, device=device)
-            state, tokens, seeds = state.select_rows(indices), tokens[indices], seeds[indices]
-            paths, rules = paths.select_rows(indices), rules.select_rows(indices)
+            state, tokens = state.select_rows(indices), tokens[indices]
+            choice = choice.select_rows(indices)
             ends.select_rows(torch.tensor(keep))
     return rows.answers
+
+
+class Choice:
+    """Chooses the next tokens and writes them to the paths; on CUDA as a graph, if rules allow.
+
+    Attributes:
+        newest: The tokens chosen last, -1 if none was left to choose; overwritten at every step.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        rules: Rules,
+        seeds: Int[Tensor, " B"],
+        config: DecodeConfig,
+        step: int = 0,
+    ) -> None:
+        self.paths, self.rules, self.seeds, self.config = paths, rules, seeds, config
+        self.step, device = step, paths.tokens.device
+        self.at = torch.full((1,), step, device=device)  # the same, on the device
+        self.newest, self.tokens = torch.zeros_like(paths.lengths), torch.zeros_like(paths.lengths)
+        self.each = torch.arange(paths.tokens.shape[1], device=device)[None]
+        self.graph = graph_on(device, fixed=rules.steady)
+
+    def __call__(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
+        """The tokens to continue with."""
+        tokens = stepped(self._choose, scores, self.graph)
+        self.step += 1
+        return tokens
+
+    def _choose(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
+        log_probs = log_probabilities(scores)
+        allowed = self.rules(log_probs, self.paths.tokens[:, :, : self.step])
+        self.newest.copy_(choose_tokens(allowed, self.seeds, self.at, self.config))
+        self.paths.write(self.at, self.newest, log_probs, self.each)
+        self.at += 1
+        return torch.clamp(self.newest, min=0, out=self.tokens)
+
+    def select_rows(self, rows: Int[Tensor, " selected"]) -> "Choice":
+        """Continue with these rows only."""
+        paths, rules = self.paths.select_rows(rows), self.rules.select_rows(rows)
+        return Choice(paths, rules, self.seeds[rows], self.config, self.step)
+
+
+class Reading:
+    """Tokens on their way from the device, as they are now."""
+
+    def __init__(self, tokens: Int[Tensor, "B W"]) -> None:
+        self.event = torch.cuda.Event() if tokens.is_cuda else None
+        self.tokens = tokens.to("cpu", non_blocking=True, copy=True)
+        if self.event is not None:
+            self.event.record()
+
+    def wait(self) -> Int[Tensor, "B W"]:
+        """The tokens, once they have arrived."""
+        if self.event is not None:
+            self.event.synchronize()
+        return self.tokens
 
 
 def choose_tokens(
     scores: Float[Tensor, "B W V"],
     seeds: Int[Tensor, " B"],
-    step: int | Int[Tensor, " B"],
+    step: int | Int[Tensor, " b"],
     config: DecodeConfig,
 ) -> Int[Tensor, "B W"]:
     """The next token of every branch; -1 if no token is left to choose."""
@@ -111,9 +176,12 @@ class Ends:
         self.reasons = torch.full(shape, UNFINISHED)
         self.stops = build_stops(request, config)
         self.tokens = torch.zeros(*shape, max(limits) if self.stops else 0, dtype=torch.long)
+        self.step = 0
 
-    def update(self, step: int, tokens: Int[Tensor, "B W"]) -> list[bool]:
+    def update(self, tokens: Int[Tensor, "B W"]) -> list[bool]:
         """Add a token to every branch; returns which rows have unfinished branches."""
+        step = self.step
+        self.step += 1
         live = self.reasons == UNFINISHED
         now = torch.full_like(self.reasons, UNFINISHED)
         now[self.limits.expand(now.shape) == step + 1] = LENGTH

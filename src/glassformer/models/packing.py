@@ -14,14 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.core.steps.linear import WIDE, pack
 from glassformer.models.frontends import Tokens
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 
 Writes = Transformer | LanguageModel | Transcriber
 Model = TypeVar("Model", bound=Writes)
-ROWS = 32  # what the layout is made for; other numbers are computed as well
-WIDE = 256  # from here on a twin is faster
 
 
 class PackedLinear(nn.Linear):
@@ -32,7 +31,7 @@ class PackedLinear(nn.Linear):
         self.out_features, self.in_features = weight.shape
         self.register_parameter("weight", weight)
         self.register_parameter("bias", bias)
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
+        self.packed = pack(weight.detach())
 
     def __deepcopy__(self, memo: dict[int, object]) -> "PackedLinear":
         """Shared by twins: nothing in it ever changes, and what is laid out cannot be copied."""
@@ -65,11 +64,15 @@ def packed_twin(model: Model) -> Model:
 
 
 def for_inference(model: nn.Module) -> nn.Module:
-    """What to write with: a packed twin where that is faster, else the model itself."""
+    """What to write with: a twin that is faster, for weights that will not change any more."""
     if not isinstance(model, Writes):
         return model
     width = (model.tokens if isinstance(model, LanguageModel) else model.frontend).dim
-    return model if width < WIDE else packed_twin(model)
+    twin: Writes = model if width < WIDE else packed_twin(model)
+    if isinstance(twin, LanguageModel):
+        twin = copy.copy(twin)
+        twin.frozen = True
+    return twin
 
 
 def written_tokens(model: Writes) -> Tokens | None:

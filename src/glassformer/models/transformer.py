@@ -90,7 +90,13 @@ class Transformer(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Continues a text."""
+    """Continues a text.
+
+    Attributes:
+        frozen: Whether its weights will never change, so that decoding may lay them out for speed.
+    """
+
+    frozen = False
 
     def __init__(self, tokens: Tokens, decoder: Decoder, *, tie: bool = True) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from glassformer.models.incremental.cuda_graphs import recording, side_stream
+from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.tasks.task import Loss, SomeBatch, Task
 from glassformer.training.compiled import CompiledLosses, compiled_parts
 from glassformer.training.loader import Shape, TrainingBatch

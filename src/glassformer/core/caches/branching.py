@@ -45,20 +45,34 @@ class Ancestry:
         fixed: bool,
         device: torch.device,
     ) -> None:
-        self.used = 0 if prompt is None else prompt.longest
-        self.slots, self.fixed = self.used + branches * steps, fixed
-        self.reach = reach
-        self.even = branches == 1 and (prompt is None or prompt.is_full)
+        self.slots = branches * steps + (0 if prompt is None else prompt.longest)
+        self.reach, self.fixed = reach, fixed
         self.seen: Bool[Tensor, "B W S"] = torch.zeros(
             rows, branches, self.slots, dtype=torch.bool, device=device
         )
         self.positions = torch.zeros(rows, self.slots, dtype=torch.long, device=device)
         self.lengths = torch.zeros(rows, dtype=torch.long, device=device)
-        self.next = self.used + torch.arange(branches, device=device)
+        self.next = torch.arange(branches, device=device)
+        self.even = is_even(branches, prompt)
+        self.used = 0
         if prompt is not None:
-            self.seen[:, :, : self.used] = prompt.real[:, None]
-            self.positions[:, : self.used] = prompt.positions
-            self.lengths.copy_(prompt.lengths)
+            self._read(prompt)
+
+    def restart(self, prompt: Layout | None) -> None:
+        """Begin again after another prompt, with the same slots and addresses."""
+        for tensor in (self.seen, self.positions, self.lengths):
+            tensor.zero_()
+        self.next.copy_(torch.arange(self.branches, device=self.next.device))
+        self.used = 0
+        if prompt is not None:
+            self._read(prompt)
+
+    def _read(self, prompt: Layout) -> None:
+        self.used = prompt.longest
+        self.next += self.used
+        self.seen[:, :, : self.used] = prompt.real[:, None]
+        self.positions[:, : self.used] = prompt.positions
+        self.lengths.copy_(prompt.lengths)
 
     @property
     def branches(self) -> int:
@@ -87,6 +101,12 @@ class Ancestry:
         self.lengths += 1
         self.next += branches
         self.used += branches
+
+    def count(self) -> None:
+        """The same if `even`, for attention that needs no table: everything so far is seen."""
+        self.lengths += 1
+        self.next += self.branches
+        self.used += self.branches
 
     def table(self, mask: Mask) -> Bool[Tensor, "B 1 W S"] | None:
         """What each branch sees of its own past under a mask; None if it sees every slot."""
@@ -122,6 +142,11 @@ class Ancestry:
         self.lengths = self.lengths[rows]
 
 
+def is_even(branches: int, prompt: Layout | None) -> bool:
+    """Whether every row sees all of its slots up to the newest token."""
+    return branches == 1 and (prompt is None or prompt.is_full)
+
+
 class BranchingCache(KeyCache):
     """The keys and values of one layer: `append` takes the prompt, `write` every step after it."""
 
@@ -129,18 +154,29 @@ class BranchingCache(KeyCache):
         self.slots, self.fixed = slots, fixed
         self.k: Float[Tensor, "B G S K"] | None = None
         self.v: Float[Tensor, "B G S W"] | None = None
+        self.written = False
+
+    @staticmethod
+    def empty(
+        rows: int, slots: int, kv_heads: int, width: int, like: Float[Tensor, "..."]
+    ) -> "BranchingCache":
+        """One that is allocated already, of one width, and keeps its addresses."""
+        cache = BranchingCache(slots, fixed=True)
+        cache.k, cache.v = (like.new_zeros(rows, kv_heads, slots, width) for _ in "kv")
+        return cache
 
     def place(self, layout: Layout) -> Layout:
         return layout
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         """Store the prompt in the first slots of its row, padding included."""
-        if self.k is not None or k.ndim != 4:
+        if self.written or k.ndim != 4:
             raise ValueError(
                 "a BranchingCache takes one prompt in padded rows, before the first step; "
                 "make a new one for another"
             )
-        self._allocate(k, v)
+        if self.k is None:
+            self._allocate(k, v)
         self._put(torch.arange(k.shape[2], device=k.device), k, v)
         return k, v, layout
 
@@ -169,6 +205,7 @@ class BranchingCache(KeyCache):
 
     def _put(self, at: Int[Tensor, " T"], k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         refuse_gradient("a BranchingCache", k, v)
+        self.written = True
         assert self.k is not None
         assert self.v is not None
         self.k.index_copy_(2, at, k)

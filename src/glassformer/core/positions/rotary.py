@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
@@ -156,13 +156,18 @@ class Rotary(Position):
     def _frequencies(self, device: torch.device) -> Float[Tensor, " half"]:
         return self.scaling.frequencies(self.rotated, self.base, device)
 
-    def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
+    def cos_sin(
+        self, positions: Int[Tensor, "*at"]
+    ) -> tuple[Float[Tensor, "*at half"], Float[Tensor, "*at half"]]:
+        """Cosine and sine of the angle of each pair of channels, the same for all heads."""
         speed = self.speed
-        if speed.dtype != torch.float32 or speed.device != q.device:  # converted, or not moved
-            speed = self._frequencies(q.device)
-        angle = layout.positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
-        cos = (angle.cos() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)  # same for all heads
-        sin = (angle.sin() * self.scaling.sharpness).to(q.dtype).unsqueeze(1)
+        if speed.dtype != torch.float32 or speed.device != positions.device:  # converted or moved
+            speed = self._frequencies(positions.device)
+        angle = positions[..., None] * speed  # (b, T, K / 2) or (N, K / 2)
+        return angle.cos() * self.scaling.sharpness, angle.sin() * self.scaling.sharpness
+
+    def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
+        cos, sin = (x.to(q.dtype).unsqueeze(1) for x in self.cos_sin(layout.positions))
         if self.rotated == self.width:
             return turned(q, cos, sin), turned(k, cos, sin)
         return partly_turned(q, cos, sin), partly_turned(k, cos, sin)

@@ -6,7 +6,8 @@
     Listener      an encoder of sound: a stream is read chunk by chunk (`listening`)
 
 A decoder with softmax attention uses a `BranchingCache` (`branching`); one that keeps a state
-instead of keys uses `states`. On CUDA the step of either is captured as a graph (`cuda_graphs`).
+instead of keys uses `states`. A language model that will not change any more takes faster steps
+(`fused`). On CUDA a step is captured as a graph (`core.cuda_graphs`).
 What is read before the first step is in `prompt`.
 """
 
@@ -22,6 +23,7 @@ from glassformer.decode import Scorer
 from glassformer.errors import GlassformerError
 from glassformer.models.frontends import Tokens
 from glassformer.models.incremental.branching import BranchingScorer, keeps_keys
+from glassformer.models.incremental.fused import FusedScorer, fused_model
 from glassformer.models.incremental.prompt import Prompt, in_rows, without_padding
 from glassformer.models.incremental.states import StateScorer
 from glassformer.models.transcriber import Transcriber
@@ -64,6 +66,9 @@ def continuing(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Scorer
     device = model.tokens.table.weight.device
     first = torch.tensor([prompt[-1] for prompt in prompts], device=device)
     read = Prompt.of([prompt[:-1] for prompt in prompts], device)
+    fused = fused_model(model)
+    if fused is not None:
+        return FusedScorer(model, fused, first, read)
     if keeps_keys(model.decoder):
         return BranchingScorer(model.decoder, model.tokens, model.unembed, first, prompt=read)
 

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from glassformer.core.attention import MultiHeadAttention, attend, describe
 from glassformer.core.caches import Ancestry, BranchingCache, Memory
+from glassformer.core.cuda_graphs import CapturedStep, graph_on, stepped
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
 from glassformer.core.positions import Position
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.frontends import Tokens
-from glassformer.models.incremental.cuda_graphs import graph_on, stepped
 from glassformer.models.incremental.prompt import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stacks import Decoder
 from glassformer.models.transformer import scored
@@ -69,7 +69,8 @@ class BranchingScorer:
         if self.prompt is not None:
             x, layout = self.tokens(self.prompt.tokens, self.prompt.layout)
             self.decoder(x, layout=layout, caches=caches)
-        return BranchingState(ancestry, caches, self.memory)
+        graph = graph_on(ancestry.seen.device, fixed=self.capture)
+        return BranchingState(ancestry, caches, self.memory, graph=graph)
 
     def step(
         self, tokens: Int[Tensor, "B W"], state: "BranchingState"
@@ -107,9 +108,11 @@ class BranchingState:
         ancestry: Ancestry,
         caches: list[BranchingCache],
         memory: Sequence[Memory] | None,
+        *,
+        graph: CapturedStep | None,
     ) -> None:
         self.ancestry, self.caches, self.memory = ancestry, caches, memory
-        self.graph = graph_on(ancestry.seen.device, fixed=ancestry.fixed)
+        self.graph = graph
 
     def reorder(self, parents: Int[Tensor, "B W"]) -> "BranchingState":
         self.ancestry.branch(parents)
@@ -121,7 +124,7 @@ class BranchingState:
             cache.keep(rows, self.ancestry.visible)
         if self.memory is not None:
             self.memory = [chosen_rows(memory, rows) for memory in self.memory]
-        self.graph = graph_on(rows.device, fixed=self.ancestry.fixed)
+        self.graph = graph_on(rows.device, fixed=self.graph is not None)
         return self
 
 

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.caches import Memory, StateCache
+from glassformer.core.cuda_graphs import CapturedStep, graph_on, stepped
 from glassformer.core.layout import Layout
 from glassformer.models.baselines import BaselineDecoder
-from glassformer.models.incremental.cuda_graphs import CapturedStep, graph_on, stepped
 from glassformer.models.incremental.prompt import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stacks import Decoder
 

@@ -5,37 +5,38 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
-Step = Callable[[Int[Tensor, "B W"]], Float[Tensor, "B W V"]]
+Step = Callable[[Tensor], Tensor]
 
 
 class CapturedStep:
     """Calls a step of fixed shapes and addresses: directly the first time, then as a graph.
 
     It must be the same step every time, and make all changes in place. Its result is overwritten by
-    the next call. Under autocast, a graph reads the weights as they were converted at capture; it
-    must not outlive that autocast.
+    the next call, and may be its next input. Under autocast, a graph reads the weights as they were
+    converted at capture; it must not outlive that autocast.
     """
 
     def __init__(self) -> None:
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._tokens: Int[Tensor, "B W"] | None = None
-        self._scores: Float[Tensor, "B W V"] | None = None
+        self._warm = False
+        self._input: Tensor | None = None
+        self._output: Tensor | None = None
 
-    def __call__(self, step: Step, tokens: Int[Tensor, "B W"]) -> Float[Tensor, "B W V"]:
-        if self._tokens is None:
-            self._tokens = tokens.clone()
+    def __call__(self, step: Step, x: Tensor) -> Tensor:
+        if not self._warm:
+            self._warm = True
             with side_stream():  # libraries initialise before the capture
-                return step(self._tokens)
-        self._tokens.copy_(tokens)
-        if self._graph is None or self._scores is None:
-            self._graph = torch.cuda.CUDAGraph()
+                return step(x)
+        if self._graph is None or self._input is None or self._output is None:
+            self._graph, self._input = torch.cuda.CUDAGraph(), x.contiguous()
             with side_stream(), recording(self._graph):
-                self._scores = step(self._tokens)
+                self._output = step(self._input)
+        elif x.data_ptr() != self._input.data_ptr():
+            self._input.copy_(x)
         self._graph.replay()
-        return self._scores
+        return self._output
 
 
 def graph_on(device: torch.device, *, fixed: bool) -> CapturedStep | None:
@@ -43,11 +44,9 @@ def graph_on(device: torch.device, *, fixed: bool) -> CapturedStep | None:
     return CapturedStep() if fixed and device.type == "cuda" else None
 
 
-def stepped(
-    step: Step, tokens: Int[Tensor, "B W"], graph: CapturedStep | None
-) -> Float[Tensor, "B W V"]:
-    """The scores of a step, by its graph if there is one."""
-    return step(tokens) if graph is None else graph(step, tokens)
+def stepped(step: Step, x: Tensor, graph: CapturedStep | None) -> Tensor:
+    """The result of a step, by its graph if there is one."""
+    return step(x) if graph is None else graph(step, x)
 
 
 @contextmanager

@@ -1,0 +1,9 @@
+"""Steps: the parts of a decoder for one new token per sequence, in as few kernels as possible.
+
+    linear      norm, linear layer, activation and residual connection
+    attention   rotary positions, writing to the cache, and attention over it
+
+A step of decoding computes little, so its time goes into starting kernels. Each of these is a
+single one on CUDA, written in Triton (`*_kernel.py`, imported only there); elsewhere it is a few
+functions of PyTorch, which are also the reference in tests.
+"""

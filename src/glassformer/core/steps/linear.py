@@ -1,0 +1,159 @@
+"""A linear layer for few vectors, with the norm before it and what follows it.
+
+    y = residual + f(norm(x) Wᵀ + b)        f the activation; gated, f(first half) * second half
+
+The weights of the norm are folded into W and b, so that it only has to centre and scale x.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.core.feedforward import gelu_tanh, relu_squared
+from glassformer.core.norms import LayerNorm, RMSNorm
+
+Few = Float[Tensor, "M D"]
+ROWS = 32  # what packed weights are laid out for; other numbers are computed as well
+WIDE = 256  # from here on packed weights are faster
+ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
+    F.relu: "relu",
+    relu_squared: "relu2",
+    F.gelu: "gelu",
+    gelu_tanh: "gelu-tanh",
+    F.silu: "silu",
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class StepLinear:
+    """One or several linear layers of the same vectors, as a single matrix product.
+
+    Attributes:
+        weight: Gated, the rows of the gate come first.
+        norm: "rms", "layer" or none.
+        sums: Of each row of the weight, if the norm centres.
+        out: The type of the result; that of the weight by default.
+        packed: The weight a second time, in the order in which a CPU reads it; None elsewhere.
+    """
+
+    weight: Float[Tensor, "N D"]
+    bias: Float[Tensor, " N"] | None = None
+    norm: str | None = None
+    epsilon: float = 0.0
+    sums: Float[Tensor, " N"] | None = None
+    activation: Callable[[Tensor], Tensor] | None = None
+    gated: bool = False
+    out: torch.dtype | None = None
+    packed: Tensor | None = None
+
+    @staticmethod
+    def of(
+        linears: Sequence[nn.Linear],
+        dtype: torch.dtype,
+        *,
+        norm: nn.Module | None = None,
+        activation: Callable[[Tensor], Tensor] | None = None,
+    ) -> "StepLinear":
+        """These layers, after a norm; with an activation, several are a gated network."""
+        weight = torch.cat([linear.weight for linear in linears])
+        bias = None
+        if any(linear.bias is not None for linear in linears):
+            none = [weight.new_zeros(linear.out_features) for linear in linears]
+            pairs = zip(linears, none, strict=True)
+            bias = torch.cat(
+                [zeros if layer.bias is None else layer.bias for layer, zeros in pairs]
+            )
+        gated = activation is not None and len(linears) > 1
+        made = StepLinear.of_weight(weight, dtype, bias=bias, norm=norm)
+        return replace(made, activation=activation, gated=gated)
+
+    @staticmethod
+    @torch.no_grad()
+    def of_weight(
+        weight: Float[Tensor, "N D"],
+        dtype: torch.dtype,
+        *,
+        bias: Float[Tensor, " N"] | None = None,
+        norm: nn.Module | None = None,
+        out: torch.dtype | None = None,
+    ) -> "StepLinear":
+        """A layer with this weight, after a norm."""
+        weight, centres = weight.detach().float(), isinstance(norm, LayerNorm)
+        if isinstance(norm, LayerNorm) and norm.bias is not None:
+            shift = weight @ norm.bias.float()
+            bias = shift if bias is None else bias + shift
+        if isinstance(norm, LayerNorm | RMSNorm):
+            weight = weight * norm.weight.float()
+        weight = weight.to(dtype)
+        return StepLinear(
+            weight=weight,
+            bias=None if bias is None else bias.detach().to(dtype),
+            norm=None if norm is None else "layer" if centres else "rms",
+            epsilon=0.0 if norm is None else float(cast(LayerNorm | RMSNorm, norm).eps),
+            sums=weight.float().sum(1) if centres else None,
+            out=out,
+            packed=pack(weight) if can_pack(weight) else None,
+        )
+
+    def __call__(
+        self, x: Few, residual: Float[Tensor, "M out"] | None = None
+    ) -> Float[Tensor, "M out"]:
+        if x.is_cuda:
+            from glassformer.core.steps.linear_kernel import run
+
+            return run(
+                x,
+                self.weight,
+                bias=self.bias,
+                sums=self.sums,
+                residual=residual,
+                norm=self.norm,
+                epsilon=self.epsilon,
+                activation=None if self.activation is None else ACTIVATIONS[self.activation],
+                gated=self.gated,
+                out=self.out or self.weight.dtype,
+            )
+        return self.reference(x, residual)
+
+    def reference(
+        self, x: Few, residual: Float[Tensor, "M out"] | None = None
+    ) -> Float[Tensor, "M out"]:
+        """The same by functions of PyTorch."""
+        if self.norm == "layer":
+            x = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
+        elif self.norm == "rms":
+            x = F.rms_norm(x, x.shape[-1:], eps=self.epsilon)
+        if self.packed is None:
+            y = F.linear(x, self.weight, self.bias)
+        else:
+            y = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+        if self.activation is not None and self.gated:
+            gate, y = y.chunk(2, dim=-1)
+            y = self.activation(gate) * y
+        elif self.activation is not None:
+            y = self.activation(y)
+        y = y if residual is None else y + residual
+        return y if self.out is None else y.to(self.out)
+
+
+def _bias(linear: nn.Linear) -> Float[Tensor, " N"]:
+    """Its bias; zeros if it has none."""
+    return linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
+
+
+def can_pack(weight: Float[Tensor, "N D"]) -> bool:
+    """Whether the kernels for packed weights are there, and weights are wide enough to gain."""
+    there = hasattr(torch.ops.mkldnn, "_linear_pointwise") and torch.backends.mkldnn.is_available()
+    on_cpu = weight.device.type == "cpu" and weight.dtype == torch.float32
+    return there and on_cpu and min(weight.shape) >= WIDE
+
+
+def pack(weight: Float[Tensor, "N D"]) -> Tensor:
+    """The weight in the order in which oneDNN reads it for products with few rows."""
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+    return packed

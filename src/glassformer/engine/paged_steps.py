@@ -15,6 +15,7 @@ from torch import Tensor
 
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches.paged import to_device
+from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
 from glassformer.engine.generation import Generation
@@ -22,7 +23,6 @@ from glassformer.engine.paged_attention import attend_pages, has_kernel
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
 from glassformer.models.blocks.transformer import TransformerBlock
-from glassformer.models.incremental.cuda_graphs import recording, side_stream
 from glassformer.models.transformer import scored
 
 

@@ -179,7 +179,7 @@ def test_without_matplotlib_a_chart_is_refused_before_anything_is_measured(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main([*QUICK, "--chart", str(tmp_path / "cost.png")]) == 1
-    told = 'a chart needs matplotlib, which is not installed; pip install "glassformer[bench]"'
+    told = "a picture needs matplotlib, which is not installed; pip install 'glassformer[pictures]'"
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 
 
@@ -199,10 +199,8 @@ REFUSED = {
         "--device",
         "gpu",
     ): "unknown device 'gpu'; did you mean 'cpu'? The choices are auto, cpu, cuda",
-    ("--chart", "cost.gif"): (
-        "a chart must end in .png, .svg, .pdf, got 'cost.gif'; use one of these"
-    ),
-    ("--chart", "missing/cost.png"): "missing: no such folder for the chart; create it first",
+    ("--chart", "cost.gif"): "a picture must end in .png, .svg, .pdf, got 'cost.gif'; rename it",
+    ("--chart", "missing/cost.png"): "missing: no such folder for the picture; create it first",
 }
 
 

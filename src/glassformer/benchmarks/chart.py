@@ -7,10 +7,6 @@ from types import ModuleType
 from typing import Any
 
 from glassformer.benchmarks.pairs import Result
-from glassformer.benchmarks.peers import installed
-from glassformer.errors import GlassformerError
-
-FORMATS = (".png", ".svg", ".pdf")
 
 # Safe for colour-blind readers: Okabe and Ito, 2008; markers differ, too.
 STYLES = (
@@ -22,20 +18,6 @@ STYLES = (
     ("#56B4E9", "P"),
 )
 INK, GRID = "#222222", "#DDDDDD"
-
-
-def check_chart(path: Path) -> None:
-    """Refuse a bad path before anything is measured."""
-    if path.suffix.lower() not in FORMATS:
-        raise GlassformerError(
-            f"a chart must end in {', '.join(FORMATS)}, got {str(path)!r}; use one of these"
-        )
-    if not path.absolute().parent.is_dir():
-        raise GlassformerError(f"{path.parent}: no such folder for the chart; create it first")
-    if installed("matplotlib") is None:
-        raise GlassformerError(
-            'a chart needs matplotlib, which is not installed; pip install "glassformer[bench]"'
-        )
 
 
 def draw(results: Sequence[Result], path: Path, caption: str) -> None:

@@ -61,11 +61,12 @@ def attention(
 
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
-    from glassformer.benchmarks.chart import check_chart, draw
+    from glassformer.benchmarks.chart import draw
+    from glassformer.explaining.pictures import check_picture
 
     chosen, place = parse_lengths(lengths), find_device(device, threads)
     if chart is not None:
-        check_chart(chart)
+        check_picture(chart)
     report = run(chosen, rounds, place, bars, as_json=json)
     if chart is not None:
         draw(report.sections["complexity"], chart, caption(report))

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+Labels = Shaped[np.ndarray, "N ..."]  # one class a row, or a 0 or 1 for every class (multi-label)
+Logits = Float[np.ndarray, "N C"]
+Probabilities = Float[np.ndarray, "N C"]
+
 BINS = 15
 # A few rows that are all right would call for infinite confidence.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.2, 20.0
@@ -52,16 +56,13 @@ def bin_index(confidence: Float[np.ndarray, "..."], bins: int = BINS) -> Int[np.
 
 
 def fit_temperature(
-    logits: Float[np.ndarray, "N C"],
-    labels: Int[np.ndarray, " N"] | Shaped[np.ndarray, "N C"],
+    logits: Logits,
+    labels: Labels,
 ) -> float:
     """The temperature that minimises the log loss of logits / temperature.
 
     The loss is convex in 1 / temperature, so bisection by the sign of its slope finds the minimum.
     Never worse than a temperature of 1, which is returned if there are no rows.
-
-    Args:
-        labels: One class a row, or a 0 or 1 for every class (multi-label).
     """
     if not np.isfinite(logits).all():
         raise ValueError("logits must be finite to fit a temperature; got NaN or infinity")
@@ -80,8 +81,8 @@ def fit_temperature(
 
 
 def log_loss(
-    logits: Float[np.ndarray, "N C"],
-    labels: Int[np.ndarray, " N"] | Shaped[np.ndarray, "N C"],
+    logits: Logits,
+    labels: Labels,
     temperature: float = 1.0,
 ) -> float:
     """Mean negative log-likelihood of the labels, in nats; over rows, and labels if multi-label."""
@@ -92,7 +93,7 @@ def log_loss(
     return float(np.mean(np.logaddexp.reduce(scaled, axis=1) - target))
 
 
-def loss_slope(logits: np.ndarray, labels: np.ndarray, sharpness: float) -> float:
+def loss_slope(logits: Logits, labels: Labels, sharpness: float) -> float:
     """The derivative of the log loss with respect to 1 / temperature."""
     logits = logits.astype(np.float64)
     expected = to_probabilities(logits, 1 / sharpness, multi_label=labels.ndim == 2) * logits
@@ -103,8 +104,8 @@ def loss_slope(logits: np.ndarray, labels: np.ndarray, sharpness: float) -> floa
 
 
 def to_probabilities(
-    logits: Float[np.ndarray, "N C"], temperature: float = 1.0, *, multi_label: bool = False
-) -> Float[np.ndarray, "N C"]:
+    logits: Logits, temperature: float = 1.0, *, multi_label: bool = False
+) -> Probabilities:
     """The softmax of logits / temperature, or their sigmoid if multi-label."""
     scaled = logits.astype(np.float64) / temperature
     if multi_label:

@@ -7,8 +7,9 @@ scikit-learn. The same holds for the labels of a multi-label job.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 
+from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.calibration_error import calibration_error
 from glassformer.metrics.intervals import Groups
 from glassformer.metrics.ratios import share_score, wilson
@@ -28,8 +29,8 @@ class ClassScores:
 
 
 def classification_scores(
-    labels: Shaped[np.ndarray, "N ..."],
-    probabilities: Float[np.ndarray, "N C"],
+    labels: Labels,
+    probabilities: Probabilities,
     groups: Groups | None = None,
 ) -> dict[str, Score]:
     """accuracy, macro_f1 and calibration_error, each with an interval; micro_f1 if multi-label.
@@ -59,16 +60,12 @@ def classification_scores(
     return scores | {"calibration_error": calibration_error(confidence, hit, groups)}
 
 
-def predicted_classes(
-    labels: Shaped[np.ndarray, "N ..."], probabilities: Float[np.ndarray, "N C"]
-) -> Shaped[np.ndarray, "N ..."]:
+def predicted_classes(labels: Labels, probabilities: Probabilities) -> Labels:
     """The predictions in the form of the labels."""
     return probabilities >= THRESHOLD if labels.ndim == 2 else probabilities.argmax(axis=1)
 
 
-def right_rows(
-    labels: Shaped[np.ndarray, "N ..."], predictions: Shaped[np.ndarray, "N ..."]
-) -> Bool[np.ndarray, " N"]:
+def right_rows(labels: Labels, predictions: Labels) -> Bool[np.ndarray, " N"]:
     """The rows that are right, with all their labels."""
     same = labels == predictions
     return same.all(axis=1) if same.ndim == 2 else same
@@ -93,14 +90,8 @@ def confusion_intervals(
     return low, high
 
 
-def class_scores(
-    labels: Shaped[np.ndarray, "N ..."], predictions: Shaped[np.ndarray, "N ..."], classes: int
-) -> list[ClassScores]:
-    """Precision, recall, F1 and support of each class; 0 where they are undefined.
-
-    Args:
-        labels: One class a row, or a 0 or 1 for every class (multi-label); predictions likewise.
-    """
+def class_scores(labels: Labels, predictions: Labels, classes: int) -> list[ClassScores]:
+    """Precision, recall, F1 and support of each class; 0 where they are undefined."""
     if labels.ndim == 1:
         hits = np.bincount(labels[labels == predictions], minlength=classes)
         true, predicted = (np.bincount(side, minlength=classes) for side in (labels, predictions))
@@ -118,9 +109,7 @@ def macro_f1(hits: Float[np.ndarray, "R C"], totals: Float[np.ndarray, "R C"]) -
     return safe_divide(safe_divide(2 * hits, totals).sum(axis=1), (totals > 0).sum(axis=1))
 
 
-def f1_counts(
-    labels: Shaped[np.ndarray, "N ..."], predictions: Shaped[np.ndarray, "N ..."], classes: int
-) -> tuple[np.ndarray, np.ndarray]:
+def f1_counts(labels: Labels, predictions: Labels, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """What each row adds to the hits of its classes, and to their totals (true plus predicted)."""
     if labels.ndim == 1:
         labels, predictions = np.eye(classes)[labels], np.eye(classes)[predictions]
@@ -134,7 +123,7 @@ def safe_divide(part: np.ndarray | np.integer, whole: np.ndarray | np.integer) -
     return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0)
 
 
-def check_labels(labels: np.ndarray, probabilities: np.ndarray) -> None:
+def check_labels(labels: Labels, probabilities: Probabilities) -> None:
     """Refuse labels and probabilities that do not fit."""
     if not len(labels) or len(labels) != len(probabilities):
         raise ValueError(

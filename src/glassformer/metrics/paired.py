@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.classification import (
     check_labels,
     f1_counts,
@@ -149,9 +150,9 @@ def randomisation_test(
 
 
 def classification_comparison(
-    labels: Shaped[np.ndarray, "N ..."],
-    first: Float[np.ndarray, "N C"],
-    second: Float[np.ndarray, "N C"],
+    labels: Labels,
+    first: Probabilities,
+    second: Probabilities,
     groups: Groups | None = None,
 ) -> dict[str, Comparison]:
     """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation).

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer import processes
 from glassformer.errors import NonFiniteScoresError
-from glassformer.metrics.calibration import to_probabilities
+from glassformer.metrics.calibration import Labels, Logits, Probabilities, to_probabilities
 from glassformer.metrics.classification import (
     classification_scores,
     f1_counts,
@@ -37,8 +37,8 @@ class ClassAnswers:
         temperature: What logits are divided by.
     """
 
-    raw: Float[np.ndarray, "N C"]
-    labels: Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]
+    raw: Logits
+    labels: Labels
     temperature: float = 1.0
 
     @classmethod
@@ -63,16 +63,14 @@ class ClassAnswers:
         return cls(gathered, label_ids[first])
 
     @classmethod
-    def of_probabilities(
-        cls, probabilities: Float[np.ndarray, "N C"], labels: Shaped[np.ndarray, "N ..."]
-    ) -> "ClassAnswers":
+    def of_probabilities(cls, probabilities: Probabilities, labels: Labels) -> "ClassAnswers":
         """Answers of a system that gives probabilities."""
         safe = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
         logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
         return cls(logits.astype(np.float32), labels.astype(np.int64))
 
     @property
-    def logits(self) -> Float[np.ndarray, "N C"]:
+    def logits(self) -> Logits:
         """The logits at the temperature."""
         return self.raw / np.float32(self.temperature)
 
@@ -85,7 +83,7 @@ class ClassAnswers:
         """The same answers at another temperature."""
         return replace(self, temperature=temperature)
 
-    def probabilities(self) -> Float[np.ndarray, "N C"]:
+    def probabilities(self) -> Probabilities:
         """The probability of each label for each text."""
         return to_probabilities(self.logits, multi_label=self.multi)
 
@@ -124,7 +122,7 @@ def _votes(
     text: Shaped[np.ndarray, " P"],
     counts: Shaped[np.ndarray, " N"],
     multi: bool,
-) -> Float[np.ndarray, "N C"]:
+) -> Probabilities:
     """Logits that give the mean probabilities of each text's pieces."""
     mean = np.zeros((len(counts), logits.shape[1]))
     np.add.at(mean, text, to_probabilities(logits, multi_label=multi))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float
 
-from glassformer.metrics.calibration import reliability
+from glassformer.metrics.calibration import Labels, Probabilities, reliability
 from glassformer.metrics.classification import (
     THRESHOLD,
     class_scores,
@@ -21,8 +21,8 @@ MISTAKES = 10
 
 
 def classification_sections(
-    labels: Int[np.ndarray, " N"] | Shaped[np.ndarray, "N C"],
-    probabilities: Float[np.ndarray, "N C"],
+    labels: Labels,
+    probabilities: Probabilities,
     classes: Sequence[str],
     texts: Sequence[str],
     noun: str = "text",
@@ -30,7 +30,6 @@ def classification_sections(
     """Scores by class, confusions, reliability, and the mistakes made with most confidence.
 
     Args:
-        labels: One class per row, or a 0 or 1 for every class (multi-label).
         noun: What one of the texts is; the names of recordings may stand for them.
     """
     if labels.ndim == 2:
@@ -60,8 +59,8 @@ def classification_sections(
 
 
 def multi_label_sections(
-    labels: Shaped[np.ndarray, "N C"],
-    probabilities: Float[np.ndarray, "N C"],
+    labels: Labels,
+    probabilities: Probabilities,
     classes: Sequence[str],
     texts: Sequence[str],
     noun: str,
@@ -86,8 +85,8 @@ def multi_label_sections(
 
 
 def class_table(
-    labels: Shaped[np.ndarray, "N ..."],
-    answers: Shaped[np.ndarray, "N ..."],
+    labels: Labels,
+    answers: Labels,
     classes: Sequence[str],
 ) -> Table:
     """Precision, recall and F1 of each class, F1 with an interval."""
@@ -104,7 +103,7 @@ def class_table(
 
 
 def members(
-    labels: Shaped[np.ndarray, "N ..."], answers: Shaped[np.ndarray, "N ..."], number: int
+    labels: Labels, answers: Labels, number: int
 ) -> tuple[Bool[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
     """Which rows belong to a class, and which were predicted to."""
     if labels.ndim == 1:
@@ -128,9 +127,9 @@ def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int, n
 
 
 def side_by_side(
-    labels: Shaped[np.ndarray, "N ..."],
-    ours: Float[np.ndarray, "N C"],
-    theirs: Float[np.ndarray, "N C"],
+    labels: Labels,
+    ours: Probabilities,
+    theirs: Probabilities,
     classes: Sequence[str],
     texts: Sequence[str],
     noun: str = "text",

@@ -38,8 +38,8 @@ def generate(
 ) -> None:
     """Time our generation against gpt-fast and Hugging Face, with the same weights.
 
-    All sides generate the same tokens, which is checked first. A GPU measures one and many, a CPU
-    small; keep the machine idle.
+    All sides generate the same tokens, which is checked first. A GPU measures one, many and
+    engine, a CPU small; keep the machine idle.
 
     Example: glassformer bench generate --only small --threads 2
     """

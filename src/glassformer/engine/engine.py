@@ -2,8 +2,8 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from glassformer.core.caches.paged import to_device
 from glassformer.decode.paths import Hypothesis
-from glassformer.engine.generation import Alternatives, Generation, GenerationRequest
+from glassformer.engine.generation import Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.paged_steps import PagedSteps, supports
 from glassformer.engine.rows import RowSteps
@@ -25,8 +25,7 @@ from glassformer.models.transformer import LanguageModel, Transformer
 CHUNK = {"cpu": 256, "cuda": 8192}  # tokens of prompts in a step
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """A token that was just chosen.
 
     Attributes:
@@ -129,6 +128,10 @@ class Engine:
             self.steps.leave(generation)
         self.scheduler.cancel(number)
 
+    def forget(self) -> None:
+        """Free the pages that finished requests have left for others that begin alike."""
+        self.scheduler.drop_finished()
+
     def step(self) -> list[Progress]:
         """Choose a token of each running request and read some of the prompts that come in.
 
@@ -149,8 +152,7 @@ class Engine:
         found: list[Progress] = []
         while len(self._started) > (0 if wait else self.steps.late):
             for choice in self._started.popleft():
-                known = choice.read()
-                found += [self._added(*one) for one in known if not one[0].finished]
+                found += self._added(choice)
         return found
 
     def answers(
@@ -205,14 +207,18 @@ class Engine:
         (self.steps.join if join else self.steps.put)(generations, tokens)
         return choice
 
-    def _added(
-        self, generation: Generation, token: int, score: float, alternatives: Alternatives
-    ) -> Progress:
-        generation.add(token, score, alternatives)
-        if generation.finished:
-            self.steps.leave(generation)
-            self.scheduler.finish(generation)
-        return Progress(generation.number, token, generation.finished, generation.answer())
+    def _added(self, choice: Choice) -> Iterator[Progress]:
+        """Add the tokens that were chosen, except to requests that had ended before."""
+        for generation, token, score, alternatives in choice.read():
+            if generation.finished:
+                continue
+            generation.add(token, score, alternatives)
+            ended = generation.finished
+            if ended:
+                self.steps.leave(generation)
+                self.scheduler.finish(generation)
+            answer = generation.answer() if ended else None
+            yield Progress(generation.number, token, ended, answer)
 
 
 def steps_for(decoder: PagedDecoder, *, rows: int, exact: bool) -> Steps:

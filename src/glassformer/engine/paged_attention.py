@@ -5,18 +5,18 @@ pages and is the one to read; on CUDA a kernel reads them where they are (`paged
 """
 
 from collections.abc import Callable
-from importlib.util import find_spec
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.utils._triton import has_triton
 
 from glassformer.core.scoring import capped
 
 
 def has_kernel(device: torch.device) -> bool:
     """Whether there is a kernel for this device."""
-    return device.type == "cuda" and find_spec("triton") is not None
+    return device.type == "cuda" and has_triton()
 
 
 def attend_pages(

@@ -89,16 +89,17 @@ class Chooser:
     ) -> tuple[Int[Tensor, " B"], Choice]:
         """The next token of each request, -1 if none is left: on the device, and on their way."""
         log_probs = log_probabilities(scores[:, None])  # (B, 1, V)
-        groups = by_settings(generations)
-        if len(groups) == 1:
+        kinds = {one.settings for one in generations}
+        if len(kinds) == 1:
             tokens = self._chosen(log_probs, generations)
         else:
             tokens = torch.empty(len(generations), dtype=torch.long, device=self.device)
-            for rows in groups.values():
+            for kind in kinds:
+                rows = [row for row, one in enumerate(generations) if one.settings is kind]
                 at = to_device(rows, self.device)
                 tokens[at] = self._chosen(log_probs[at], [generations[row] for row in rows])
         found = log_probs[:, 0].gather(-1, tokens.clamp(min=0)[:, None])  # (B, 1)
-        most = max(settings.decode.alternatives for settings in groups)
+        most = max(kind.decode.alternatives for kind in kinds)
         values, likeliest = found[:, :0], tokens[:, None][:, :0]
         if most:
             values, likeliest = topk(log_probs[:, 0], most)
@@ -113,10 +114,13 @@ class Chooser:
 
     def _chosen(self, log_probs: LogProbs, generations: Sequence[Generation]) -> Int[Tensor, " B"]:
         """The tokens of requests with the same settings."""
+        allowed, config = self._allowed(log_probs, generations), generations[0].settings.decode
+        if config.method == "greedy":
+            values, tokens = topk(allowed[:, 0], 1)
+            return tokens.masked_fill(values == -torch.inf, -1)[:, 0]
         seeds = [one.request.seed for one in generations]
         steps = [one.chosen for one in generations]
         noise = to_device([seeds, steps], self.device)
-        allowed, config = self._allowed(log_probs, generations), generations[0].settings.decode
         return choose_tokens(allowed, noise[0], noise[1], config)[:, 0]
 
     def _allowed(self, log_probs: LogProbs, generations: Sequence[Generation]) -> LogProbs:
@@ -136,14 +140,6 @@ class Chooser:
             log_probs = log_probs.clone()
             log_probs[to_device(short, self.device), :, end] = -torch.inf
         return log_probs
-
-
-def by_settings(generations: Sequence[Generation]) -> dict[Settings, list[int]]:
-    """The rows that choose alike."""
-    found: dict[Settings, list[int]] = {}
-    for row, generation in enumerate(generations):
-        found.setdefault(generation.settings, []).append(row)
-    return found
 
 
 def ruled(

@@ -69,6 +69,11 @@ class Scheduler:
             self._release(generation)
         self.waiting = deque(one for one in self.waiting if one.number != number)
 
+    def drop_finished(self) -> None:
+        """Free the pages of finished sequences."""
+        while self.finished:
+            self._drop_oldest()
+
     def fits(self, generation: Generation) -> bool:
         """Whether it could be admitted if it were the only one."""
         sources = self.decoder.sources
@@ -105,10 +110,13 @@ class Scheduler:
         while needed > self.pool.free_pages:
             if not self.finished:
                 return False
-            oldest, _ = self.finished.popitem(last=False)
-            self.held.remove(oldest)
-            self.pool.close(oldest)
+            self._drop_oldest()
         return True
+
+    def _drop_oldest(self) -> None:
+        oldest, _ = self.finished.popitem(last=False)
+        self.held.remove(oldest)
+        self.pool.close(oldest)
 
     def _chunks(self) -> Iterator[Reading]:
         """As much of the prompts as a step may read, first come, first served."""

@@ -7,6 +7,7 @@
     gptfast         the same in gpt-fast's model, from a file of its own
     correctness     whether every token is the likeliest one, by a reference
     loop_contests   equal prompts through the decoding loop
+    engine_contest  requests of many lengths through the engine
     works           all contests by name, and how one is held
     report          the results as a table and as plain values
 

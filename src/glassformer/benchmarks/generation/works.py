@@ -3,6 +3,7 @@
     one      124M parameters, a single sequence, on a GPU
     many     the same, 64 sequences
     small    4M parameters, one sequence and sixteen, on a CPU
+    engine   124M parameters, 256 requests of many lengths, on a GPU
 
 To add one, write a function that yields contests, and list it in ENTRIES.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from glassformer.benchmarks.generation.contest import Bench, Contest, Side, TokenRows
+from glassformer.benchmarks.generation.engine_contest import ragged
 from glassformer.benchmarks.generation.loop_contests import many, one, small
 from glassformer.benchmarks.timing import no_collection
 from glassformer.benchmarks.training.race import Lead, lead
@@ -116,4 +118,5 @@ ENTRIES = {
     "one": Entry("cuda", one),
     "many": Entry("cuda", many),
     "small": Entry("cpu", small),
+    "engine": Entry("cuda", ragged),
 }

@@ -1,0 +1,105 @@
+"""On a GPU: the kernel reads pages as the reference does, and graphs give the same answers."""
+
+import random
+
+import pytest
+import torch
+from test_engine import (
+    PAGE,
+    SETTINGS,
+    V,
+    alone,
+    assert_nothing_lost,
+    assert_same,
+    bold,
+    served,
+    some_request,
+)
+
+from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, StackConfig
+from glassformer.config.decoding import DecodeConfig
+from glassformer.engine import Engine, GenerationRequest
+from glassformer.engine.paged_attention import attend_pages, has_kernel, reference
+from glassformer.engine.paged_steps import PagedSteps
+from glassformer.engine.steps import GatheredSteps
+from glassformer.models.build import build_language_model
+
+pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("without_shape_hook")]
+
+SHAPES = [  # heads, those of keys, their widths, tokens in a page
+    (4, 4, 64, 64, 16),
+    (6, 2, 24, 20, 4),
+    (12, 12, 128, 128, 32),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(("window", "softcap"), [(None, None), (7, None), (100, 2.0)])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_kernel_gives_what_gathering_gives(shape, window, softcap, dtype):
+    heads, groups, width, value_width, size = shape
+    positions = torch.tensor([0, 1, 3, 63, 64, 200, 517], device="cuda")
+    rows, most = len(positions), 520 // size + 1
+
+    def some(*sizes):
+        return torch.randn(*sizes, device="cuda", dtype=dtype)
+
+    table = torch.randperm(rows * most, device="cuda").view(rows, most).int()
+    pages = some(rows * most, size, groups, width), some(rows * most, size, groups, value_width)
+    new = some(rows, heads, width), some(rows, groups, width), some(rows, groups, value_width)
+    options = {"scale": width**-0.5, "softcap": softcap, "window": window}
+    ours, theirs = [page.clone() for page in pages], [page.clone() for page in pages]
+    assert has_kernel(table.device)
+    found = attend_pages(*new, *ours, table, positions, **options)
+    expected = reference(*new, *theirs, table, positions, **options)
+    torch.testing.assert_close(
+        found, expected, atol=1e-5 if dtype == torch.float32 else 2e-2, rtol=0
+    )
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def lm(position="rotary", **attention):
+    torch.manual_seed(0)
+    stack = StackConfig(
+        dim=64,
+        depth=2,
+        dropout=0.0,
+        max_length=64,
+        position=PositionConfig(position),
+        attention=AttentionConfig(heads=4, **attention),
+    )
+    model = build_language_model(ModelConfig(decoder=stack), vocabulary=V)
+    return bold(model).float().cuda()
+
+
+@pytest.mark.parametrize("pages", [20, 400], ids=["few", "many"])
+@pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
+def test_answers_in_company_are_those_alone(position, pages):
+    model, rng = lm(position, kv_heads=2), random.Random(pages)
+    engine = Engine(model, pages=pages, page_size=PAGE, rows=20, chunk=64)
+    assert isinstance(engine.steps, GatheredSteps if position == "alibi" else PagedSteps)
+    found = list(served(engine, [some_request(rng) for _ in range(60)], rng, cancels=True))
+    assert len(found) > 40
+    for request, answer in found:
+        assert_same(answer, alone(model, request), atol=1e-3)
+    assert_nothing_lost(engine)
+
+
+def test_a_step_starts_before_the_tokens_of_the_last_are_known():
+    engine = Engine(lm(), pages=100, page_size=PAGE)
+    engine.submit(GenerationRequest(prompt=(5, 6), decode=DecodeConfig(max_length=3)))
+    assert [len(engine.step()) for _ in range(4)] == [0, 1, 1, 1]
+    assert not engine.busy
+
+
+def test_a_graph_outlives_the_autocast_around_it():
+    model, rng = lm(), random.Random(1)
+    requests = [some_request(rng, decode=SETTINGS[0]) for _ in range(5)]
+    engine = Engine(model, pages=400, page_size=PAGE, dtype=torch.bfloat16)
+    answers = []
+    for _ in range(3):
+        with torch.autocast("cuda", torch.bfloat16):
+            answers.append([found.tokens for found in engine.answers(requests)])
+        engine.forget()
+        torch.full((1 << 24,), torch.nan, device="cuda")  # over what was freed
+    assert answers[0] == answers[1] == answers[2]

@@ -13,10 +13,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from glassformer.explaining.alignment import Alignment
+from glassformer.explaining.terminal import HEAT, SHADES
 from glassformer.terminal import printable
 
-SHADES = " ·░▒▓█"  # readable without colour, so it survives a pipe or a log file
-HEAT = ("", "#59407e", "#8a3f86", "#c2456b", "#f07f4f", "#ffd166")
 GAP = 1  # between two columns
 LONGEST = 16  # terminal cells that a word may take
 

@@ -164,7 +164,7 @@ def answers_on(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -
     """The answers of a model for all rows of a split."""
     model.eval()
     with torch.no_grad(), setup.machine.autocast():
-        return reporter_of(task).answers(model, evaluation_batches(task, setup, split))
+        return task.answers(model, evaluation_batches(task, setup, split))
 
 
 def initial_weights(task: AnyTask, config: Config, folder: RunFolder) -> Weights:

@@ -183,7 +183,7 @@ class Run:
             reporter = reporter_of(job)
             setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
             with torch.no_grad(), self.machine.autocast():
-                answers = reporter.answers(self.model, evaluation_batches(job, setup, "test"))
+                answers = job.answers(self.model, evaluation_batches(job, setup, "test"))
             samples = Samples.open(place)  # less what indexing left out
             where = [sample["where"] for sample in samples.of("test")]
             trained_on = self._trained_on(samples)

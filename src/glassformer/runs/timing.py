@@ -204,10 +204,9 @@ def validation_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None 
 
 def calibration_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
     """The time of the predictions for the whole validation split, if they are calibrated on it."""
-    reporter = reporter_of(job.for_timing())
-    if not reporter.calibrates:
+    if not reporter_of(job).calibrates:
         return 0.0
-    return _pass_seconds(job, setup, model, "valid", reporter.answers)
+    return _pass_seconds(job, setup, model, "valid", job.for_timing().answers)
 
 
 def report_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
@@ -216,7 +215,7 @@ def report_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = No
     Scoring is not included, as it takes far longer on the output of an untrained model.
     """
     split = "test" if len(job.lengths("test")) else "valid"
-    return _pass_seconds(job, setup, model, split, reporter_of(job.for_timing()).answers)
+    return _pass_seconds(job, setup, model, split, job.for_timing().answers)
 
 
 def _pass_seconds(

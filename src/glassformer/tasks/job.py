@@ -12,10 +12,12 @@ its About in the entry point group `glassformer.jobs` of a package of your own.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
+
+from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.config.values import Values
@@ -97,6 +99,10 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     @abstractmethod
     def index(self, samples: Samples, data: Path) -> None:
         """Turn samples into numbers, once, and put them beside the samples."""
+
+    @abstractmethod
+    def answers(self, model: nn.Module, batches: Iterable[Batch]) -> Answers:
+        """What the model says about the rows of these batches, in the order of the rows."""
 
     @property
     def relative_work(self) -> float:

@@ -1,16 +1,14 @@
 """The reporter of a job: how good a trained model is, and what a report shows about it.
 
-A reporter must give answers, their scores, and the comparison of two systems. The rest has
-defaults: a job without a baseline, or without tables of its own, omits those methods. A job that
-can be cross-validated has a `PoolingReporter`.
+Answers score themselves (`scores`, `compared_with`), or the reporter does. The rest has defaults: a
+job without a baseline, or without tables of its own, omits those methods. A job that can be
+cross-validated has a `PoolingReporter`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
-
-from torch import nn
+from typing import ClassVar, Generic, TypeVar
 
 from glassformer.data.samples import Sample
 from glassformer.metrics.paired import Comparison
@@ -56,17 +54,13 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
     def __init__(self, task: SomeTask) -> None:
         self.task = task
 
-    @abstractmethod
-    def answers(self, model: nn.Module, batches: Iterable[Any]) -> Answers:
-        """The model's answers to the rows of these batches, in the order of the rows."""
-
-    @abstractmethod
     def scores(self, answers: Answers) -> dict[str, Score]:
         """Scores of the answers, with intervals; the task's goal is among them."""
+        return answers.scores()  # type: ignore[attr-defined]
 
-    @abstractmethod
     def compare(self, first: Answers, second: Answers) -> dict[str, Comparison]:
         """How much better the first answers are than the second, on the same rows."""
+        return first.compared_with(second)  # type: ignore[attr-defined]
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

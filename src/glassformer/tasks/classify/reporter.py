@@ -1,23 +1,20 @@
 """The report of a classifier: scores by class, confusions, calibration, a baseline."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from torch import nn
 
 from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import fit_temperature
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.reports import Sections, Table
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
 from glassformer.tasks.classify.sections import classification_sections, side_by_side
 from glassformer.tasks.classify.sounds import SoundInputs
-from glassformer.tasks.classify.task import ClassBatch, ClassifyTask
+from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.nearest import NearestRecordings
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
@@ -32,15 +29,6 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
 
     score_names = ("accuracy", "macro_f1", "micro_f1", "calibration_error")
     calibrates = True
-
-    def answers(self, model: nn.Module, batches: Iterable[ClassBatch]) -> ClassAnswers:
-        return self.task.answers(model, batches)
-
-    def scores(self, answers: ClassAnswers) -> dict[str, Score]:
-        return answers.scores()
-
-    def compare(self, first: ClassAnswers, second: ClassAnswers) -> dict[str, Comparison]:
-        return first.compared_with(second)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

@@ -1,9 +1,6 @@
 """The report of `generate`: bits per byte and perplexity, compared with an n-gram model."""
 
 import math
-from collections.abc import Iterable
-
-from torch import nn
 
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import bootstrap, ratio
@@ -11,7 +8,6 @@ from glassformer.metrics.paired import Comparison, randomisation_test
 from glassformer.metrics.score import Score
 from glassformer.metrics.styles import STYLES, ScoreStyle
 from glassformer.tasks.generate.answers import Likelihoods
-from glassformer.tasks.generate.batch import WindowBatch
 from glassformer.tasks.generate.ngram_baseline import baseline_seconds, ngram_baseline
 from glassformer.tasks.generate.task import GenerateTask
 from glassformer.tasks.reporter import Baseline, Reporter
@@ -33,9 +29,6 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
             f"the vocabulary has {size:,} tokens for {places:,} of text, so most are rare; lower "
             f"data.tokenizer.vocabulary, or set data.tokenizer.kind=characters"
         ]
-
-    def answers(self, model: nn.Module, batches: Iterable[WindowBatch]) -> Likelihoods:
-        return self.task.answers(model, batches)
 
     def scores(self, answers: Likelihoods) -> dict[str, Score]:
         loss = bootstrap(ratio, answers.nll, answers.tokens)

@@ -1,10 +1,8 @@
 """The report of masked prediction. It has no baseline: what counts is the job trained from it."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
-from torch import nn
 
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import bootstrap, ratio
@@ -13,16 +11,12 @@ from glassformer.metrics.ratios import share_score
 from glassformer.metrics.score import Score
 from glassformer.tasks.pretrain.task import GapAnswers, PretrainTask
 from glassformer.tasks.reporter import Reporter
-from glassformer.tasks.shared.batches import TextBatch
 
 
 class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
     """For masked texts."""
 
     score_names = ("loss", "perplexity", "accuracy")
-
-    def answers(self, model: nn.Module, batches: Iterable[TextBatch]) -> GapAnswers:
-        return self.task.answers(model, batches)
 
     def scores(self, answers: GapAnswers) -> dict[str, Score]:
         loss = bootstrap(ratio, answers.nll, answers.gaps)

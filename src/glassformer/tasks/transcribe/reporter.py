@@ -1,16 +1,13 @@
 """The report of a transcriber: scores, confused words, the worst rows, and a baseline."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from torch import nn
 
 from glassformer.data.audio.clip import read_clip
 from glassformer.data.samples import Sample
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
@@ -24,7 +21,6 @@ from glassformer.tasks.transcribe.language_model import (
     open_fusion,
     share_of,
 )
-from glassformer.tasks.transcribe.sounds import SoundBatch
 from glassformer.tasks.transcribe.task import TranscribeTask
 
 WORST = 10
@@ -41,15 +37,6 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         super().__init__(task)
         settings = task.settings
         self.calibrates = settings.lm is None and settings.decode.method == "beam"
-
-    def answers(self, model: nn.Module, batches: Iterable[SoundBatch]) -> Transcripts:
-        return self.task.answers(model, batches)
-
-    def scores(self, answers: Transcripts) -> dict[str, Score]:
-        return answers.scores()
-
-    def compare(self, first: Transcripts, second: Transcripts) -> dict[str, Comparison]:
-        return first.compared_with(second)
 
     def pool(self, answers: Sequence[Transcripts]) -> Transcripts:
         return Transcripts(

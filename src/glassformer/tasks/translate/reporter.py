@@ -6,18 +6,14 @@ from itertools import chain
 
 import numpy as np
 from jaxtyping import Int
-from torch import nn
 
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.reports import Sections
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 from glassformer.tasks.translate.answers import MEASURES, Translations
-from glassformer.tasks.translate.batch import PairBatch
 from glassformer.tasks.translate.sections import Rows, translation_sections
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.translation_memory import TranslationMemory
@@ -30,15 +26,6 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
     """For sequences to sequences."""
 
     score_names = (*dict.fromkeys(chain(*MEASURES.values())), "loss")
-
-    def answers(self, model: nn.Module, batches: Iterable[PairBatch]) -> Translations:
-        return self.task.answers(model, batches)
-
-    def scores(self, answers: Translations) -> dict[str, Score]:
-        return answers.scores()
-
-    def compare(self, first: Translations, second: Translations) -> dict[str, Comparison]:
-        return first.compared_with(second)
 
     def remarks(self) -> list[str]:
         task = self.task

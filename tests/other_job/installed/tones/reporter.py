@@ -1,10 +1,8 @@
 """How good `listen` is: letters and words that are wrong; the most frequent word beside it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from torch import nn
 
 from glassformer.data.samples import Sample
 from glassformer.metrics.paired import Comparison
@@ -13,7 +11,7 @@ from glassformer.metrics.translation import translation_comparison, translation_
 from glassformer.reports import Sections, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.tasks.reporter import Baseline, Reporter
-from tones.task import ListenTask, Recordings
+from tones.task import ListenTask
 from tones.words import Words
 
 SHOWN = 5
@@ -23,9 +21,6 @@ class ListenReporter(Reporter[ListenTask, Words]):
     """For words."""
 
     score_names = ("cer", "exact")
-
-    def answers(self, model: nn.Module, batches: Iterable[Recordings]) -> Words:
-        return self.task.answers(model, batches)
 
     def scores(self, answers: Words) -> dict[str, Score]:
         return translation_scores(answers.measurements)

@@ -29,7 +29,7 @@ ENCODERS = {
     "conformer": (),
     "branchformer": ("model.encoder.block=branchformer", "model.encoder.depth=12"),
     "e-branchformer": ("model.encoder.block=e-branchformer", "model.encoder.depth=5"),
-}  # of 5.1 to 5.4 million parameters
+}  # models of 7.4 to 7.7 million parameters
 LOSSES = {"ctc": ("task.ctc_weight=1",), "attention": ("task.ctc_weight=0", "task.intermediate=0")}
 FEWER_MASKS = ("task.masking.times=2", "task.masking.bins=10")
 CHOICES = {

@@ -12,6 +12,7 @@ own font lacks.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ GAP, BELOW, ABOVE = 0.14, 0.5, 0.1  # inches between panels, below and above the
 WORDS, SPECTROGRAM, CTC = 0.42, 1.7, 1.35  # heights
 TOKEN = 0.16  # the height of a row of attention
 ROWS = (1.0, 6.0)  # of attention: least and most inches
-SIZE, SMALL = 11, 8  # of fonts
+SIZE, SMALL, SMALLEST = 11, 8, 5  # of fonts
 WORD, LETTER = 0.085, 0.075  # inches that a letter of a word, and a token's label, needs
 
 
@@ -101,14 +102,17 @@ def finish(axes: Any, *, last: bool) -> None:
 
 
 def draw_words(axes: Any, heard: HearingPicture, families: Sequence[str], inches: float) -> None:
-    """A bar for each word, with the word in it, smaller where there is little room."""
+    """A bar for each word, with the word in it; all smaller where two of them would touch."""
     axes.set_axis_off()
     axes.set_ylim(0, 1)
+    rooms = [
+        inches * (c + d - a - b) / (len(word) + len(following) + 2)
+        for (word, a, b), (following, c, d) in pairwise(heard.words)
+    ]  # for each character
+    size = min(SIZE, max(SIZE * min(rooms, default=WORD) / WORD, SMALLEST))
+    style = {"ha": "center", "va": "center", "color": INK, "fontsize": size}
     for number, (word, start, end) in enumerate(heard.words):
         axes.axvspan(start, end, 0.02, 0.98, color=HUES[number % 2], alpha=0.16, linewidth=0)
-        room = (end - start) * inches / max(1, len(word))
-        size = min(SIZE, max(SIZE * room / WORD, 5))
-        style = {"ha": "center", "va": "center", "color": INK, "fontsize": size}
         axes.text((start + end) / 2, 0.5, printable(word), **style, **plain(families))
 
 

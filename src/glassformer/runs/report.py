@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from glassformer.data.doctor.finding import counted
 from glassformer.errors import GlassformerError
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.score import Score
@@ -144,12 +145,12 @@ def verdict(found: Comparison, rows: int, goal: str) -> str:
 def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:
     """The facts of the run."""
     config, rows = result.config, folder.intake().get("counts", {})
-    counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    sizes = ", ".join(f"{count:,} {name}" for name, count in rows.items())
     command = folder.command()
     return {
         "job": config.job,
         "data": ", ".join(config.data.files),
-        "rows": counted,
+        "rows": sizes,
         "scored on": f"{split} split",
         "parameters": f"{sum(p.numel() for p in result.model.parameters()):,}",
         "steps": f"{result.steps:,} of {result.setup.steps:,}, kept {result.kept}",
@@ -173,7 +174,7 @@ def intake_notes(folder: RunFolder, noun: str) -> list[str]:
     added = intake.get("added", intake.get("back_translated", ()))
     notes = [f"{sentence}." for sentence in added]
     notes += [
-        f"Left out: {entry['count']:,} rows with {reason}, first {entry['first']}."
+        f"Left out: {counted(entry['count'], 'row')} with {reason}, first {entry['first']}."
         for reason, entry in intake.get("skipped", {}).items()
     ]
     return notes + [

@@ -11,7 +11,7 @@ from quick import quickly
 from small_files import TINY, everything_in, reviews, write_csv
 
 from glassformer.cli import main
-from glassformer.cli.options import request_from_options, with_train_options
+from glassformer.cli.options import train_options, with_train_options
 from glassformer.cli.plan import plan
 from glassformer.cli.train import train
 from glassformer.tasks.classify.reporter import ClassifyReporter
@@ -92,15 +92,14 @@ def test_a_folder_that_is_taken_is_refused_as_train_refuses_it(data, tmp_path, c
 def test_plan_and_train_take_the_same_options():
     ours, theirs = (inspect.signature(command).parameters for command in (plan, train))
     assert list(ours) == list(theirs)
-    assert list(inspect.signature(request_from_options).parameters) == list(ours)[:-2]
+    assert list(inspect.signature(train_options).parameters) == list(ours)[:-2]
 
 
 def test_every_option_reaches_what_is_asked_for():
     heard = []
     command = with_train_options(lambda asked, began, loud=False: heard.append((asked, loud)))
     given = {
-        name: value.default
-        for name, value in inspect.signature(request_from_options).parameters.items()
+        name: value.default for name, value in inspect.signature(train_options).parameters.items()
     }
     command(
         **given | {"job": "classify", "data": ["a", "b"], "steps": 7, "curve": True, "loud": True}

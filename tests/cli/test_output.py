@@ -8,8 +8,8 @@ import time
 import pytest
 from small_files import trained
 
-from glassformer.cli import main, options
-from glassformer.runs import api, plan as planning
+from glassformer.cli import main
+from glassformer.runs import api, plan as planning, request
 
 FULL = "/dev/full"
 
@@ -89,12 +89,12 @@ def test_other_things_about_the_stream_stay_as_they_are(monkeypatch):
 
 
 def test_time_counts_from_when_the_command_began(monkeypatch):
-    def stop(request, display, *, started):
+    def stop(asked_for, display, *, started):
         raise TimeoutError(started)
 
     monkeypatch.setattr(api, "run_training", stop)
     monkeypatch.setattr(planning, "estimate_training", stop)
-    monkeypatch.setattr(options, "request_from_options", lambda **given: time.sleep(0.05))
+    monkeypatch.setattr(request, "train_request", lambda **given: time.sleep(0.05))
     for verb in ("train", "plan"):
         before = time.monotonic()
         with pytest.raises(TimeoutError) as caught:

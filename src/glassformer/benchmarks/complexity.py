@@ -48,47 +48,15 @@ WINDOW_ON_CPU = (
 )
 
 
-class Windowed(nn.Module):
-    """Softmax attention that sees the nearest positions only."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention = MultiHeadAttention(DIM, HEADS)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.attention(x, mask=window(WINDOW))
-
-
-class Recurrent(nn.Module):
-    """A GRU, one step after the other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gru = nn.GRU(DIM, DIM, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.gru(x)[0]
-
-
-class Convolution(nn.Module):
-    """Each position and its neighbours."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution = nn.Conv1d(DIM, DIM, WIDTH, padding=WIDTH // 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.convolution(x.mT).mT
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Layer:
-    """The published complexity of a kind of layer, and how to build one for a length."""
+    """The published complexity of a kind of layer, how to build one for a length, and to run it."""
 
     operations: str
     steps: str
     path: str
     make: Callable[[int], nn.Module]
+    run: Callable[[nn.Module, Tensor], Tensor] = nn.Module.__call__
 
 
 def costs(lengths: Sequence[int], device: torch.device) -> tuple[list[Pair], list[str]]:
@@ -110,8 +78,9 @@ def cost_pair(name: str, length: int, device: torch.device) -> Pair:
 
 def layer_work(name: str, x: Tensor) -> Work:
     """Forward and backward of a layer made for the length of these vectors."""
-    module = LAYERS[name].make(x.shape[1]).to(x.device, x.dtype)
-    return module_work(module, lambda: module(x), x, TRAINING)
+    layer = LAYERS[name]
+    module = layer.make(x.shape[1]).to(x.device, x.dtype)
+    return module_work(module, lambda: layer.run(module, x), x, TRAINING)
 
 
 def growth(lengths: Sequence[int], amounts: Sequence[int | float | None]) -> float | None:
@@ -145,28 +114,29 @@ def exponents(results: Sequence[Result]) -> dict[str, dict[str, float | None]]:
     return grown
 
 
+def linformer(length: int) -> nn.Module:
+    """Its projection has a fixed length."""
+    return KINDS["linformer"](DIM, HEADS, summary=SUMMARY, max_length=length)
+
+
+def convolution(length: int) -> nn.Module:
+    """Each position and its neighbours."""
+    return nn.Conv1d(DIM, DIM, WIDTH, padding=WIDTH // 2)
+
+
 LAYERS: dict[str, Layer] = {
-    "softmax": Layer(
-        operations="n² d",
-        steps="1",
-        path="1",
-        make=lambda n: KINDS["softmax"](DIM, HEADS),
+    "softmax": Layer("n² d", "1", "1", lambda n: KINDS["softmax"](DIM, HEADS)),
+    "linear": Layer("n d² / h", "1", "1", lambda n: KINDS["linear"](DIM, HEADS)),
+    "linformer": Layer("r n d", "1", "1", linformer),
+    "window": Layer(
+        *("r n d", "1", "n / r", lambda n: MultiHeadAttention(DIM, HEADS)),
+        run=lambda module, x: module(x, mask=window(WINDOW)),
     ),
-    "linear": Layer(
-        operations="n d² / h",
-        steps="1",
-        path="1",
-        make=lambda n: KINDS["linear"](DIM, HEADS),
+    "gru": Layer(
+        *("n d²", "n", "n", lambda n: nn.GRU(DIM, DIM, batch_first=True)),
+        run=lambda module, x: module(x)[0],
     ),
-    "linformer": Layer(
-        operations="r n d",
-        steps="1",
-        path="1",
-        make=lambda n: KINDS["linformer"](DIM, HEADS, summary=SUMMARY, max_length=n),
-    ),
-    "window": Layer(operations="r n d", steps="1", path="n / r", make=lambda n: Windowed()),
-    "gru": Layer(operations="n d²", steps="n", path="n", make=lambda n: Recurrent()),
     "convolution": Layer(
-        operations="k n d²", steps="1", path="n / k", make=lambda n: Convolution()
+        "k n d²", "1", "n / k", convolution, run=lambda module, x: module(x.mT).mT
     ),
 }

@@ -7,7 +7,6 @@ are first split into words; no piece crosses a word boundary.
 
 import json
 import re
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ LONGEST_WORD = 1000  # characters; the library's training time grows with their 
 MAY_BE_LONG = re.compile(rf"[^ \n]{{{LONGEST_WORD + 1}}}|\s{{{LONGEST_WORD + 1}}}")
 LEAST_COUNT = 2  # words seen once are unknown, so that <unknown> is trained
 BYTES_AS_CHARACTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
+QUIETLY: dict[str, Any] = {"show_progress": False, "special_tokens": list(SPECIALS)}
 SCORE_DIGITS = 3
 UNSCORED = 0.03  # the library's made-up scores are at most this far above the lowest
 
@@ -41,9 +41,9 @@ class FromLibrary(Coder):
         self.tokens = SPECIAL_TOKENS + [self.bytes_of(name) for name in _names(library)]
 
     @staticmethod
-    @abstractmethod
     def bytes_of(name: str) -> bytes:
-        """The bytes of a token, from the library's name for it."""
+        """The bytes of a token, from the library's name for it, which writes them visibly."""
+        return bytes(BYTE_OF[character] for character in name)
 
     @classmethod
     def from_plain(cls, value: Any) -> "Coder":
@@ -70,10 +70,7 @@ class Words(FromLibrary):
         library = Library(models.WordLevel(unk_token=SPECIALS[0]))
         library.pre_tokenizer = _at_words()
         trainer = trainers.WordLevelTrainer(
-            vocab_size=vocabulary,
-            min_frequency=LEAST_COUNT,
-            show_progress=False,
-            special_tokens=list(SPECIALS),
+            vocab_size=vocabulary, min_frequency=LEAST_COUNT, **QUIETLY
         )
         library.train_from_iterator(texts, trainer)
         return cls(_without_specials(library))
@@ -94,10 +91,6 @@ def _at_words() -> pre_tokenizers.PreTokenizer:
 class Bpe(FromLibrary):
     """The most frequent pairs, merged repeatedly, starting from single bytes. Lossless."""
 
-    @staticmethod
-    def bytes_of(name: str) -> bytes:
-        return bytes(BYTE_OF[character] for character in name)
-
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
         room_for(EVERY_BYTE, vocabulary, "bpe tokens")
@@ -105,9 +98,8 @@ class Bpe(FromLibrary):
         trainer = trainers.BpeTrainer(
             vocab_size=vocabulary,
             min_frequency=LEAST_COUNT,
-            show_progress=False,
-            special_tokens=list(SPECIALS),
             initial_alphabet=BYTES_AS_CHARACTERS,
+            **QUIETLY,
         )
         library.train_from_iterator(in_short_words(texts), trainer)
         return cls(_without_specials(library))
@@ -134,20 +126,15 @@ class Bpe(FromLibrary):
 class Unigram(FromLibrary):
     """Pieces that maximise the likelihood of the texts, with their probabilities. Lossless."""
 
-    @staticmethod
-    def bytes_of(name: str) -> bytes:
-        return bytes(BYTE_OF[character] for character in name)
-
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int) -> "Coder":
         room_for(EVERY_BYTE, vocabulary, "unigram tokens")
         library = _on_bytes(models.Unigram())
         trainer = trainers.UnigramTrainer(
             vocab_size=vocabulary,
-            show_progress=False,
-            special_tokens=list(SPECIALS),
             initial_alphabet=BYTES_AS_CHARACTERS,
             unk_token=SPECIALS[0],
+            **QUIETLY,
         )
         library.train_from_iterator(in_short_words(texts), trainer)
         learned = dict(json.loads(library.to_str())["model"]["vocab"][len(SPECIALS) :])

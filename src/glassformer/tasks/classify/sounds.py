@@ -5,7 +5,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -18,6 +17,7 @@ from glassformer.data.batches import row_rng
 from glassformer.data.samples import Sample, Samples
 from glassformer.models.transformer import Noise
 from glassformer.tasks.classify.inputs import Inputs, Read, Rows
+from glassformer.tasks.shared.batches import LaidOutBatch
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import (
     extractor_of,
@@ -29,7 +29,7 @@ from glassformer.tasks.shared.sound_store import SoundStore
 
 
 @dataclass(frozen=True, slots=True)
-class SoundBatch:
+class SoundBatch(LaidOutBatch):
     """Some recordings, padded, and their labels.
 
     Attributes:
@@ -40,18 +40,6 @@ class SoundBatch:
     layout: Layout
     labels: Tensor
     row_ids: Int[Tensor, " B"]
-
-    @property
-    def tokens(self) -> int:
-        """How many frames there are, without padding."""
-        assert self.layout.tokens is not None  # made on the CPU, where they are counted
-        return self.layout.tokens
-
-    def to(self, device: torch.device) -> "SoundBatch":
-        """The same on another device."""
-        names = ("features", "labels", "row_ids")
-        moved = {name: getattr(self, name).to(device, non_blocking=True) for name in names}
-        return replace(self, layout=self.layout.to(device), **moved)
 
 
 class SoundInputs(Inputs):

@@ -1,6 +1,7 @@
 """Batches of texts as tokens, padded or packed, and packs filled up to a fixed shape."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +16,33 @@ from glassformer.tasks.shared.losses import IGNORED
 FILLER = 64  # tokens of a filler row at most: short ones cost attention little
 
 
+class LaidOutBatch:
+    """A batch of tensors and layouts: the fields of a dataclass."""
+
+    __slots__ = ()
+
+    @property
+    def tokens(self) -> int:
+        """How many there are in all layouts, without padding; counted where a batch is made."""
+        return sum(x.tokens or 0 for x in self._fields().values() if isinstance(x, Layout))
+
+    def to(self, device: torch.device) -> Any:
+        """The same on another device."""
+        found = self._fields()
+        layouts = {name: x.to(device) for name, x in found.items() if isinstance(x, Layout)}
+        tensors = {
+            name: x.to(device, non_blocking=True)
+            for name, x in found.items()
+            if isinstance(x, Tensor)
+        }
+        return replace(self, **layouts, **tensors)  # type: ignore[type-var]
+
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
-class TextBatch:
+class TextBatch(LaidOutBatch):
     """Rows of tokens, and what is known about each.
 
     Attributes:
@@ -31,22 +57,6 @@ class TextBatch:
     labels: Tensor
     row_ids: Int[Tensor, " labels"]
     positions: Int[Tensor, " positions"] | None = None
-
-    @property
-    def tokens(self) -> int:
-        """How many there are, without padding."""
-        assert self.layout.tokens is not None  # made on the CPU, where they are counted
-        return self.layout.tokens
-
-    def to(self, device: torch.device) -> "TextBatch":
-        """The same on another device."""
-        return TextBatch(
-            self.ids.to(device, non_blocking=True),
-            self.layout.to(device),
-            self.labels.to(device, non_blocking=True),
-            self.row_ids.to(device, non_blocking=True),
-            None if self.positions is None else self.positions.to(device, non_blocking=True),
-        )
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -13,14 +13,20 @@ from glassformer.data.jagged import Jagged
 from glassformer.data.samples import Sample
 from glassformer.data.text.chinese import simplified
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.tasks.shared.batches import filled_pack, filler_rows, pad_first, text_batch
+from glassformer.tasks.shared.batches import (
+    LaidOutBatch,
+    filled_pack,
+    filler_rows,
+    pad_first,
+    text_batch,
+)
 from glassformer.tasks.shared.losses import IGNORED
 
 References = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PairBatch:
+class PairBatch(LaidOutBatch):
     """Rows of two sides, packed or padded.
 
     Attributes:
@@ -40,25 +46,6 @@ class PairBatch:
     labels: Int[Tensor, " next"]
     row_ids: Int[Tensor, " rows"]
     references: References = ()
-
-    @property
-    def tokens(self) -> int:
-        """How many there are on both sides, without padding."""
-        assert self.source_layout.tokens is not None
-        assert self.target_layout.tokens is not None
-        return self.source_layout.tokens + self.target_layout.tokens
-
-    def to(self, device: torch.device) -> "PairBatch":
-        """The same on another device."""
-        return PairBatch(
-            self.source.to(device, non_blocking=True),
-            self.source_layout.to(device),
-            self.decoder_input.to(device, non_blocking=True),
-            self.target_layout.to(device),
-            self.labels.to(device, non_blocking=True),
-            self.row_ids.to(device, non_blocking=True),
-            self.references,
-        )
 
     @property
     def sizes(self) -> tuple[int, ...]:

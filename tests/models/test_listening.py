@@ -35,7 +35,7 @@ def model_of(mask, frontend="subsampling", factor=4, **encoder):
 
 def heard(model, frames, sizes):
     """The scores of a stream whose frames arrive in such pieces."""
-    listener, found = Listener(model), []
+    listener, found = Listener(model, model.mask), []
     for piece in frames.split(sizes):
         found += listener.hear(piece)
     return torch.cat([*found, *listener.hear(frames[:0], last=True)])
@@ -80,7 +80,7 @@ def test_a_stream_may_end_anywhere(length):
 
 def test_a_chunk_is_scored_as_soon_as_it_is_there_and_later_sound_does_not_change_it():
     model, frames = model_of(chunks(3, 1), "resnet", block="e-branchformer"), torch.randn(64, BINS)
-    listener = Listener(model)
+    listener = Listener(model, model.mask)
     assert listener.delay == 4 * (3 + 2)
     assert [len(one) for one in listener.hear(frames[:19])] == []
     assert [len(one) for one in listener.hear(frames[19:20])] == [3]
@@ -99,7 +99,7 @@ def test_a_convolution_looks_ahead_to_the_end_of_its_chunk_only():
 
 def test_memory_does_not_grow_with_the_stream():
     model = model_of(chunks(3, 2), block="conformer", position="transformer-xl")
-    listener, sizes = Listener(model), set()
+    listener, sizes = Listener(model, model.mask), set()
     for _ in range(40):
         [_] = listener.hear(torch.randn(12, BINS))
         held = [cache._k for cache in listener.caches]
@@ -121,7 +121,7 @@ def test_distances_are_those_of_a_stream_s_context_however_far_it_is():
 def test_without_a_mask_of_chunks_there_is_no_stream():
     for model in (model_of(window(9)), model_of(chunks(3, 1), kind="lstm")):
         with pytest.raises(ValueError, match="cannot read a stream"):
-            Listener(model)
+            Listener(model, model.mask)
 
 
 def test_a_block_with_convolutions_takes_a_cache_of_chunks_only():

@@ -10,6 +10,7 @@ from small_recordings import RATE, SETTINGS, play, record, write_wave
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.values import merge_values
+from glassformer.core import masks
 from glassformer.core.masks import chunks
 from glassformer.errors import GlassformerError
 from glassformer.tasks import JOBS
@@ -37,6 +38,23 @@ def test_a_model_that_is_trained_for_streams_does_not_hear_beyond_a_chunk(tmp_pa
     assert not same[15:].any()
 
 
+@torch.no_grad()
+def test_varied_chunks_differ_by_batch_and_files_are_heard_as_a_whole(tmp_path):
+    task = task_of(tmp_path, ["decade decade"], task={"stream": {"varied": True}})
+    model, epochs = task.model().eval(), range(60)
+    batches = [everything(task, epoch=epoch) for epoch in epochs]
+    seen = [batch.mask for batch in batches]
+    assert seen == [everything(task, epoch=epoch).mask for epoch in epochs]
+    assert 20 <= seen.count(masks.everything) <= 40
+    sizes = {mask.size for mask in seen if mask != masks.everything}
+    assert {*range(3, 10)} <= sizes <= {*range(2, 11)}
+    whole, streamed = everything(task), replace(everything(task), mask=chunks(5, 3))
+    assert whole.mask == model.mask == masks.everything
+    assert LiveTranscript(task, model).listener.mask == chunks(5, 3)
+    apart = task.forward(model, whole).frames != task.forward(model, streamed).frames
+    assert apart.any()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -44,6 +62,7 @@ def test_a_model_that_is_trained_for_streams_does_not_hear_beyond_a_chunk(tmp_pa
         ({"task": {"normalise": "recording"}}, r"with task.stream, set task.normalise=all"),
         ({"task": {"stream": {"chunk": 61.0}}}, r"chunk must lie in 0 ... 60 seconds, got 61"),
         ({"task": {"stream": {"left": -1.0}}}, r"left must lie in 0 ... 60 seconds, got -1"),
+        ({"task": {"stream": {"chunk": 0.0, "varied": True}}}, r"set task.stream.chunk=0.64"),
         ({"model": {"encoder": {"kind": "lstm"}}}, "encoder of kind lstm with softmax attention"),
         ({"model": {"encoder": {"position": "learned"}}}, "learned positions end somewhere"),
         (

@@ -62,7 +62,8 @@ class Transcriber(nn.Module):
     Attributes:
         halves: Whether, while training, frames are also scored after half of the encoder's blocks,
             by the same weights. Lee and Watanabe, "Intermediate Loss Regularization", 2021.
-        mask: What the encoder sees: chunks of limited context if it shall read streams.
+        mask: What the encoder sees, if nothing else is passed: chunks of limited context if it is
+            trained for streams.
     """
 
     halves = False
@@ -93,6 +94,7 @@ class Transcriber(nn.Module):
         source: Layout,
         target: Layout | None = None,
         vectors: int | None = None,
+        mask: Mask | None = None,
         noise: Noise | None = None,
     ) -> Scored:
         """Scores of every frame, and of each next token given the true ones before it.
@@ -102,7 +104,7 @@ class Transcriber(nn.Module):
             vectors: How many vectors the frontend makes of the batch, where that is known: then
                 no encoder computes padding.
         """
-        heard = self.listen(features, source, vectors=vectors, noise=noise)
+        heard = self.listen(features, source, vectors=vectors, mask=mask, noise=noise)
         frames = self.to_token(heard.vectors)
         halfway = None if heard.halfway is None else self.to_token(heard.halfway)
         if tokens is None or target is None:
@@ -115,17 +117,19 @@ class Transcriber(nn.Module):
         layout: Layout,
         *,
         vectors: int | None = None,
+        mask: Mask | None = None,
         noise: Noise | None = None,
     ) -> Heard:
         """What the encoder makes of sounds."""
+        mask = self.mask if mask is None else mask
         x, layout = embedded(self.frontend, features, layout, noise)
         if layout.tokens is None:
             layout = replace(layout, tokens=vectors)
         if not (self.halves and self.training):
-            return Heard(self.encoder(x, layout=layout, mask=self.mask), layout)
+            return Heard(self.encoder(x, layout=layout, mask=mask), layout)
         assert isinstance(self.encoder, Encoder)
         half = len(self.encoder.blocks) // 2
-        halfway, last = self.encoder.outputs(x, layout=layout, mask=self.mask, after=(half,))
+        halfway, last = self.encoder.outputs(x, layout=layout, mask=mask, after=(half,))
         return Heard(last, layout, halfway)
 
     def keep(self, heard: Heard) -> Sequence[Any]:

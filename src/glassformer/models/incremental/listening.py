@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.core.caches import ChunkCache
 from glassformer.core.layout import Layout
-from glassformer.core.masks import Chunks
+from glassformer.core.masks import Chunks, Mask
 from glassformer.models.frontends import MelResNet, Subsampling
 from glassformer.models.stacks import Encoder
 from glassformer.models.transcriber import Transcriber
@@ -23,18 +23,19 @@ class Listener:
     """Scores of frames as they arrive.
 
     Args:
-        model: With a mask of chunks.
+        model: Trained with such a mask.
+        mask: Of chunks.
     """
 
-    def __init__(self, model: Transcriber) -> None:
-        mask, frontend, encoder = model.mask, model.frontend, model.encoder
+    def __init__(self, model: Transcriber, mask: Mask) -> None:
+        frontend, encoder = model.frontend, model.encoder
         if not (
             isinstance(mask, Chunks)
             and isinstance(encoder, Encoder)
             and isinstance(frontend, Subsampling | MelResNet)
         ):
             raise ValueError(
-                f"this model sees {mask} and cannot read a stream; use a frontend for sound, an "
+                f"a model that sees {mask} cannot read a stream; use a frontend for sound, an "
                 f"encoder of blocks and a mask of chunks"
             )
         self.model, self.mask, self.factor = model, mask, frontend.factor

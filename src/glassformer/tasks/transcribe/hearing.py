@@ -2,10 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from glassformer.config import ModelConfig, require
 from glassformer.core.masks import Mask, chunks, everything
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, reaching_sounds
 from glassformer.tasks.transcribe.settings import StreamConfig, TranscribeConfig
+
+WHOLE = 0.5  # the share of batches that hear whole recordings, where chunks are varied
+SIZES = (0.5, 2.0)  # of the others, as a share of the usual chunk
 
 
 def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
@@ -22,7 +27,7 @@ def hearing(model: ModelConfig, task: TranscribeConfig) -> ModelConfig:
 
 
 def chunk_mask(stream: StreamConfig, factor: int) -> Mask:
-    """The mask of the encoder.
+    """The mask of an encoder that reads a stream; everything if there is none.
 
     Args:
         factor: Frames that become one vector.
@@ -35,6 +40,19 @@ def chunk_mask(stream: StreamConfig, factor: int) -> Mask:
     size = max(1, round(stream.chunk * FRAMES_A_SECOND / factor))
     left = -(-round(stream.left * FRAMES_A_SECOND / factor) // size)
     return chunks(size, left)
+
+
+def whole_mask(stream: StreamConfig, factor: int) -> Mask:
+    """The mask of the encoder where it reads whole recordings."""
+    return everything if stream.varied else chunk_mask(stream, factor)
+
+
+def drawn_mask(stream: StreamConfig, factor: int, rng: np.random.Generator) -> Mask:
+    """The mask of the encoder for one batch of training."""
+    if not stream.varied or rng.random() < WHOLE:
+        return whole_mask(stream, factor)
+    size = stream.chunk * rng.uniform(*SIZES)
+    return chunk_mask(replace(stream, chunk=size), factor)
 
 
 def check_stream(model: ModelConfig, task: TranscribeConfig) -> None:

@@ -19,6 +19,7 @@ from glassformer.data.audio.reading import Sound
 from glassformer.models.incremental.listening import Listener
 from glassformer.models.transcriber import Transcriber
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
+from glassformer.tasks.transcribe.hearing import chunk_mask
 from glassformer.tasks.transcribe.sounds import BLANK
 from glassformer.tasks.transcribe.subtitles import Spoken
 from glassformer.tasks.transcribe.task import TranscribeTask
@@ -111,7 +112,8 @@ class LiveTranscript:
 
     def __init__(self, task: TranscribeTask, model: Transcriber) -> None:
         self.task, self.rate = task, task.settings.rate
-        self.listener, self.path = Listener(model), Path()
+        mask = chunk_mask(task.settings.stream, task.factor)
+        self.listener, self.path = Listener(model, mask), Path()
         self.sound: Sound = np.empty(0, dtype=np.float32)  # that is not in frames yet
         self.heard, self.busy, self.computing = 0, 0.0, list[float]()
         self.text, self.words, self.spaced = "", list[Spoken](), False

@@ -20,10 +20,13 @@ class StreamConfig:
     Args:
         chunk: Seconds that are heard at once; 0 for whole recordings, and no streams.
         left: Seconds before a chunk that attention sees, rounded up to whole chunks.
+        varied: Whether the batches of training have chunks of other sizes, too, and half of them
+            hear whole recordings; then files are heard as a whole. Zhang et al., 2020.
     """
 
     chunk: float = 0.0
     left: float = 2.5
+    varied: bool = False
 
     def __post_init__(self) -> None:
         for name in ("chunk", "left"):
@@ -32,6 +35,10 @@ class StreamConfig:
                 0 <= value <= LONGEST_CHUNK,
                 f"task.stream.{name} must lie in 0 ... {LONGEST_CHUNK:g} seconds, got {value:g}",
             )
+        require(
+            not self.varied or self.chunk > 0,
+            "task.stream.varied needs the usual size of a chunk; set task.stream.chunk=0.64",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask, everything
 from glassformer.data.audio.extractor import Features
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
@@ -31,6 +32,7 @@ class SoundBatch:
         next_tokens: The next token at each real place of `decoder_input`, as one line.
         labels, counts: The tokens of the texts, padded, and how many each has.
         row_ids: The row of the split that each row is.
+        mask: What the encoder sees.
         references: The right texts, normalised; none while training.
     """
 
@@ -43,6 +45,7 @@ class SoundBatch:
     labels: Int[Tensor, "B L"]
     counts: tuple[int, ...]
     row_ids: Int[Tensor, " B"]
+    mask: Mask
     references: tuple[str, ...] = ()
 
     @property
@@ -65,6 +68,7 @@ def sound_batch(
     references: Sequence[str] = (),
     *,
     factor: int,
+    mask: Mask = everything,
 ) -> SoundBatch:
     """A batch of features and tokens.
 
@@ -84,5 +88,6 @@ def sound_batch(
         text_batch(targets, packed=False)[0],
         tuple(targets.lengths.tolist()),
         torch.from_numpy(row_ids),
+        mask,
         tuple(references),
     )

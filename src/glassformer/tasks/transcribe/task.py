@@ -46,7 +46,7 @@ from glassformer.tasks.shared.sound_store import SoundStore
 from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
-from glassformer.tasks.transcribe.hearing import chunk_mask, hearing
+from glassformer.tasks.transcribe.hearing import drawn_mask, hearing, whole_mask
 from glassformer.tasks.transcribe.language_model import (
     TRIED,
     learn_language_model,
@@ -80,6 +80,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         self.normalise = Normaliser(self.settings.lowercase, self.settings.punctuation)
         frontend = config.model.frontend
         self.bins, self.factor = frontend.bins, frontend.factor
+        self.mask = whole_mask(self.settings.stream, self.factor)
         self.searcher = Searcher(
             tokenizer=self.tokenizer,
             search=self.settings.search,
@@ -169,7 +170,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def model(self) -> Transcriber:
         model = build_transcriber(self.config.model, vocabulary=self.tokenizer.size)
         model.halves = self.settings.intermediate > 0
-        model.mask = chunk_mask(self.settings.stream, self.factor)
+        model.mask = self.mask
         expect_blanks(model.to_token)
         return model
 
@@ -184,15 +185,17 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> SoundBatch:
         assert self.samples is not None
         numbers = self.samples.rows(split)[rows].tolist()
-        references: list[str] = []
+        references, mask = list[str](), self.mask
         if epoch is None:
             sounds = [self.sounds[number] for number in numbers]
             references = [self.normalise(self.samples[number]["text"]) for number in numbers]
         else:
             rngs = [row_rng(self.config.seed, epoch, number) for number in numbers]
             sounds = list(map(self.sounds.augmented, numbers, rngs))
+            rng = row_rng(self.config.seed, epoch, len(self.samples) + numbers[0])
+            mask = drawn_mask(self.settings.stream, self.factor, rng)
         texts = [self.texts[number] for number in numbers]
-        return sound_batch(sounds, texts, rows, references, factor=self.factor)
+        return sound_batch(sounds, texts, rows, references, factor=self.factor, mask=mask)
 
     def forward(self, model: nn.Module, batch: SoundBatch, *, noise: Noise | None = None) -> Scored:
         writes = self.settings.ctc_weight < 1
@@ -202,6 +205,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             source=batch.layout,
             target=batch.target_layout if writes else None,
             vectors=sum(batch.vectors),
+            mask=batch.mask,
             noise=noise,
         )
         if scored.written is None:

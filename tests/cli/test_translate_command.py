@@ -152,7 +152,7 @@ def test_a_plan_is_made_for_pairs(tmp_path, capsys):
         (["--columns", "source=source,target=goal"], "pairs.tsv: unknown column 'goal'; the ch"),
         (
             ["--set", "model.encoder.dim=24"],
-            "a decoder of one width; got tokens and widths of [24, ",
+            "share = true needs a frontend of tokens, and",
         ),
     ],
 )

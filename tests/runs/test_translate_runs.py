@@ -240,26 +240,6 @@ def test_a_backward_run_of_the_same_direction_is_refused(tmp_path, run_of_words)
     translate(turned, tmp_path / "run", *settings)
 
 
-def test_texts_of_the_language_of_the_sources_are_refused(tmp_path, run_of_words):
-    pairs, backwards = run_of_words
-    turned, more = tmp_path / "turned.tsv", tmp_path / "more.txt"
-    rows = [line.split("\t") for line in pairs.read_text(encoding="utf-8").splitlines()[1:]]
-    english, german = ([" ".join([line] * 2) for line in side] for side in zip(*rows, strict=True))
-    lines = map("\t".join, zip(english, german, strict=True))
-    turned.write_text("\n".join(["target\tsource", *lines]), encoding="utf-8")
-    settings = (f"task.monolingual={more}", f"task.backward={backwards}")
-    more.write_text("\n".join(german), encoding="utf-8")
-    with pytest.raises(GlassformerError) as caught:
-        translate(turned, tmp_path / "run", *settings)
-    assert str(caught.value) == (
-        f"{more}: its lines resemble the sources more than the targets; set task.monolingual to "
-        f"texts in the target language"
-    )
-    assert not (tmp_path / "run").exists()
-    more.write_text("\n".join(f"{line} new" for line in english), encoding="utf-8")
-    translate(turned, tmp_path / "run", *settings)
-
-
 # Depth
 
 

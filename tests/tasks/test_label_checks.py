@@ -78,12 +78,6 @@ def test_a_label_of_nearly_all_rows_is_told(tmp_path):
     assert numbers == [1]
 
 
-def test_rows_in_the_order_of_their_labels_are_a_note(tmp_path, rows):
-    rows.sort(key=lambda row: row["label"])
-    finding, numbers = found_in(table(tmp_path / "x.csv", rows), "sorted by label")
-    assert (finding.severity, numbers) == ("note", [1, 31])
-
-
 def brief(folder, rows, **limits):
     """A look at the samples that a run would store."""
     config = TrainRequest(job="classify", data=(str(table(folder / "x.csv", rows)),)).resolve()

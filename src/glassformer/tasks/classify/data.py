@@ -14,7 +14,7 @@ from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
-from glassformer.tasks.classify.checks.labels import LabelCounts, LabelOrder
+from glassformer.tasks.classify.checks.labels import LabelCounts
 from glassformer.tasks.classify.checks.leaks import Leaks
 from glassformer.tasks.classify.labels import MANY, names_in
 from glassformer.tasks.shared.sound_checks import SoundLevels
@@ -96,6 +96,5 @@ class ClassifySchema(Schema):
             OnlyWith("text", Lengths("text", read, kind, advice)),
             OnlyWith("sound", SoundLevels(task.max_seconds, task.rate)),
             LabelCounts(names, rarest=task.rarest, most=MANY),
-            LabelOrder(names),
             Leaks(names),
         ]

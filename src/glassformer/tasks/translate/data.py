@@ -23,7 +23,6 @@ from glassformer.tasks.translate.checks.lengths import PairLengths
 from glassformer.tasks.translate.checks.pairs import (
     CopiedSources,
     EachLanguage,
-    ManyTargets,
     Tags,
 )
 from glassformer.tasks.translate.checks.scripts import MixedScripts
@@ -125,6 +124,5 @@ class TranslateSchema(TextSchema):
             EachLanguage(PairLengths),
             EachLanguage(PairLanguages),
             CopiedSources(keys),
-            ManyTargets(keys),
             MixedScripts(settings),
         ]

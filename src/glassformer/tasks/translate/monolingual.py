@@ -20,11 +20,9 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.extension import Companion
 from glassformer.tasks.shared.text_data import TextSchema
 from glassformer.tasks.translate.batch import pair_batch, right_answers
-from glassformer.tasks.translate.checks.languages import LEARNED, like_the_sources
 
 TEXTS = TextSchema()
 LOOKED_AT, TOGETHER = 100, 16  # pairs that show the direction of a run, and pairs per batch
-COMPARED = 200  # lines of a file whose language is checked
 CLEARLY = 0.9  # a loss below this share of the other direction's is clearly lower
 
 
@@ -76,9 +74,7 @@ def lines_to_write(
         for sample in samples.of(split)
         for target in right_answers(sample)
     }
-    step = 1 + len(samples.rows("train")) // LEARNED
-    pairs = [(one["source"], one["target"]) for one in islice(samples.of("train"), 0, None, step)]
-    opened = [open_texts(name, config, pairs) for name in config.task.monolingual]
+    opened = [open_texts(name, config) for name in config.task.monolingual]
     for row, text in chain.from_iterable(opened):
         if not text:
             skip("no text", row.where)
@@ -88,17 +84,7 @@ def lines_to_write(
             yield row.where, text
 
 
-def open_texts(
-    name: str, config: Config, pairs: Sequence[tuple[str, str]]
-) -> Iterator[tuple[Row, str]]:
-    """The rows of a file and their texts, refused if they resemble the sources of the pairs."""
-    settings = DataConfig(encoding=config.data.encoding)
-    rows, columns = open_rows(name, settings, TEXTS, "train")
-    texts = ((row, str(row[columns["text"]]).strip()) for row in rows)
-    head = list(islice(texts, COMPARED))
-    if like_the_sources([text for _, text in head], pairs):
-        raise GlassformerError(
-            f"{name}: its lines resemble the sources more than the targets; set task.monolingual "
-            f"to texts in the target language"
-        )
-    return chain(head, texts)
+def open_texts(name: str, config: Config) -> Iterator[tuple[Row, str]]:
+    """The rows of a file and their texts."""
+    rows, columns = open_rows(name, DataConfig(encoding=config.data.encoding), TEXTS, "train")
+    return ((row, str(row[columns["text"]]).strip()) for row in rows)

@@ -1,4 +1,4 @@
-"""Labels: how many rows each has, how they are spelt, and in which order they come."""
+"""Labels: how many rows each has, and how they are spelt."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -10,7 +10,6 @@ from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
 
 NEARLY_ALL = 0.95  # of the rows: a model that always predicts this label looks good
-ENOUGH = 20  # rows; fewer may be sorted by chance
 
 Names = Callable[[Sample], list[str]]  # the labels of a sample
 
@@ -111,30 +110,3 @@ class LabelCounts(Check):
 
     def figures(self) -> Figures:
         return {"labels": dict(self.counts.most_common())}
-
-
-class LabelOrder(Check):
-    """Rows sorted by label."""
-
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self.labels: set[str] = set()
-        self.starts: list[int] = []
-        self.rows, self.last = 0, ""
-
-    def see(self, row: Specimen) -> None:
-        if row.split != "train" or len(self.starts) > len(self.labels):
-            return
-        found = "\n".join(self.names(row.sample))
-        self.rows += 1
-        if found != self.last or not self.starts:
-            self.starts.append(row.number)
-        self.labels.add(found)
-        self.last = found
-
-    def findings(self) -> Iterator[Finding]:
-        sorted_ = len(self.starts) == len(self.labels) > 1
-        if sorted_ and self.rows >= max(ENOUGH, 4 * len(self.labels)):
-            what = f"{self.rows:,} rows are sorted by their {len(self.labels):,} labels"
-            advice = "training shuffles them; do not cut the file in two to split it"
-            yield Finding("sorted by label", "note", what, advice, self.starts)

@@ -8,7 +8,6 @@ come from its first lines. And a line may be in a third language, unlike both si
 """
 
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,8 +33,6 @@ LETTERS = 4  # distinct letters needed to judge a script; fewer: OK, Tom
 LEARNED = 2_000  # lines of each side for its statistics
 PIECES = 12  # known trigrams that a line needs to be judged
 SURE = 1.0  # by how much, in mean log-probability, the other side must make it likelier
-FEWEST = 20  # lines needed to judge the language of a file
-MOST = 0.5  # of the trigrams of such a line must be known
 MANY = 0.001  # of the lines: more are not an accident
 BY_CHANCE = 2  # lines that may only seem to be in a third language
 
@@ -153,54 +150,14 @@ class PairLanguages(Check):
                 self.swapped[side].append(number)
 
 
-def likelier(some: Pieces, own: Side, other: Side, *, known: int = 0, least: float = 0.0) -> float:
+def likelier(some: Pieces, own: Side, other: Side, *, known: int = 0) -> float:
     """How much likelier the other side makes a line, in mean log-probability; 0 if too short.
 
     Args:
         known: How often the line itself counts in the statistics of its side.
-        least: The share of its trigrams that must be known.
     """
     here, there = own.counts[some] - known, other.counts[some]
     seen = (here + there) > 0
-    if np.count_nonzero(seen) < max(PIECES, least * len(some)):
+    if np.count_nonzero(seen) < PIECES:
         return 0.0
     return float((other.log_probabilities(there[seen]) - own.log_probabilities(here[seen])).mean())
-
-
-def like_the_sources(lines: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether most lines clearly resemble the sources of the pairs more than the targets.
-
-    False if there are few lines, or if the sides do not clearly differ.
-    """
-    lines = [line for line in lines if line]
-    if len(lines) < FEWEST or len(pairs) < ENOUGH:
-        return False
-    if in_their_script(lines, *zip(*pairs, strict=True)):
-        return True
-    sources, targets, unknown = (
-        [pieces_of(line[:READ]) for line in some] for some in (*zip(*pairs, strict=True), lines)
-    )
-    source, target = Side.of(sources), Side.of(targets)
-    if not (own_kind(sources, source, target) and own_kind(targets, target, source)):
-        return False
-    return float(np.median([likelier(some, target, source, least=MOST) for some in unknown])) > SURE
-
-
-def in_their_script(lines: Sequence[str], sources: Sequence[str], targets: Sequence[str]) -> bool:
-    """Whether lines have the script of the sources, and neither has that of the targets."""
-
-    def scripts(texts: Sequence[str], share: float) -> set[str]:
-        """The scripts in at least this share of the texts."""
-        letters = ({letter for letter in text[:READ] if letter.isalpha()} for text in texts)
-        counts = Counter(script for found in letters for script in {*map(script_of, found)})
-        return {script for script, count in counts.items() if count >= share * len(texts)}
-
-    few = 1 - NEARLY_ALL
-    missing = scripts(targets, NEARLY_ALL) - scripts(sources, few) - scripts(lines, few)
-    return bool(missing and scripts(sources, NEARLY_ALL) & scripts(lines, NEARLY_ALL))
-
-
-def own_kind(lines: Sequence[Pieces], own: Side, other: Side) -> bool:
-    """Whether enough lines of a side can be judged, and clearly differ from the other side."""
-    found = [value for some in lines if (value := likelier(some, own, other, known=1))]
-    return len(found) >= ENOUGH and float(np.median(found)) < -SURE

@@ -1,14 +1,10 @@
 """Checks of single pairs, of target languages, and a check for each target language."""
 
-from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from glassformer.data.doctor.check import Check, Specimen
 from glassformer.data.doctor.finding import Finding, counted
-from glassformer.data.splits import hashed
 from glassformer.tasks.shared.text_checks import words_of
 from glassformer.tasks.translate.tokens import can_be_typed
 
@@ -42,38 +38,6 @@ class CopiedSources(Check):
             advice = "a model learns to copy them; translate or drop them"
             severity = "warning" if share >= MANY else "note"
             yield Finding("copied source", severity, what, advice, self.rows)
-
-
-class ManyTargets(Check):
-    """Sources with several targets: fine for training, but one answer cannot match all of them.
-
-    The same source with different target languages counts as different sources.
-    """
-
-    def __init__(self, keys: Keys) -> None:
-        self.key = keys["target"]
-        self.sources, self.targets, self.numbers = array("Q"), array("Q"), array("Q")
-
-    def see(self, row: Specimen) -> None:
-        self.sources.append(row.content)
-        self.targets.append(hashed(self.key(row.sample["target"])))
-        self.numbers.append(row.number)
-
-    def findings(self) -> Iterator[Finding]:
-        if not self.numbers:
-            return
-        pairs = np.stack([np.array(self.sources), np.array(self.targets)], axis=1)
-        different = np.unique(pairs, axis=0)
-        sources, counts = np.unique(different[:, 0], return_counts=True)
-        several = np.flatnonzero(np.isin(pairs[:, 0], sources[counts > 1]))
-        if len(several):
-            what = (
-                f"{counted(int((counts > 1).sum()), 'source')} in "
-                f"{counted(len(several), 'row')} with different targets"
-            )
-            advice = "they stay in one split; scores with a single reference will seem low"
-            numbers = [self.numbers[row] for row in several]
-            yield Finding("several targets", "note", what, advice, numbers)
 
 
 class EachLanguage(Check):

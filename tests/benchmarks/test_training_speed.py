@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.benchmarks import timing
 from glassformer.benchmarks.training import corpus, padding, race, works
 from glassformer.benchmarks.training.pair_contests import pair_work
 from glassformer.benchmarks.training.product import LIBRARY, PART, STEPS, ProductSide
@@ -58,7 +59,7 @@ def test_the_first_steps_of_a_turn_do_not_count():
 def test_a_machine_that_slows_down_does_not_change_the_lead():
     ours, theirs = Clockwork(1, 1, 1, 8, 1, 2), Clockwork(1, 3, 1, 24, 1, 6)
     speeds = race.race({"ours": ours, "theirs": theirs}, rounds=3, seconds=0.5)
-    found = race.lead(speeds["ours"], speeds["theirs"])
+    found = timing.compared(speeds["ours"], speeds["theirs"])
     assert (found.ours, found.theirs) == (5.0, pytest.approx(10 / 6))
     assert [found.low, found.ratio, found.high] == pytest.approx([3.0] * 3)
 

@@ -8,7 +8,7 @@ spoils one round, not the result.
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -25,14 +25,13 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Time of ours against theirs.
+    """Ours against theirs: seconds of a call, or tokens per second.
 
     Attributes:
-        ours: Median seconds of one call.
-        theirs: Median seconds of one call of the other.
-        ratio: Median of ours / theirs, round by round; below 1 ours is faster.
-        low: Lower end of the 95 % interval of the ratio.
-        high: Upper end.
+        ours: The median.
+        theirs: That of the other.
+        ratio: Median of ours / theirs, round by round.
+        low, high: The 95 % interval of the ratio.
     """
 
     ours: float
@@ -57,16 +56,22 @@ def compare(ours: Work, theirs: Work, *, device: torch.device, rounds: int) -> C
             if number % 2 == 1:
                 our_time = seconds(ours, device, our_calls)
             both.append((our_time, their_time))
-    times = torch.tensor(both, dtype=torch.float64)  # (rounds, 2)
-    ratios = times[:, 0] / times[:, 1]
+    return compared(*zip(*both, strict=True))
+
+
+def compared(ours: Sequence[float], theirs: Sequence[float]) -> Comparison:
+    """The measurements of two sides, round by round, compared."""
+    both = torch.tensor([ours, theirs], dtype=torch.float64)  # (2, rounds)
+    ratios = both[0] / both[1]
     low, high = interval(ratios)
+    medians = both.quantile(0.5, dim=1).tolist()
     return Comparison(
-        ours=float(times[:, 0].quantile(0.5)),
-        theirs=float(times[:, 1].quantile(0.5)),
+        ours=medians[0],
+        theirs=medians[1],
         ratio=float(ratios.quantile(0.5)),
         low=low,
         high=high,
-        rounds=rounds,
+        rounds=len(ratios),
     )
 
 

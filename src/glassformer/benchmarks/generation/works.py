@@ -17,8 +17,7 @@ import torch
 from glassformer.benchmarks.generation.contest import Bench, Contest, Side, TokenRows
 from glassformer.benchmarks.generation.engine_contest import ragged
 from glassformer.benchmarks.generation.loop_contests import many, one, small
-from glassformer.benchmarks.timing import no_collection
-from glassformer.benchmarks.training.race import Lead, lead
+from glassformer.benchmarks.timing import Comparison, compared, no_collection
 from glassformer.benchmarks.training.works import OURS, clear
 
 WARM_UPS = 2  # after the first call, which compiles
@@ -46,7 +45,7 @@ class Speed:
     work: str
     case: str
     theirs: str
-    speed: Lead
+    speed: Comparison
     bar: float | None
     aim: float | None
     passed: bool | None
@@ -74,7 +73,7 @@ def held(name: str, contest: Contest, bench: Bench) -> list[Speed]:
     speeds = turns(sides, contest.tokens, bench)
     found = []
     for against, peer in contest.peers.items():
-        speed = lead(speeds[OURS], speeds[against])
+        speed = compared(speeds[OURS], speeds[against])
         found.append(
             Speed(
                 work=name,

@@ -5,14 +5,13 @@ their batches while others had their turn. Every second round runs in reverse or
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 
-from glassformer.benchmarks.timing import interval
 from glassformer.benchmarks.training.sizes import Sizes
 from glassformer.training import memory
 
@@ -48,24 +47,6 @@ class Entrant:
     side: Side
     start: float
     memory: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lead:
-    """The speed of ours against a peer's.
-
-    Attributes:
-        ours: Median tokens per second.
-        theirs: The same of the peer.
-        ratio: Median of ours / theirs, round by round; above 1 ours is faster.
-        low, high: The 95 % interval of the ratio.
-    """
-
-    ours: float
-    theirs: float
-    ratio: float
-    low: float
-    high: float
 
 
 def enter(make: Callable[[], Side], device: torch.device, warm_ups: int) -> Entrant:
@@ -111,21 +92,6 @@ def fastest(makes: Mapping[Name, Callable[[], Side]], seconds: float, warm_ups: 
         speeds[name] = turn(side, seconds)
         side.close()
     return max(speeds, key=speeds.__getitem__)
-
-
-def lead(ours: Sequence[float], theirs: Sequence[float]) -> Lead:
-    """The speeds of two sides, round by round, compared."""
-    both = torch.tensor([ours, theirs], dtype=torch.float64)  # (2, rounds)
-    ratios = both[0] / both[1]
-    low, high = interval(ratios)
-    medians = both.quantile(0.5, dim=1).tolist()
-    return Lead(
-        ours=medians[0],
-        theirs=medians[1],
-        ratio=float(ratios.quantile(0.5)),
-        low=low,
-        high=high,
-    )
 
 
 @dataclass(frozen=True, slots=True)

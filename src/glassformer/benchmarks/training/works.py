@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import torch
 
+from glassformer.benchmarks.timing import Comparison, compared
 from glassformer.benchmarks.training.context_contest import language_models
 from glassformer.benchmarks.training.layer_contests import encoder_layers
 from glassformer.benchmarks.training.pair_contests import chosen_pairs, dates, fixed_pairs
-from glassformer.benchmarks.training.race import Bench, Contest, Entrant, Lead, enter, lead, race
+from glassformer.benchmarks.training.race import Bench, Contest, Entrant, enter, race
 from glassformer.benchmarks.training.text_contests import gaps, languages, reviews
 
 OURS = "glassformer"
@@ -53,7 +54,7 @@ class Speed:
     work: str
     case: str
     theirs: str
-    speed: Lead
+    speed: Comparison
     bar: float
     aim: float
     passed: bool
@@ -88,7 +89,7 @@ def held(name: str, contest: Contest, bench: Bench) -> list[Speed]:
     peak, ours = peak_of(bench.device), entrants[OURS]
     found = []
     for peer, one in contest.peers.items():
-        speed, theirs = lead(speeds[OURS], speeds[peer]), entrants[peer]
+        speed, theirs = compared(speeds[OURS], speeds[peer]), entrants[peer]
         found.append(
             Speed(
                 work=name,

@@ -1,6 +1,6 @@
 """Longer texts than in training: perplexity against position, for every position scheme.
 
-    python benchmarks/length.py train runs/length    # a small model for each, side by side
+    python benchmarks/length.py train runs/length    # a small model for each, two at a time
     python benchmarks/length.py score runs/length    # the table, and runs/length/losses.json
     python benchmarks/length.py draw runs/length docs/length.png
 
@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,11 +30,12 @@ from glassformer.models.build import build_language_model
 from glassformer.terminal import print_line
 
 TRAINED, LENGTHS = 256, (256, 512, 1024, 2048, 4096)
-STRIDE = 1024  # between the windows that are read
+STRIDE = 2048  # between the windows that are read
+TOGETHER = 2  # trainings
 SCALINGS = {"linear": {}, "ntk": {}, "yarn": {"trained_length": TRAINED}}
 SETTINGS = (
     "data.test_share=0",
-    "data.batch_tokens=16384",
+    "data.batch_tokens=8192",
     f"task.max_length={TRAINED}",
     "model.decoder.dim=256",
     "model.decoder.depth=6",
@@ -48,20 +50,21 @@ SETTINGS = (
 
 
 def train(folder: Path, steps: int, schemes: list[str]) -> None:
-    """Train a model for each scheme, all at once."""
+    """Train a model for each scheme."""
     folder.mkdir(parents=True, exist_ok=True)
-    running = []
-    for name in schemes:
+
+    def run(name: str) -> None:
         more = [f"model.decoder.position={name}"]
         if name == "learned":  # a table with rows that no window of training reaches
-            more.append(f"model.decoder.max_length={LENGTHS[-1]}")
+            more += [f"model.decoder.max_length={LENGTHS[-1]}", "model.scale=false"]
         settings = [f"--set={one}" for one in (*SETTINGS, *more)]
         command = [sys.executable, "-m", "glassformer", "train", "generate", "tinyshakespeare"]
         command += ["--run", str(folder / name), "--steps", str(steps), *settings]
         with (folder / f"{name}.log").open("w", encoding="utf-8") as log:
-            running.append(subprocess.Popen(command, stdout=log, stderr=log))
-    for process in running:
-        process.wait()
+            subprocess.run(command, stdout=log, stderr=log, check=False)
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        list(pool.map(run, schemes))
 
 
 def variants(name: str, length: int) -> Iterator[tuple[str, PositionConfig]]:

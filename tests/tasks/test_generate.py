@@ -12,7 +12,7 @@ from small_jobs import everything, job_of, taught
 from glassformer.config import DataConfig, RegulariserConfig
 from glassformer.core.layout import Layout
 from glassformer.errors import GlassformerError
-from glassformer.tasks.generate import ngram_baseline, task
+from glassformer.tasks.generate import ngram_baseline, predictor as predictor_module, task
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.data import GenerateSchema
 from glassformer.tasks.generate.predictor import GeneratePredictor
@@ -212,7 +212,9 @@ def test_a_stream_writes_what_a_prediction_says_in_pieces(learned, stop):
     settings = ("decode.method=greedy", f"decode.stop={json.dumps(stop)}")
     predictor = GeneratePredictor(job).configured(settings=settings)
     *pieces, found = predictor.predict(model, ["the cat"])
-    assert found == next(predictor.predict(model, ["the cat", "a"]))
+    several = next(predictor.predict(model, ["the cat", "a"]))
+    assert (found.text, found.details["ended"]) == (several.text, several.details["ended"])
+    assert found.confidence == pytest.approx(several.confidence)
     assert "".join(piece.text for piece in pieces) == found.text
     assert len(pieces) > 8
     expected = RHYMES[0] if not stop else RHYMES[0][: min(map(RHYMES[0].find, stop))]
@@ -233,6 +235,31 @@ def test_other_prompts_change_nothing_and_an_empty_one_is_continued(learned):
     *_, together = predictor.predict(model, ["the", "", "a f"])
     assert together.text == alone.text
     assert last(predictor.predict(model, [""])).text
+
+
+@pytest.mark.parametrize("method", ["greedy", "sample"])
+def test_prompts_by_the_engine_go_on_as_in_batches(learned, method, monkeypatch):
+    job, model = learned
+    monkeypatch.setattr(predictor_module, "TOGETHER", 3)
+    settings = (f"decode.method={method}", "decode.max_length=20", "decode.stop=['k']")
+    predictor = GeneratePredictor(job).configured(settings=settings, alternatives=2)
+    prompts = [text[:end] for text in RHYMES for end in (9, 2, 5)]
+    found = list(predictor.predict(model, prompts))
+    assert len(found) == 12
+    for one, other in zip(found, predictor._in_batches(model, prompts), strict=True):
+        assert one.text == other.text
+        assert one.confidence == pytest.approx(other.confidence)
+        ids = [[t["id"] for t in token["instead"]] for token in one.details["tokens"]]
+        others = [[t["id"] for t in token["instead"]] for token in other.details["tokens"]]
+        assert ids == others
+
+
+def test_a_decoder_that_keeps_no_keys_goes_on_in_batches(tmp_path):
+    decoder = {**SMALL["decoder"], "attention": {"heads": 2, "kind": "linear"}, "position": "none"}
+    job = writer(tmp_path, model={"decoder": decoder})
+    settings = ("decode.max_length=2",)
+    predictor = GeneratePredictor(job).configured(settings=settings)
+    assert len(list(predictor.predict(job.model().eval(), ["a", "the", "fox"]))) == 3
 
 
 def test_alternatives_show_what_else_was_likely_at_each_token(learned):

@@ -1,5 +1,6 @@
 """A step captured once as a CUDA graph and replayed: no time is spent launching its kernels."""
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -63,10 +64,15 @@ def side_stream() -> Iterator[None]:
 def recording(graph: torch.cuda.CUDAGraph, pool: Any = None) -> Iterator[None]:
     """Capture kernels instead of running them; other threads may keep using the GPU.
 
-    `torch.cuda.graph` would synchronise and release all cached memory every time.
+    `torch.cuda.graph` would synchronise and release all cached memory every time. Python collects
+    no garbage meanwhile: another graph in it would be destroyed, which spoils a capture.
     """
+    collects = gc.isenabled()
+    gc.disable()
     graph.capture_begin(pool=pool, capture_error_mode="thread_local")
     try:
         yield
     finally:
         graph.capture_end()
+        if collects:
+            gc.enable()

@@ -1,11 +1,14 @@
 """The engine: many requests at once, by continuous batching over paged caches.
 
-    generation     a request, and how far its answer has come
-    paged_decoder  a decoder whose keys and values lie in pages
-    prefixes       which sequences begin alike and share pages
-    scheduler      who is worked on, and how much of each is read in a step
-    sampling       the next token of many requests, each with its own settings
-    engine         all of it, step by step
+    generation       a request, and how far its answer has come
+    paged_decoder    a decoder whose keys and values lie in pages, and how it reads prompts
+    prefixes         which sequences begin alike and share pages
+    scheduler        who is worked on, and how much of each prompt is read in a step
+    steps            the newest token of all running requests: three ways to read it
+    rows             on a CPU, from keys and values that lie end to end
+    paged_steps      on CUDA, by graphs, with a kernel that reads pages (`paged_attention`)
+    sampling         the next token of many requests, each with its own settings
+    engine           all of it, step by step
 
 Requests of any length join and leave at every step (Yu et al., "Orca", 2022), in memory that is
 divided into pages (Kwon et al., "PagedAttention", 2023). A long prompt is read in chunks, between
@@ -15,5 +18,6 @@ request's own seed and on the number of the token, so an answer does not depend 
 
 from glassformer.engine.engine import Engine, Progress
 from glassformer.engine.generation import GenerationRequest, Source
+from glassformer.engine.paged_decoder import can_page
 
-__all__ = ["Engine", "GenerationRequest", "Progress", "Source"]
+__all__ = ["Engine", "GenerationRequest", "Progress", "Source", "can_page"]

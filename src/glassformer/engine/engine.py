@@ -58,7 +58,7 @@ class Engine:
         chunk: The most tokens of prompts to read in a step; by default, what suits the device.
         exact: Whether an answer is the same to the last bit whatever runs beside it: each request
             is then computed by itself, which is slower.
-        dtype: Of keys and values; by default, that of the weights.
+        dtype: Of keys and values; by default, that of autocast, or of the weights.
     """
 
     def __init__(

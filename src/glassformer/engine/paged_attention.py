@@ -84,4 +84,5 @@ def reference(
         seen &= place > positions[:, None] - window
     scores = capped(q[:, :, None] @ keys.mT * scale, softcap)  # (B, H, 1, S)
     weights = scores.masked_fill(~seen[:, None, None], -torch.inf).softmax(-1)
+    values = values.masked_fill(~seen[:, None, :, None], 0)  # whatever stands there
     return (weights @ values)[:, :, 0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import TypeGuard, cast
 
 import torch
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.branching import keeps_keys
 from glassformer.models.incremental.prompt import max_positions
+from glassformer.models.stacks import Decoder
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer, scored
 
@@ -27,7 +28,7 @@ class PagedDecoder:
     Args:
         pages: Of the pool for tokens.
         memory_pages: Of the pool for encoded sources; 0 for a language model.
-        dtype: Of keys and values; by default, that of the weights.
+        dtype: Of keys and values; by default, that of autocast, or of the weights.
     """
 
     def __init__(
@@ -41,15 +42,18 @@ class PagedDecoder:
     ) -> None:
         decoder = model.decoder
         tokens = model.tokens if isinstance(model, LanguageModel) else model.target
-        if tokens is None or decoder is None or not keeps_keys(decoder):
+        if tokens is None or decoder is None or not can_page(decoder):
             raise GlassformerError(
-                "the engine needs a decoder of Transformer blocks with softmax attention; "
-                "predict without it"
+                "the engine needs a decoder of Transformer blocks with softmax attention, whose "
+                "heads have one shape in all of them; predict without it"
             )
         self.decoder, self.tokens, self.unembed = decoder, tokens, model.unembed
         weight = tokens.table.weight
         self.device, self.positions = weight.device, max_positions(decoder)
         blocks = [cast(TransformerBlock, block) for block in decoder.blocks]
+        kind = self.device.type
+        if dtype is None and torch.is_autocast_enabled(kind):
+            dtype = torch.get_autocast_dtype(kind)
         pages_like = partial(
             pool_for, page_size=page_size, device=self.device, dtype=dtype or weight.dtype
         )
@@ -96,6 +100,14 @@ class PagedDecoder:
         return scored(x[layout.bounds[1:] - 1], self.tokens, self.unembed)
 
 
+def can_page(decoder: nn.Module) -> TypeGuard[Decoder]:
+    """Whether the keys and values of all blocks can lie in pages of one pool."""
+    if not keeps_keys(decoder):
+        return False
+    layers = [cast(MultiHeadAttention, block.attention) for block in decoder.blocks]
+    return len({(one.kv_heads, one.key_width, one.value_width) for one in layers}) == 1
+
+
 def pool_for(
     layers: Sequence[nn.Module | None],
     pages: int,
@@ -104,25 +116,15 @@ def pool_for(
     device: torch.device,
     dtype: torch.dtype,
 ) -> PagePool:
-    """Pages for the keys and values of attention layers, whose heads must have one shape."""
-    shapes = {
-        (layer.kv_heads, layer.key_width, layer.value_width)
-        for layer in layers
-        if isinstance(layer, MultiHeadAttention)
-    }
-    if len(shapes) != 1 or not all(isinstance(layer, MultiHeadAttention) for layer in layers):
-        raise GlassformerError(
-            "the engine needs softmax attention with heads of one shape in all blocks; "
-            "predict without it"
-        )
-    heads, key_width, value_width = shapes.pop()
+    """Pages for the keys and values of attention layers."""
+    layer = cast(MultiHeadAttention, layers[0])
     return PagePool(
         pages=pages,
         page_size=page_size,
         layers=len(layers),
-        heads=heads,
-        key_width=key_width,
-        value_width=value_width,
+        heads=layer.kv_heads,
+        key_width=layer.key_width,
+        value_width=layer.value_width,
         device=device,
         dtype=dtype,
     )

@@ -14,6 +14,11 @@ BLOCK = 64  # keys at a time
 
 
 @triton.jit
+def _capped(x, limit):  # type: ignore[no-untyped-def]
+    return limit * (2.0 * tl.sigmoid(2.0 * x / limit) - 1.0)  # limit * tanh(x / limit)
+
+
+@triton.jit
 def _kernel(  # type: ignore[no-untyped-def]
     q,
     k,
@@ -55,8 +60,7 @@ def _kernel(  # type: ignore[no-untyped-def]
     # The newest token first: the running maximum is then finite.
     highest = tl.sum(query * new_k.to(tl.float32), 0)
     if CAPPED:
-        x = tl.exp(-2.0 * tl.abs(highest) / softcap)
-        highest = softcap * tl.where(highest < 0, -1.0, 1.0) * (1.0 - x) / (1.0 + x)
+        highest = _capped(highest, softcap)
     total = tl.full([], 1.0, tl.float32)
     mixed = new_v.to(tl.float32)
     first = tl.maximum(past + 1 - window, 0)
@@ -72,8 +76,7 @@ def _kernel(  # type: ignore[no-untyped-def]
         )
         scores = tl.sum(query[None, :] * keys.to(tl.float32), 1)
         if CAPPED:
-            x = tl.exp(-2.0 * tl.abs(scores) / softcap)
-            scores = softcap * tl.where(scores < 0, -1.0, 1.0) * (1.0 - x) / (1.0 + x)
+            scores = _capped(scores, softcap)
         scores = tl.where(seen, scores, -float("inf"))
         top = tl.maximum(highest, tl.max(scores, 0))
         weights = tl.exp(scores - top)

@@ -46,8 +46,9 @@ class PagePool:
         self.page_size, self.device = page_size, torch.device(device)
         # One extra page: padding is written there and nothing is read from it.
         shape = (layers, pages + 1, page_size, heads)
-        self.k = torch.zeros(*shape, key_width, device=device, dtype=dtype)
-        self.v = torch.zeros(*shape, value_width, device=device, dtype=dtype)
+        self.k = torch.empty(*shape, key_width, device=device, dtype=dtype)
+        self.v = torch.empty(*shape, value_width, device=device, dtype=dtype)
+        self.k[:, -1], self.v[:, -1] = 0, 0  # others are cleared when they are taken
         self._free = list(range(pages - 1, -1, -1))
         self._owners = [0] * pages
         self._pages: dict[int, list[int]] = {}

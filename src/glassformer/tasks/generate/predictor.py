@@ -1,6 +1,7 @@
 """Continuations of prompts."""
 
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import chain, islice
@@ -20,6 +21,7 @@ from glassformer.decode import (
     decode,
     token_by_token,
 )
+from glassformer.engine import Engine, GenerationRequest, can_page
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import continuing
 from glassformer.models.transformer import LanguageModel
@@ -35,7 +37,8 @@ from glassformer.tasks.shared.written import (
     tokens_of,
 )
 
-TOGETHER = 64  # prompts per batch
+TOGETHER = 64  # prompts that are continued at a time
+PAGE = 16  # tokens in a page of the engine
 NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
 
 
@@ -58,10 +61,33 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
         """Continuations; that of a single prompt token by token as they come."""
         rest = iter(inputs)
         first = list(islice(rest, 2))
-        if len(first) == 1 and self.decode.best == 1 and self.decode.method != "beam":
+        by_token = self.decode.best == 1 and self.decode.method != "beam"
+        if len(first) == 1 and by_token:
             yield from self._streamed(model, first[0])
-            return
-        for texts in growing(chain(first, rest), TOGETHER):
+        elif by_token and isinstance(model, LanguageModel) and can_page(model.decoder):
+            yield from self._at_once(model, chain(first, rest))
+        else:
+            yield from self._in_batches(model, chain(first, rest))
+
+    def _at_once(self, model: LanguageModel, texts: Iterable[str]) -> Iterator[Prediction]:
+        """Predictions by the engine: a continuation that ends makes room for the next prompt."""
+        room = self.task.settings.max_length + self.decode.max_length
+        engine = Engine(model, pages=TOGETHER * -(-room // PAGE), page_size=PAGE, rows=TOGETHER)
+        open_now: deque[tuple[str, int]] = deque()
+
+        def requests() -> Iterator[GenerationRequest]:
+            for text in texts:
+                prompt = self._prompt(text)
+                open_now.append((text, len(prompt)))
+                yield self._generation(prompt)
+
+        for found in engine.answers(requests(), ahead=TOGETHER):
+            assert found is not None  # there is always a token that may be generated
+            yield self._prediction(*open_now.popleft(), [found])
+
+    def _in_batches(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        """Predictions for some prompts at a time."""
+        for texts in growing(inputs, TOGETHER):
             prompts = [self._prompt(text) for text in texts]
             with torch.no_grad():
                 found = decode(self._scorer(model, prompts), self._request(prompts), self.decode)
@@ -107,6 +133,17 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
             prompts=prompts,
             forbidden=[[token] for token in NEVER],
             seeds=[self._seed(ids) for ids in prompts],
+            detokenize=self.task.tokenizer.decode,
+        )
+
+    def _generation(self, prompt: Sequence[int]) -> GenerationRequest:
+        """The same for the engine."""
+        return GenerationRequest(
+            prompt=tuple(prompt),
+            decode=self.decode,
+            end=Tokenizer.end,
+            seed=self._seed(prompt),
+            forbidden=tuple((token,) for token in NEVER),
             detokenize=self.task.tokenizer.decode,
         )
 

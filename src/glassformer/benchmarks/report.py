@@ -2,10 +2,11 @@
 
 import os
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from rich.box import SIMPLE_HEAD
@@ -15,6 +16,8 @@ from glassformer.benchmarks import attention, complexity, features, layers, tran
 from glassformer.benchmarks.complexity import LAYERS, exponents
 from glassformer.benchmarks.layers import Growth
 from glassformer.benchmarks.pairs import Result, batch_of, dtype_of
+
+Measured = TypeVar("Measured")
 
 TITLES = {
     "ladder": (
@@ -32,31 +35,45 @@ TITLES = {
 }
 
 
-@dataclass(kw_only=True, slots=True)
-class Report:
+@dataclass(kw_only=True)
+class AnyReport(ABC, Generic[Measured]):
     """The results of one benchmark run.
 
     Attributes:
         machine: The machine and settings.
-        sections: The measured pairs, by benchmark.
-        growths: Memory growth, if requested.
+        sections: The results by name.
         notes: What was skipped, and why.
     """
 
-    legend: ClassVar[str] = "Ratio below 1: ours is faster. Low and high are the 95 % interval."
+    legend: ClassVar[str]
 
     machine: dict[str, Any]
     notes: list[str]
-    sections: dict[str, list[Result]] = field(default_factory=dict)
-    growths: list[Growth] = field(default_factory=list)
+    sections: dict[str, list[Measured]] = field(default_factory=dict)
 
     def drop_empty(self) -> bool:
-        """Drop the benchmarks without results; whether any are left."""
+        """Drop the sections without results; whether any are left."""
         self.sections = {name: found for name, found in self.sections.items() if found}
         return bool(self.sections)
 
+    @abstractmethod
     def as_values(self) -> dict[str, Any]:
-        """Everything, in seconds and bytes."""
+        """Everything as plain values, in seconds and bytes."""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """Everything, for people to read."""
+
+
+@dataclass(kw_only=True)
+class Report(AnyReport[Result]):
+    """Measured pairs, and the growth of memory if requested."""
+
+    legend = "Ratio below 1: ours is faster. Low and high are the 95 % interval."
+
+    growths: list[Growth] = field(default_factory=list)
+
+    def as_values(self) -> dict[str, Any]:
         sections = {name: [asdict(r) for r in results] for name, results in self.sections.items()}
         return {
             "machine": self.machine,
@@ -67,7 +84,6 @@ class Report:
         }
 
     def tables(self) -> list[Table]:
-        """Everything, in milliseconds and megabytes."""
         tables = [pair_table(TITLES[name], results) for name, results in self.sections.items()]
         if "complexity" in self.sections:
             tables.append(exponent_table(self.sections["complexity"]))

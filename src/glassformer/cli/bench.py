@@ -16,12 +16,8 @@ from glassformer.terminal import Terminal, print_json
 if TYPE_CHECKING:
     import torch
 
-    from glassformer.benchmarks.generation.report import GenerationReport
     from glassformer.benchmarks.pairs import Pair
-    from glassformer.benchmarks.report import Report
-    from glassformer.benchmarks.training.speed_report import SpeedReport
-
-    AnyReport = Report | SpeedReport | GenerationReport
+    from glassformer.benchmarks.report import AnyReport, Report
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -169,7 +165,7 @@ def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "R
 
 
 @contextmanager
-def shown_if_cut_short(report: "AnyReport", as_json: bool) -> Iterator[None]:
+def shown_if_cut_short(report: "AnyReport[Any]", as_json: bool) -> Iterator[None]:
     """Print partial results if the benchmark is interrupted or fails."""
     try:
         yield
@@ -231,7 +227,7 @@ def progress_bar() -> Progress:
     )
 
 
-def caption(report: "AnyReport") -> str:
+def caption(report: "AnyReport[Any]") -> str:
     """The machine and settings behind the numbers, in one line."""
     facts = report.machine
     items = [facts["device"], facts["dtype"], f"torch {facts['torch']}"]
@@ -242,7 +238,7 @@ def caption(report: "AnyReport") -> str:
     return ", ".join(items)
 
 
-def show(report: "AnyReport", as_json: bool) -> None:
+def show(report: "AnyReport[Any]", as_json: bool) -> None:
     """Print the report on standard output."""
     if as_json:
         print_json(report.as_values())
@@ -267,7 +263,7 @@ def refuse_unknown(names: Iterable[str], entries: Collection[str]) -> None:
 
 
 def measure_each(
-    report: "SpeedReport | GenerationReport",
+    report: "AnyReport[Any]",
     names: Sequence[str],
     measure: Callable[[str], Iterable[Any]],
     *,

@@ -1,40 +1,28 @@
 """Generation speeds and the machine, as a table and as plain values."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import asdict
+from typing import Any
 
 from rich.table import Table
 
 from glassformer.benchmarks.generation.works import Speed
-from glassformer.benchmarks.report import empty_table, times
+from glassformer.benchmarks.report import AnyReport, empty_table, times
 
 
-@dataclass(kw_only=True, slots=True)
-class GenerationReport:
+class GenerationReport(AnyReport[Speed]):
     """The results of `glassformer bench generate`."""
 
-    legend: ClassVar[str] = (
+    legend = (
         "Generated tokens per second. Ratio above 1: ours is faster. Low and high are the 95 % "
         "interval. Start: seconds of the first call, compilation included."
     )
 
-    machine: dict[str, Any]
-    notes: list[str]
-    sections: dict[str, list[Speed]] = field(default_factory=dict)
-
-    def drop_empty(self) -> bool:
-        """Drop the work without results; whether any is left."""
-        self.sections = {name: found for name, found in self.sections.items() if found}
-        return bool(self.sections)
-
     def as_values(self) -> dict[str, Any]:
-        """Everything, in tokens per second and seconds."""
         found = [asdict(one) for results in self.sections.values() for one in results]
         return {"machine": self.machine, "notes": self.notes, "generation": found}
 
     def tables(self) -> list[Table]:
-        """One row per peer."""
         found = [one for results in self.sections.values() for one in results]
         return [speed_table(found)] if found else []
 

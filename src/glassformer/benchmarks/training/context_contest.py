@@ -8,7 +8,7 @@ import numpy as np
 
 from glassformer.benchmarks.training.language_model import ContextTask, context_work
 from glassformer.benchmarks.training.nanogpt import FILE, NanoGPT, context_batches
-from glassformer.benchmarks.training.product import ProductSide, Work, flops_per_token
+from glassformer.benchmarks.training.product import Work, contest
 from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
 from glassformer.errors import GlassformerError
@@ -22,12 +22,8 @@ def language_models(bench: Bench) -> Iterator[Contest]:
     assert isinstance(work.task, ContextTask)
     counts = np.full(len(work.task.rows), sizes.context)
     make = partial(peer, work, work.task, bench.peers)
-    yield Contest(
-        case=f"{sizes.contexts} rows of {sizes.context:,} tokens",
-        ours=partial(ProductSide, work, counts),
-        peers={"nanoGPT": Peer(make, bar=1.03, aim=1.15)},
-        flops=flops_per_token(work, counts),
-    )
+    peers = {"nanoGPT": Peer(make, bar=1.03, aim=1.15)}
+    yield contest(f"{sizes.contexts} rows of {sizes.context:,} tokens", work, counts, peers)
 
 
 def peer(work: Work, task: ContextTask, folder: Path) -> Side:

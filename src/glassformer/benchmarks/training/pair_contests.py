@@ -7,14 +7,7 @@ from typing import Any
 
 from glassformer.benchmarks.training.corpus import write_pairs
 from glassformer.benchmarks.training.padding import pair_batches, sorted_rows
-from glassformer.benchmarks.training.product import (
-    ProductSide,
-    Work,
-    flops_per_token,
-    followed,
-    job_with,
-    prepared,
-)
+from glassformer.benchmarks.training.product import Work, contest, followed, job_with, prepared
 from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side, fastest
 from glassformer.benchmarks.training.rows import PairRows, lengths_of, pair_rows
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide
@@ -29,7 +22,7 @@ def fixed_pairs(bench: Bench) -> Iterator[Contest]:
     work = pair_work(bench, budget)
     rows = pair_rows(work.task)
     peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.45, aim=2.0)}
-    yield contest(f"{budget:,} tokens", work, rows, peers)
+    yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
 def chosen_pairs(bench: Bench) -> Iterator[Contest]:
@@ -42,7 +35,7 @@ def chosen_pairs(bench: Bench) -> Iterator[Contest]:
     del loop, trials
     peers = {f"{SORTED}, {best:,} tokens": Peer(partial(peer, work, rows, best), bar=1.7, aim=2.5)}
     ours = work.setup.data.batch_tokens
-    yield contest(f"{ours:,} tokens", work, rows, peers)
+    yield contest(f"{ours:,} tokens", work, rows.counts, peers)
 
 
 def dates(bench: Bench) -> Iterator[Contest]:
@@ -53,7 +46,7 @@ def dates(bench: Bench) -> Iterator[Contest]:
     rows = pair_rows(work.task)
     budget = work.setup.data.batch_tokens
     peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.1, aim=1.3)}
-    yield contest(f"{budget:,} tokens", work, rows, peers)
+    yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
 def pair_work(bench: Bench, budget: int | None) -> Work:
@@ -82,16 +75,6 @@ def pair_corpus(bench: Bench) -> Path:
     if not path.exists():
         write_pairs(path, bench.sizes)
     return path
-
-
-def contest(case: str, work: Work, rows: PairRows, peers: dict[str, Peer]) -> Contest:
-    """Ours against these peers, on these rows."""
-    return Contest(
-        case=case,
-        ours=partial(ProductSide, work, rows.counts),
-        peers=peers,
-        flops=flops_per_token(work, rows.counts),
-    )
 
 
 def pair_loop(work: Work) -> TorchLoop:

@@ -5,9 +5,10 @@ the model trains, and the loop reads its numbers every ten steps, as by default.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ import torch
 from jaxtyping import Int
 
 from glassformer.benchmarks.peers import installed
+from glassformer.benchmarks.training.race import Contest, Peer
 from glassformer.config import DataConfig, MachineConfig, TrainConfig
 from glassformer.config.values import Values, merge_values
 from glassformer.runs.display import Display
@@ -117,6 +119,14 @@ class ProductSide:
 
     def close(self) -> None:
         self.events.close()
+
+
+def contest(
+    case: str, work: Work, counts: Int[np.ndarray, " rows"], peers: Mapping[str, Peer]
+) -> Contest:
+    """Ours against these peers, on rows that count so much."""
+    ours, flops = partial(ProductSide, work, counts), flops_per_token(work, counts)
+    return Contest(case=case, ours=ours, peers=peers, flops=flops)
 
 
 def count_batches(task: Task[Any, Any], counts: Int[np.ndarray, " rows"], made: list[int]) -> None:

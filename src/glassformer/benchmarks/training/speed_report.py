@@ -1,40 +1,28 @@
 """Training speeds and the machine, as a table and as plain values."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import asdict
+from typing import Any
 
 from rich.table import Table
 
-from glassformer.benchmarks.report import empty_table, megabytes, times
+from glassformer.benchmarks.report import AnyReport, empty_table, megabytes, times
 from glassformer.benchmarks.training.works import Speed
 
 
-@dataclass(kw_only=True, slots=True)
-class SpeedReport:
+class SpeedReport(AnyReport[Speed]):
     """The results of `glassformer bench train`."""
 
-    legend: ClassVar[str] = (
+    legend = (
         "Real tokens per second in training. Ratio above 1: ours is faster. Low and high are the "
         "95 % interval. Start: seconds of the first ten steps."
     )
 
-    machine: dict[str, Any]
-    notes: list[str]
-    sections: dict[str, list[Speed]] = field(default_factory=dict)
-
-    def drop_empty(self) -> bool:
-        """Drop the work without results; whether any is left."""
-        self.sections = {name: found for name, found in self.sections.items() if found}
-        return bool(self.sections)
-
     def as_values(self) -> dict[str, Any]:
-        """Everything, in tokens per second, seconds and bytes."""
         found = [asdict(one) for results in self.sections.values() for one in results]
         return {"machine": self.machine, "notes": self.notes, "training": found}
 
     def tables(self) -> list[Table]:
-        """One row per peer."""
         found = [one for results in self.sections.values() for one in results]
         return [speed_table(found)] if found else []
 

@@ -20,9 +20,8 @@ from glassformer.benchmarks.training.padding import (
     text_batches,
 )
 from glassformer.benchmarks.training.product import (
-    ProductSide,
     Work,
-    flops_per_token,
+    contest,
     followed,
     job_with,
     prepared,
@@ -39,13 +38,13 @@ SORTED = "nn.TransformerEncoder, sorted"
 def reviews(bench: Bench) -> Iterator[Contest]:
     """Classification of texts as long as film reviews."""
     work = text_work(bench, "classifier", bench.sizes.text_budget)
-    yield contest(work, bench, text_rows(work.task))
+    yield text_contest(work, bench, text_rows(work.task))
 
 
 def gaps(bench: Bench) -> Iterator[Contest]:
     """Filling gaps in the same texts, before classification."""
     work = text_work(bench, "masked language model", bench.sizes.gap_budget)
-    yield contest(work, bench, text_rows(work.task))
+    yield text_contest(work, bench, text_rows(work.task))
 
 
 def languages(bench: Bench) -> Iterator[Contest]:
@@ -57,12 +56,8 @@ def languages(bench: Bench) -> Iterator[Contest]:
     budget = work.setup.data.batch_tokens
     chosen = sorted_rows([rows.counts], budget)
     make = partial(peer, work, rows, chosen, 0, EncoderPeer)
-    yield Contest(
-        case=f"{budget:,} tokens",
-        ours=partial(ProductSide, work, rows.counts),
-        peers={SORTED: Peer(make, bar=1.1, aim=1.3)},
-        flops=flops_per_token(work, rows.counts),
-    )
+    peers = {SORTED: Peer(make, bar=1.1, aim=1.3)}
+    yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
 def text_work(bench: Bench, model: str, budget: int) -> Work:
@@ -90,21 +85,17 @@ def text_corpus(bench: Bench) -> Path:
     return path
 
 
-def contest(work: Work, bench: Bench, rows: TextRows) -> Contest:
+def text_contest(work: Work, bench: Bench, rows: TextRows) -> Contest:
     """Ours against the peer with texts as they come, and sorted by length."""
     budget = work.setup.data.batch_tokens
     per_batch = max(1, round(budget / float(rows.counts.mean())))
     shuffled = shuffled_rows(len(rows.counts), per_batch)
     by_length = sorted_rows([rows.counts], budget)
-    return Contest(
-        case=f"{budget:,} tokens",
-        ours=partial(ProductSide, work, rows.counts),
-        peers={
-            PADDED: Peer(partial(peer, work, rows, shuffled, bench.sizes.cut), bar=1.5, aim=2.5),
-            SORTED: Peer(partial(peer, work, rows, by_length, 0), bar=1.15, aim=2.5),
-        },
-        flops=flops_per_token(work, rows.counts),
-    )
+    peers = {
+        PADDED: Peer(partial(peer, work, rows, shuffled, bench.sizes.cut), bar=1.5, aim=2.5),
+        SORTED: Peer(partial(peer, work, rows, by_length, 0), bar=1.15, aim=2.5),
+    }
+    return contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
 def peer(

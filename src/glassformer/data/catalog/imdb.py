@@ -6,6 +6,7 @@ Read from the archive as published, or repacked: JSON Lines for each split, and 
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from glassformer.data.catalog.archives import members
@@ -92,24 +93,19 @@ def _split_of(found: re.Match[str]) -> str:
     return WITHOUT_LABEL if found["label"] == WITHOUT_LABEL else found["split"]
 
 
-_LICENCE = "none stated; the authors ask to be cited (Maas et al., ACL 2011)"
-_SOURCE = "https://ai.stanford.edu/~amaas/data/sentiment/"
-
 IMDB = Entry(
     name="imdb",
     what="50,000 film reviews, positive or negative",
-    licence=_LICENCE,
-    source=_SOURCE,
+    licence="none stated; the authors ask to be cited (Maas et al., ACL 2011)",
+    source="https://ai.stanford.edu/~amaas/data/sentiment/",
     rows=labelled,
     group="film",
     storage=LABELLED_STORAGE,
 )
-UNLABELLED = Entry(
+UNLABELLED = replace(
+    IMDB,
     name="imdb-unlabelled",
     what="50,000 film reviews without a label, for pretraining",
-    licence=_LICENCE,
-    source=_SOURCE,
     rows=unlabelled,
-    group="film",
     storage=UNLABELLED_STORAGE,
 )

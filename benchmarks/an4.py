@@ -31,15 +31,15 @@ ENCODERS = {
     "e-branchformer": ("model.encoder.block=e-branchformer", "model.encoder.depth=5"),
 }  # models of 7.4 to 7.7 million parameters
 LOSSES = {"ctc": ("task.ctc_weight=1",), "attention": ("task.ctc_weight=0", "task.intermediate=0")}
-FEWER_MASKS = ("task.masking.times=2", "task.masking.bins=10")
 CHOICES = {
     "recipe": (),
-    "characters": ("data.tokenizer.kind=characters", *FEWER_MASKS),
-    "fewer-masks": FEWER_MASKS,
+    "words": ("data.tokenizer.kind=words",),
+    "more-masks": ("task.masking.times=4", "task.masking.bins=20"),
     "more-dropout": ("model.encoder.dropout=0.2", "model.decoder.dropout=0.2"),
     "of-each-recording": ("task.normalise=recording",),
     "lower-rate": ("train.optimiser.lr=1e-3",),
     "larger-batches": ("data.batch_tokens=8192", "train.optimiser.lr=3e-3"),
+    "smaller-batches": ("data.batch_tokens=2048", "train.optimiser.lr=1e-3"),
 }
 SEEDS = (0, 1, 2)
 

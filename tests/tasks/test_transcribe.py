@@ -144,6 +144,18 @@ def test_in_a_joint_search_no_text_is_much_longer_than_what_ctc_writes(joint):
     assert list(map(longest_of, found)) == [limit + 1 for limit in limits]
 
 
+@pytest.mark.parametrize(
+    ("search", "method"), [("ctc", "greedy"), ("ctc", "beam"), ("joint", "beam")]
+)
+def test_what_seems_unknown_is_written_as_something_known(joint, search, method):
+    searcher = task_with(joint, {"search": search, "decode": {"method": method}}).searcher
+    model = taught(joint, 5)
+    model.to_token.bias.data[Tokenizer.unknown] = 20.0
+    for one in searcher.write(model, [joint.sounds[row] for row in range(len(TEXTS))]):
+        assert Tokenizer.unknown not in {token for x in one.choices for token in x.tokens}
+        assert one.score > -np.inf
+
+
 @pytest.mark.parametrize("search", ["ctc", "attention", "joint"])
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_a_recording_is_written_alone_as_it_is_beside_longer_ones(joint, search, method):

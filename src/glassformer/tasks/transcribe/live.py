@@ -20,7 +20,7 @@ from glassformer.models.incremental.listening import Listener
 from glassformer.models.transcriber import Transcriber
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.hearing import chunk_mask
-from glassformer.tasks.transcribe.sounds import BLANK
+from glassformer.tasks.transcribe.sounds import BLANK, writable
 from glassformer.tasks.transcribe.subtitles import Spoken
 from glassformer.tasks.transcribe.task import TranscribeTask
 from glassformer.tasks.transcribe.transcripts import words_of
@@ -139,7 +139,7 @@ class LiveTranscript:
         began = time.perf_counter()
         frames = self._frames(sound)
         for log_probs in self.listener.hear(frames, last=last):
-            self.path.extend(log_probs)
+            self.path.extend(writable(log_probs))
             self.computing.append(self.busy + time.perf_counter() - began)
             self.busy, began = 0.0, time.perf_counter()
         self.busy += time.perf_counter() - began

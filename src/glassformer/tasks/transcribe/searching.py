@@ -27,7 +27,7 @@ from glassformer.models.incremental import attending
 from glassformer.models.incremental.prompt import chosen_rows, in_rows
 from glassformer.models.transcriber import Heard, Transcriber
 from glassformer.tasks.shared.sound import padded_features, vectors_of
-from glassformer.tasks.transcribe.sounds import BLANK
+from glassformer.tasks.transcribe.sounds import BLANK, writable
 from glassformer.tasks.transcribe.transcripts import words_of
 
 Tokens = tuple[int, ...]
@@ -144,7 +144,7 @@ class Searcher:
             limits: The most tokens of each text; by default as many as there are vectors.
         """
         heard = model.listen(features, layout, vectors=sum(vectors))
-        frames = model.to_token(heard.vectors).float().log_softmax(-1)
+        frames = writable(model.to_token(heard.vectors).float().log_softmax(-1))
         limits = list(limits) or list(vectors)
         if self.search == "ctc":
             choices = self._by_ctc(frames, vectors)

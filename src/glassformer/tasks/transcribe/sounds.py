@@ -21,6 +21,12 @@ BLANK = Tokenizer.mask  # which no transcript has
 Tokens = Int[np.ndarray, " _"]
 
 
+def writable(log_probs: Float[Tensor, "*frames V"]) -> Float[Tensor, "*frames V"]:
+    """The log-probabilities of what CTC may write: any token but the unknown one."""
+    unknown = torch.tensor(Tokenizer.unknown, device=log_probs.device)
+    return log_probs.index_fill(-1, unknown, -torch.inf)
+
+
 @dataclass(frozen=True, slots=True)
 class SoundBatch:
     """Some recordings and their texts, padded. Lengths are known without asking the device.

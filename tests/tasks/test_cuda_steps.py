@@ -117,10 +117,10 @@ def _waiting(job, output, batch):
 
 @pytest.mark.parametrize("wanted", [None, True])
 def test_steps_that_cannot_be_compiled_are_captured_as_they_are(wanted, tmp_path, monkeypatch):
-    def fails(task):
+    def fails(model, *, whole):
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(captured, "CompiledLosses", fails)
+    monkeypatch.setattr(captured, "compiled_parts", fails)
     monkeypatch.setattr(step_choice, "COMPILE_SECONDS", 0.0)
     kind, rows, values = JOBS["gaps"]
     job = job_of(kind, tmp_path / "job", rows, **values)

@@ -23,8 +23,8 @@ from glassformer.core.masks import Mask, causal, everything
 from glassformer.core.scoring import capped
 from glassformer.core.shapes import Vectors
 from glassformer.models.baselines import BaselineDecoder
-from glassformer.models.chunked_loss import cross_entropies, summed_cross_entropy
 from glassformer.models.frontends import Frontend, Tokens
+from glassformer.models.losses import cross_entropies, summed_cross_entropy
 from glassformer.models.stacks import Decoder
 
 TokenIds = Int[Tensor, "B T"] | Int[Tensor, " N"]

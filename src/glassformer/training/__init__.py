@@ -16,7 +16,7 @@ state         all state of a training: model, optimisers, average, progress
 loader        batches, prepared ahead of time by threads
 objective     the loss, with R-Drop and virtual adversarial training
 step          forward and backward of a batch in eager mode
-compiled      torch.compile for blocks and losses
+compiled      torch.compile for stacks and blocks
 captured      a step captured as CUDA graphs
 step_choice   which of these a run uses
 gradients     normalised once and clipped, over all batches and processes

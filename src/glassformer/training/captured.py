@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.tasks.task import Loss, SomeBatch, Task
-from glassformer.training.compiled import CompiledLosses, compiled_parts
+from glassformer.training.compiled import compiled_parts
 from glassformer.training.loader import Shape, TrainingBatch
 from glassformer.training.objective import reseeding
 from glassformer.training.setup import TrainSetup
@@ -31,7 +31,7 @@ class CapturedStep(EagerStep):
 
     Args:
         first: A batch of this shape.
-        compiled: What is compiled before the capture, with the losses.
+        compiled: What is compiled before the capture.
     """
 
     def __init__(
@@ -52,13 +52,11 @@ class CapturedStep(EagerStep):
         with preserving_buffers(model), side_stream(), ExitStack() as stack:
             if compiled is not None:
                 stack.enter_context(compiled_parts(model, whole=compiled == "stacks"))
-                self.losses = CompiledLosses(task)
             for _ in range(WARM_UPS):
                 self.run(self.batch, reseeding(0))
                 model.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()  # the graphs' pool cannot reuse what the warm-up cached
             self.loss = self._capture()
-        self.losses = task
         trainable = [(p, p.grad) for p in model.parameters() if p.grad is not None]
         self.trainable, self.gradients = [p for p, _ in trainable], [grad for _, grad in trainable]
         model.zero_grad(set_to_none=True)

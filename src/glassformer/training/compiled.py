@@ -1,4 +1,4 @@
-"""torch.compile for a model's stacks or their blocks, and for its losses.
+"""torch.compile for a model's stacks, or for their blocks.
 
 In eager mode a block reads and writes its activations a dozen times; compiled, a few times. Blocks
 of the same shape share one compilation. A whole stack takes longer to compile, and runs a little
@@ -7,14 +7,11 @@ faster, as the end of a block is then fused with the start of the next.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import cast
 
-import torch
 from torch import nn
 
 from glassformer.models.stacks import Stack
-from glassformer.models.transformer import Noise
-from glassformer.tasks.task import Task
 
 
 def compile_blocks(model: nn.Module, *, dynamic: bool) -> None:
@@ -40,16 +37,3 @@ def parts_of(model: nn.Module, *, whole: bool) -> Iterator[nn.Module]:
     for module in model.modules():
         if isinstance(module, Stack):
             yield from (module,) if whole else cast(nn.ModuleList, module.blocks)
-
-
-class CompiledLosses:
-    """A task whose loss and divergence are compiled."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.loss = torch.compile(task.loss, dynamic=False)
-        self.divergence = torch.compile(task.divergence, dynamic=False)
-
-    def forward(self, model: nn.Module, batch: Any, *, noise: Noise | None = None) -> Any:
-        """The task's forward."""
-        return self.task.forward(model, batch, noise=noise)

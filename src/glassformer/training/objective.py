@@ -9,35 +9,22 @@ Both need only the `forward`, `loss` and `divergence` of a job.
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from glassformer.config import RegulariserConfig, VirtualAdversaryConfig
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
-from glassformer.models.transformer import Noise
-from glassformer.tasks.task import Loss, ShapedBatch, SomeBatch
+from glassformer.tasks.task import Loss, ShapedBatch, SomeBatch, Task
 
 Reseed = Callable[[int], None]  # restarts the random numbers, with a separate stream per offset
 
 
-@runtime_checkable
-class Losses(Protocol):
-    """The part of a task that the objective uses."""
-
-    def forward(self, model: nn.Module, batch: Any, *, noise: Noise | None = None) -> Any: ...
-
-    def loss(self, output: Any, batch: Any) -> Loss: ...
-
-    def divergence(self, a: Any, b: Any, batch: Any) -> Loss: ...
-
-
 def objective(
-    model: nn.Module, task: Losses, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
+    model: nn.Module, task: Task, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
 ) -> tuple[Tensor, Loss]:
     """The objective to differentiate, summed over the batch, and the job's own loss in it."""
     reseed(0)
@@ -51,24 +38,26 @@ def objective(
 
 
 def doubled_r_drop(
-    model: nn.Module, task: Losses, batch: ShapedBatch, weight: float
+    model: nn.Module, task: Task, batch: ShapedBatch, weight: float
 ) -> tuple[Tensor, Loss]:
     """R-Drop in a single pass, over a batch that holds every row twice."""
     doubled = batch.twice()
     output = task.forward(model, doubled)
     loss = task.loss(output, doubled)
-    first, second = (tree_map_only(Tensor, partial(half, n), output) for n in (0, 1))
-    divergence = symmetric_divergence(task, first, second, batch)
+    divergence = symmetric_divergence(task, *halves(output), batch)
     return loss.total / 2 + weight * divergence, Loss(loss.total / 2, loss.count / 2)
 
 
-def half(number: int, x: Tensor) -> Tensor:
-    """The first or the second half of a tensor's rows."""
-    return x.chunk(2)[number]
+def halves(output: Any) -> tuple[Any, Any]:
+    """An output whose tensors have the first half of the rows, and one with the second."""
+    leaves, structure = tree_flatten(output)
+    pairs = [x.chunk(2) if isinstance(x, Tensor) else (x, x) for x in leaves]
+    first, second = (tree_unflatten([pair[n] for pair in pairs], structure) for n in (0, 1))
+    return first, second
 
 
 def with_second_pass(
-    model: nn.Module, task: Losses, batch: SomeBatch, output: Any, loss: Loss, weight: float
+    model: nn.Module, task: Task, batch: SomeBatch, output: Any, loss: Loss, weight: float
 ) -> Tensor:
     """R-Drop with a second pass; with weight 0, the plain loss."""
     if not weight:
@@ -78,14 +67,14 @@ def with_second_pass(
     return (loss.total + task.loss(other, batch).total) / 2 + weight * divergence
 
 
-def symmetric_divergence(task: Losses, output: Any, other: Any, batch: SomeBatch) -> Tensor:
+def symmetric_divergence(task: Task, output: Any, other: Any, batch: SomeBatch) -> Tensor:
     """The mean of the divergences of two outputs in both directions."""
     forward = task.divergence(output, other, batch).total
     return (forward + task.divergence(other, output, batch).total) / 2
 
 
 def adversarial(
-    model: nn.Module, task: Losses, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
+    model: nn.Module, task: Task, batch: SomeBatch, config: RegulariserConfig, reseed: Reseed
 ) -> tuple[Tensor, Loss]:
     """The objective with virtual adversarial training."""
     recorder = InputRecorder()
@@ -98,7 +87,7 @@ def adversarial(
 
 def adversarial_divergence(
     model: nn.Module,
-    task: Losses,
+    task: Task,
     batch: SomeBatch,
     output: Any,
     inputs: "InputRecorder",

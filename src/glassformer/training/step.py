@@ -5,7 +5,7 @@ from torch import nn
 from glassformer.tasks.task import Loss, SomeBatch, Task
 from glassformer.training.ddp import wrap_ddp
 from glassformer.training.loader import Shape, TrainingBatch
-from glassformer.training.objective import Losses, Reseed, objective, reseeding
+from glassformer.training.objective import Reseed, objective, reseeding
 from glassformer.training.setup import TrainSetup
 
 
@@ -19,8 +19,7 @@ class EagerStep:
     shape: Shape | None = None
 
     def __init__(self, model: nn.Module, task: Task, setup: TrainSetup) -> None:
-        self.model, self.setup = wrap_ddp(model, setup.machine), setup
-        self.losses: Losses = task
+        self.model, self.task, self.setup = wrap_ddp(model, setup.machine), task, setup
 
     def __call__(self, batch: TrainingBatch, seed: int) -> Loss:
         """The loss of a batch, after accumulating its gradients; an idle batch adds zeros."""
@@ -30,6 +29,6 @@ class EagerStep:
         """Forward and backward."""
         with self.setup.machine.autocast():
             regularise = self.setup.train.regularise
-            total, loss = objective(self.model, self.losses, batch, regularise, reseed)
+            total, loss = objective(self.model, self.task, batch, regularise, reseed)
         (total * 0 if idle else total).backward()
         return Loss(loss.total.detach(), loss.count)

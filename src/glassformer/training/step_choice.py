@@ -17,8 +17,8 @@ from glassformer.training.setup import Note, TrainSetup
 from glassformer.training.step import EagerStep
 
 COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
-COMPILE_SECONDS = 25.0  # with a cold compiler cache
-COMPILE_GAIN = 0.4  # share of a captured step's time that compiling saves
+COMPILE_SECONDS = 20.0  # with a cold compiler cache
+COMPILE_GAIN = 0.3  # share of a captured step's time that compiling saves
 LONG = 600.0  # seconds of such steps from where whole stacks are compiled rather than blocks
 
 

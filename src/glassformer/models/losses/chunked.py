@@ -1,33 +1,26 @@
-"""Cross-entropy over a large vocabulary, some tokens at a time.
+"""Cross-entropy of an output layer over a large vocabulary, some tokens at a time.
 
 The scores of all tokens of a batch over all of a vocabulary are by far its largest tensor. Here
-only those of a chunk exist at a time. Training needs the sum of the losses alone, whose gradient is
-known as soon as the scores are,
-
-    d loss / d score = softmax(score) - [1 at the label, else 0]
-
-so it takes their place in memory, goes through the output layer at once, and no score is computed
-twice.
+only those of a chunk exist at a time. In training their gradients take their place in memory, and
+go through the output layer at once, so that no score is computed twice.
 """
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.utils._triton import has_triton
 
 from glassformer.core.scoring import capped
+from glassformer.models.losses.scores import IGNORED, with_gradients
 
 if has_triton():
-    from glassformer.models import triton_loss
+    from glassformer.models.losses import kernels
 
 CHUNK = {"cpu": 2**24, "cuda": 2**30}  # scores at a time
-IGNORED = -100  # a label that counts nothing
 
 
 def cross_entropies(
@@ -65,40 +58,18 @@ def summed_cross_entropy(
     Args:
         smoothing: Share of each label that is spread over the whole vocabulary.
     """
-    total: Tensor = SummedCrossEntropy.apply(x, weight, labels, softcap, smoothing)
-    return total
-
-
-class SummedCrossEntropy(torch.autograd.Function):
-    """A forward pass that computes its gradients too; the backward pass only scales them."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        x: Tensor,
-        weight: Tensor,
-        labels: Tensor,
-        softcap: float | None,
-        smoothing: float,
-    ) -> Tensor:
-        device = x.device.type
-        low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-        table, total = weight.to(low), torch.zeros((), device=x.device)
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
-        with torch.autocast(device, enabled=False):
-            for some, y, grad in chunks(x.to(low), labels, grad_x, scores=len(weight)):
-                scores = some @ table.T
-                total += losses_into_gradients(scores, y, softcap, smoothing).sum()
-                grad.copy_(scores @ table)
-                grad_weight += scores.T @ some
-        ctx.save_for_backward(grad_x, grad_weight)
-        return total
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        grad_x, grad_weight = ctx.saved_tensors
-        return grad_x * grad, grad_weight * grad, None, None, None
+    device = x.device.type
+    low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
+    total = torch.zeros((), device=x.device)
+    with torch.no_grad(), torch.autocast(device, enabled=False):
+        table = weight.to(low)
+        for some, y, grad in chunks(x.to(low), labels, grad_x, scores=len(weight)):
+            scores = some @ table.T
+            total += losses_into_gradients(scores, y, softcap, smoothing).sum()
+            grad.copy_(scores @ table)
+            grad_weight += scores.T @ some
+    return with_gradients(total, [x, weight], [grad_x, grad_weight])
 
 
 def losses_into_gradients(
@@ -109,7 +80,7 @@ def losses_into_gradients(
 ) -> Float[Tensor, " n"]:
     """The losses of a chunk; their gradients replace the scores."""
     if has_triton() and scores.is_cuda and softcap is None:
-        return triton_loss.losses_into_gradients(scores, labels, smoothing)
+        return kernels.cross_entropy(scores, labels, smoothing, scores)
     x = capped(scores.float(), softcap)
     counts, right = labels != IGNORED, labels.clamp(min=0)
     each, spread = torch.arange(len(x), device=x.device), smoothing / x.shape[1]

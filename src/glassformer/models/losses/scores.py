@@ -1,0 +1,78 @@
+"""Cross-entropy and divergence of given scores, summed over the tokens that count."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.utils._triton import has_triton
+
+if has_triton():
+    from glassformer.models.losses import kernels
+
+IGNORED = -100  # a label that counts nothing, as PyTorch's cross-entropy has it
+
+
+def cross_entropy(
+    scores: Float[Tensor, "N V"], labels: Int[Tensor, " N"], *, smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """The cross-entropy of the labels, in fp32.
+
+    Args:
+        smoothing: Share of each label that is spread over the whole vocabulary.
+    """
+    if not runs_kernels(scores):
+        return F.cross_entropy(
+            scores.float(), labels, reduction="sum", label_smoothing=smoothing, ignore_index=IGNORED
+        )
+    gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    losses = kernels.cross_entropy(scores.detach(), labels, smoothing, gradient)
+    return with_gradients(losses.sum(), [scores], [gradient])
+
+
+def divergence(
+    a: Float[Tensor, "N V"], b: Float[Tensor, "N V"], labels: Int[Tensor, " N"]
+) -> Float[Tensor, ""]:
+    """D(a || b) of the softmax of two tables of scores, in fp32."""
+    if not (runs_kernels(a) or runs_kernels(b)):
+        log_a, log_b = a.float().log_softmax(-1), b.float().log_softmax(-1)
+        apart = (log_a.exp() * (log_a - log_b)).sum(-1)
+        return apart.masked_fill(labels == IGNORED, 0.0).sum()
+    gradients = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (a, b)]
+    apart = kernels.divergence(a.detach(), b.detach(), labels, *gradients)
+    return with_gradients(apart.sum(), [a, b], gradients)
+
+
+def runs_kernels(scores: Tensor) -> bool:
+    """Whether scores are on a GPU that has kernels, and gradients are wanted."""
+    return scores.is_cuda and has_triton() and scores.requires_grad and torch.is_grad_enabled()
+
+
+def with_gradients(
+    total: Float[Tensor, ""], inputs: Sequence[Tensor], gradients: Sequence[Tensor]
+) -> Float[Tensor, ""]:
+    """A sum that was computed together with its gradients."""
+    found: Tensor = KnownGradients.apply(total, *inputs, *gradients)
+    return found
+
+
+class KnownGradients(torch.autograd.Function):
+    """A sum, the inputs that it was computed from, and its gradient for each."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, total: Tensor, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors[len(tensors) // 2 :])
+        return total.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        known = ctx.saved_tensors
+        return (
+            None,
+            *(gradient * grad.to(gradient.dtype) for gradient in known),
+            *(None,) * len(known),
+        )

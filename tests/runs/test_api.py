@@ -102,7 +102,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(home, tmp_path, monkeypa
             patch.setattr("glassformer.runs.fit.keep_best", stop)
             with pytest.raises(KeyboardInterrupt):
                 learn(home / "reviews.csv", tmp_path / "stopped", "train.save_every=2", steps=7)
-        with pytest.raises(GlassformerError, match="not fully trained"):
+        with pytest.raises(GlassformerError, match="has no trained model"):
             glassformer.load(tmp_path / "stopped")
         done = glassformer.resume(tmp_path / "stopped")
     assert isinstance(done, Run)

@@ -22,14 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from glassformer.benchmarks.pairs import (
-    TRAINING,
-    Pair,
-    Result,
-    batch_of,
-    dtype_of,
-    module_work,
-)
+from glassformer.benchmarks.pairs import TRAINING, Pair, Result, batch_of, dtype_of, module_work
 from glassformer.benchmarks.timing import Work
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.kinds import KINDS

@@ -33,11 +33,7 @@ from glassformer.cli.train import resume, train
 from glassformer.errors import GlassformerError, is_out_of_memory
 from glassformer.terminal import Terminal, print_line
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 for command in (doctor, train, plan, resume, predict, evaluate, reproduce):
     app.command()(command)
 app.add_typer(runs.app, name="runs")

@@ -71,10 +71,7 @@ def attention(
 
 @app.command()
 def translate(
-    rounds: Rounds = 5,
-    threads: Threads = None,
-    device: Device = "auto",
-    json: AsJson = False,
+    rounds: Rounds = 5, threads: Threads = None, device: Device = "auto", json: AsJson = False
 ) -> None:
     """Time our decoding against Hugging Face's and CTranslate2's, with the same weights.
 

@@ -14,10 +14,7 @@ from glassformer.cli.options import AsJson
 
 
 def bench_features(
-    rounds: Rounds = 20,
-    threads: Threads = 1,
-    device: Device = "cpu",
-    json: AsJson = False,
+    rounds: Rounds = 20, threads: Threads = 1, device: Device = "cpu", json: AsJson = False
 ) -> None:
     """Time our log-mel features against those of kaldi-native-fbank.
 

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 @with_train_options
 def plan(
-    request: "TrainRequest",
-    started: float,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    request: "TrainRequest", started: float, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Estimate what `train` with the same options would cost: parameters, FLOPs, memory and time.
 

@@ -16,10 +16,7 @@ Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder of runs."
 
 
 @app.command("list")
-def list_runs(
-    home: Home = Path("runs"),
-    as_json: AsJson = False,
-) -> None:
+def list_runs(home: Home = Path("runs"), as_json: AsJson = False) -> None:
     """List the runs in a folder with job, score and size.
 
     Example: glassformer runs list

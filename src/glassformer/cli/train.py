@@ -10,10 +10,7 @@ if TYPE_CHECKING:
 
 @with_train_options
 def train(
-    request: "TrainRequest",
-    started: float,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    request: "TrainRequest", started: float, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Train a model on raw data and report how good it is.
 
@@ -27,11 +24,7 @@ def train(
     show_run(trained, as_json=as_json)
 
 
-def resume(
-    run: RunFolder,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+def resume(run: RunFolder, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Resume an interrupted run; the result is the same as without the interruption.
 
     Example: glassformer resume runs/reviews

@@ -28,12 +28,7 @@ Seen = Callable[[int], None]
 
 
 def ingest(
-    config: DataConfig,
-    schema: Schema,
-    folder: Path,
-    *,
-    seed: int = 0,
-    seen: Seen | None = None,
+    config: DataConfig, schema: Schema, folder: Path, *, seed: int = 0, seen: Seen | None = None
 ) -> tuple[Samples, IngestReport]:
     """Read all files of a configuration into samples.
 

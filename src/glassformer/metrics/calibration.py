@@ -55,10 +55,7 @@ def bin_index(confidence: Float[np.ndarray, "..."], bins: int = BINS) -> Int[np.
     return np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
-def fit_temperature(
-    logits: Logits,
-    labels: Labels,
-) -> float:
+def fit_temperature(logits: Logits, labels: Labels) -> float:
     """The temperature that minimises the log loss of logits / temperature.
 
     The loss is convex in 1 / temperature, so bisection by the sign of its slope finds the minimum.
@@ -80,11 +77,7 @@ def fit_temperature(
     return found if better else 1.0
 
 
-def log_loss(
-    logits: Logits,
-    labels: Labels,
-    temperature: float = 1.0,
-) -> float:
+def log_loss(logits: Logits, labels: Labels, temperature: float = 1.0) -> float:
     """Mean negative log-likelihood of the labels, in nats; over rows, and labels if multi-label."""
     scaled = logits.astype(np.float64) / temperature
     if labels.ndim == 2:

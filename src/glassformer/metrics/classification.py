@@ -29,9 +29,7 @@ class ClassScores:
 
 
 def classification_scores(
-    labels: Labels,
-    probabilities: Probabilities,
-    groups: Groups | None = None,
+    labels: Labels, probabilities: Probabilities, groups: Groups | None = None
 ) -> dict[str, Score]:
     """accuracy, macro_f1 and calibration_error, each with an interval; micro_f1 if multi-label.
 

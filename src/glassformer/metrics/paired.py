@@ -150,10 +150,7 @@ def randomisation_test(
 
 
 def classification_comparison(
-    labels: Labels,
-    first: Probabilities,
-    second: Probabilities,
-    groups: Groups | None = None,
+    labels: Labels, first: Probabilities, second: Probabilities, groups: Groups | None = None
 ) -> dict[str, Comparison]:
     """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation).
 

@@ -58,11 +58,7 @@ def share_score(
 
 
 def rate_score(
-    part: PerRow,
-    whole: PerRow,
-    *,
-    groups: Groups | None = None,
-    level: float = LEVEL,
+    part: PerRow, whole: PerRow, *, groups: Groups | None = None, level: float = LEVEL
 ) -> Score:
     """The same for a rate, which may exceed 1; NaN if the whole is 0."""
     measured = _measure(part, whole, lambda x: x, groups, None)

@@ -28,11 +28,7 @@ FEW = 50  # validation rows; fewer make the choice noisy
 
 
 def report_on(
-    result: FitResult,
-    folder: RunFolder,
-    display: Display,
-    *,
-    curve: Curve | None = None,
+    result: FitResult, folder: RunFolder, display: Display, *, curve: Curve | None = None
 ) -> Report:
     """Score a run on the held-out split, train the baseline, and write report.json and .html."""
     task, reporter = result.task, reporter_of(result.task)

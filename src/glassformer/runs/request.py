@@ -20,11 +20,7 @@ from glassformer.data.catalog import CATALOG
 from glassformer.data.columns import parse_columns
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.settings import (
-    expand_shorthands,
-    post_norm_defaults,
-    refuse_unused_settings,
-)
+from glassformer.runs.settings import expand_shorthands, post_norm_defaults, refuse_unused_settings
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 

@@ -24,13 +24,8 @@ from glassformer.runs.evaluation import Evaluation, SplitAnswers
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import scratch_folder
 from glassformer.runs.request import named_columns, path_of
-from glassformer.runs.trained import (
-    load_model,
-    open_companion,
-    partial_predictions,
-    predictions,
-    refuse_unusable,
-)
+from glassformer.runs.trained import load_model, open_companion, partial_predictions, predictions
+from glassformer.runs.warm_start import refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options
@@ -50,7 +45,7 @@ class Run:
     def __init__(self, path: str | Path, *, device: str = "auto") -> None:
         self.folder = RunFolder(path_of(path, "a run"))
         self.config: Config = self.folder.config()
-        refuse_unusable(self.folder)
+        refuse_untrained(self.folder)
         self.machine: Machine = choose_machine(MachineConfig(device=device))
         self._companion = cache(partial(open_companion, device=device))
 

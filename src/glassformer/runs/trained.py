@@ -1,6 +1,5 @@
 """Loading a trained model from a run folder, and its predictions."""
 
-import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,26 +10,15 @@ from torch import nn
 from glassformer.config import MachineConfig
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
-from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
-from glassformer.runs.warm_start import fresh_model
+from glassformer.runs.warm_start import fresh_model, refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Companion
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.weights import Weights, load_weights, read_tensors
-
-
-def refuse_unusable(folder: RunFolder) -> None:
-    """Refuse a run without a trained model, or with one that changed since it was written."""
-    if not folder.model.exists():
-        raise GlassformerError(
-            f"{folder.path}: not fully trained, it has no model.safetensors; resume it with "
-            f"`glassformer resume {shlex.quote(str(folder.path))}`"
-        )
-    refuse_changed(folder.path, data=False)
 
 
 def load_model(folder: RunFolder, config: Config, task: AnyTask, machine: Machine) -> nn.Module:
@@ -89,7 +77,7 @@ def open_companion(path: str, device: str) -> Companion:
     """A trained run, as a job may use it."""
     folder, machine = RunFolder(Path(path)), choose_machine(MachineConfig(device=device))
     config = folder.config()
-    refuse_unusable(folder)
+    refuse_untrained(folder)
     task = folder.open_task(config, None)
     model = load_model(folder, config, task, machine)
     predictor = JOBS[config.job].predictor(task)

@@ -55,7 +55,7 @@ def fresh_model(task: AnyTask, seed: int) -> nn.Module:
 
 
 def refuse_untrained(origin: RunFolder) -> None:
-    """Refuse a run without a trained model."""
+    """Refuse a run without a trained model, or with one that changed since it was written."""
     origin.config()
     if not origin.model.exists():
         raise GlassformerError(

@@ -58,11 +58,7 @@ class Extension(ABC):
 
     @abstractmethod
     def extend(
-        self,
-        config: Config,
-        samples: Samples,
-        companions: Mapping[str, Companion],
-        seen: Seen,
+        self, config: Config, samples: Samples, companions: Mapping[str, Companion], seen: Seen
     ) -> Extended:
         """The samples with the additions; `seen` is called with the number of rows added."""
 

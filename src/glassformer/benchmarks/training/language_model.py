@@ -49,8 +49,7 @@ class ContextBatch:
 
     def to(self, device: torch.device) -> "ContextBatch":
         return ContextBatch(
-            self.ids.to(device, non_blocking=True),
-            self.labels.to(device, non_blocking=True),
+            self.ids.to(device, non_blocking=True), self.labels.to(device, non_blocking=True)
         )
 
     @property

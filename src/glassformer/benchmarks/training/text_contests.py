@@ -19,13 +19,7 @@ from glassformer.benchmarks.training.padding import (
     sorted_rows,
     text_batches,
 )
-from glassformer.benchmarks.training.product import (
-    Work,
-    contest,
-    followed,
-    job_with,
-    prepared,
-)
+from glassformer.benchmarks.training.product import Work, contest, followed, job_with, prepared
 from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side
 from glassformer.benchmarks.training.rows import TextRows, text_rows
 from glassformer.benchmarks.training.torch_loop import TorchLoop, TorchSide

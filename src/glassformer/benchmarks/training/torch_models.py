@@ -135,11 +135,7 @@ class GapPeer(nn.Module):
         self.encoder, self.loss = torch_encoder(encoder), TokenLoss()
 
     def forward(
-        self,
-        ids: Ids,
-        padding: Padding,
-        places: Int[Tensor, " gaps"],
-        labels: Int[Tensor, " gaps"],
+        self, ids: Ids, padding: Padding, places: Int[Tensor, " gaps"], labels: Int[Tensor, " gaps"]
     ) -> Float[Tensor, ""]:
         x = self.encoder(self.embedding(ids), src_key_padding_mask=padding)
         return self.loss(x.flatten(0, 1)[places], self.embedding.tokens.weight, labels)

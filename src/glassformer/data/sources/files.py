@@ -166,8 +166,4 @@ def _zstd(path: Path) -> Any:
     return pyarrow.input_stream(str(path), compression="zstd")
 
 
-PACKINGS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".xz": lzma.open,
-    ".zst": _zstd,
-}
+PACKINGS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _zstd}

@@ -18,13 +18,7 @@ from glassformer.tasks.classify.checks.labels import LabelCounts
 from glassformer.tasks.classify.checks.leaks import Leaks
 from glassformer.tasks.classify.labels import MANY, names_in
 from glassformer.tasks.shared.sound_checks import SoundLevels
-from glassformer.tasks.shared.sound_data import (
-    END,
-    PATH,
-    START,
-    SoundSchema,
-    paths_of_recordings,
-)
+from glassformer.tasks.shared.sound_data import END, PATH, START, SoundSchema, paths_of_recordings
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths
 from glassformer.tasks.shared.text_data import LABEL, TEXT, TextSchema
 

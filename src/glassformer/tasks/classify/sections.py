@@ -84,11 +84,7 @@ def multi_label_sections(
     return Sections(tables=tables, reliability=reliability(probabilities.ravel(), true.ravel()))
 
 
-def class_table(
-    labels: Labels,
-    answers: Labels,
-    classes: Sequence[str],
-) -> Table:
+def class_table(labels: Labels, answers: Labels, classes: Sequence[str]) -> Table:
     """Precision, recall and F1 of each class, F1 with an interval."""
     found = class_scores(labels, answers, len(classes))
     spread = [f1_interval(*members(labels, answers, n)) for n in range(len(classes))]

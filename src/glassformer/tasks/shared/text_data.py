@@ -50,11 +50,7 @@ def _texts(columns: Sequence[str], head: Sequence[Row]) -> list[str]:
 
 TEXT = Role(name="text", names=COLUMN_NAMES["text"], guess=longest_texts)
 LABEL = Role(
-    name="label",
-    names=COLUMN_NAMES["label"],
-    several=True,
-    answer=True,
-    guess=repeated_values,
+    name="label", names=COLUMN_NAMES["label"], several=True, answer=True, guess=repeated_values
 )
 
 

@@ -53,11 +53,7 @@ class BackTranslation(Extension):
         return {} if backward is None else {"backward": backward}
 
     def extend(
-        self,
-        config: Config,
-        samples: Samples,
-        companions: Mapping[str, Companion],
-        seen: Seen,
+        self, config: Config, samples: Samples, companions: Mapping[str, Companion], seen: Seen
     ) -> Extended:
         if languages := targets_named(samples):
             raise GlassformerError(

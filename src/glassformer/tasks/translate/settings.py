@@ -2,14 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from glassformer.config import (
-    ModelConfig,
-    TokenizerConfig,
-    choose,
-    require,
-    share,
-    stack_of_size,
-)
+from glassformer.config import ModelConfig, TokenizerConfig, choose, require, share, stack_of_size
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.values import Values, build, plain
 from glassformer.tasks.shared.text import reaching

@@ -40,9 +40,7 @@ from glassformer.tasks.translate.answers import (
     refuse_unscorable,
 )
 from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
-from glassformer.tasks.translate.settings import (
-    reaching_both,
-)
+from glassformer.tasks.translate.settings import reaching_both
 from glassformer.tasks.translate.tokens import (
     LOOKED_AT,
     PairTokens,
@@ -159,11 +157,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         return right_answers(self.samples[number], in_simplified=in_simplified)
 
     def _with_noise(
-        self,
-        numbers: Int[np.ndarray, " chosen"],
-        epoch: int,
-        sources: Jagged,
-        targets: Jagged,
+        self, numbers: Int[np.ndarray, " chosen"], epoch: int, sources: Jagged, targets: Jagged
     ) -> tuple[Jagged, Jagged]:
         """Sources and targets with what training adds to them."""
         assert self.samples is not None

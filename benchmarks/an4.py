@@ -10,9 +10,11 @@ are the names of some trainings; the default is all of them.
 import argparse
 import csv
 import json
+import statistics
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ CHOICES = {
     "smaller-batches": ("data.batch_tokens=2048", "train.optimiser.lr=1e-3"),
 }
 SEEDS = (0, 1, 2)
+STUDENT = (12.71, 4.30)  # of two and of three seeds: the 97.5 % quantiles of Student's t
 
 
 def settings_of(values: dict[str, Any], name: str = "") -> Iterator[str]:
@@ -114,6 +117,25 @@ def show(folder: Path, names: list[str]) -> None:
     Console(width=140).print(table)
 
 
+def show_means(folder: Path, names: list[str]) -> None:
+    """The mean of the seeds of each setting, with an interval from how much they differ."""
+    rates = defaultdict(list)
+    for name in names:
+        path = folder / name / "report.json"
+        if path.exists():
+            scores = next(iter(json.loads(path.read_text(encoding="utf-8"))["scores"].values()))
+            rates[name.rpartition("-")[0]].append(100 * scores["wer"]["value"])
+    table = Table("setting", "seeds", "mean WER, %", "95 % interval")
+    for name, some in rates.items():
+        mean, count = statistics.mean(some), len(some)
+        interval = ""
+        if count > 1:
+            half = STUDENT[count - 2] * statistics.stdev(some) / count**0.5
+            interval = f"{max(0.0, mean - half):.1f} ... {mean + half:.1f}"
+        table.add_row(name, str(count), f"{mean:.1f}", interval)
+    Console(width=140).print(table)
+
+
 def main() -> None:
     """Train side by side, and show a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -133,6 +155,8 @@ def main() -> None:
     for process in running:
         process.wait()
     show(args.folder, names)
+    if args.kind == "table":
+        show_means(args.folder, names)
 
 
 if __name__ == "__main__":

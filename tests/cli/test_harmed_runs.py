@@ -129,7 +129,7 @@ HARM = {
         "run/config.toml: unknown job 'dream'; the jobs are classify, pretrain",
     ),
     "a job of another type": ("config.toml", with_job_of_a_list, "unknown job ['classify']"),
-    "no model": ("model.safetensors", os.unlink, "it has no model.safetensors; resume it with"),
+    "no model": ("model.safetensors", os.unlink, "has no trained model; finish it with"),
     "half a model": ("model.safetensors", cut, "not a complete weights file"),
     "an empty model": (
         "model.safetensors",

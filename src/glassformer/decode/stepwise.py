@@ -115,8 +115,9 @@ class Choice:
     def _choose(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
         log_probs = log_probabilities(scores)
         allowed = self.rules(log_probs, self.paths.tokens[:, :, : self.step])
-        self.newest.copy_(choose_tokens(allowed, self.seeds, self.at, self.config))
-        self.paths.write(self.at, self.newest, log_probs, self.each)
+        at = self.step if self.graph is None else self.at
+        self.newest.copy_(choose_tokens(allowed, self.seeds, at, self.config))
+        self.paths.write(at, self.newest, log_probs, self.each)
         self.at += 1
         return torch.clamp(self.newest, min=0, out=self.tokens)
 

@@ -4,7 +4,7 @@ Queries and keys are rotated, keys and values are written to the next slots of t
 branch attends to the slots of its ancestors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -22,12 +22,14 @@ class Rotation:
 
     Attributes:
         rotated: How many channels, the first ones, it turns.
+        rows: Of `cos` and `sin`, those of the newest tokens; kernels on CUDA find them themselves.
     """
 
     cos: Float[Tensor, "positions K"]
     sin: Float[Tensor, "positions K"]
     partner: Int[Tensor, " K"]
     rotated: int
+    rows: tuple[Tensor, Tensor] | None = None
 
     @staticmethod
     def of(position: Rotary, positions: int, device: torch.device) -> "Rotation":
@@ -43,10 +45,18 @@ class Rotation:
             position.rotated,
         )
 
-    def turned(self, x: Float[Tensor, "B W heads K"], at: Tensor) -> Float[Tensor, "B W heads K"]:
-        """Queries or keys at these positions, one per row."""
-        cos, sin = (table[at][:, None, None].to(x.dtype) for table in (self.cos, self.sin))
-        return torch.addcmul(x * cos, x.index_select(-1, self.partner), sin)
+    def at(self, positions: Int[Tensor, " B"]) -> "Rotation":
+        """The same with the rows of these positions at hand, one for each row of a batch."""
+        rows = self.cos[positions][:, None, None], self.sin[positions][:, None, None]
+        return replace(self, rows=rows)
+
+    def turned(self, x: Float[Tensor, "B heads W K"]) -> Float[Tensor, "B heads W K"]:
+        """Queries or keys at the positions at hand."""
+        assert self.rows is not None
+        cos, sin = self.rows
+        whole = self.rotated == x.shape[-1]
+        other = x.roll(self.rotated // 2, -1) if whole else x.index_select(-1, self.partner)
+        return torch.addcmul(x * cos.to(x.dtype), other, sin.to(x.dtype))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,20 +123,17 @@ class StepAttention:
     ) -> Float[Tensor, "M D"]:
         """The same by functions of PyTorch."""
         rows, branches, before = len(k), ancestry.branches, ancestry.used
-        qkv = qkv.view(rows, branches, -1, self.width)
-        qk, new_v = qkv.split([self.heads + self.kv_heads, self.kv_heads], dim=2)
-        if rotation is not None:
-            qk = rotation.turned(qk, ancestry.lengths)
-        q, new_k = qk.split([self.heads, self.kv_heads], dim=2)
-        after = before + branches
-        k[:, :, before:after], v[:, :, before:after] = new_k.transpose(1, 2), new_v.transpose(1, 2)
+        after, heads, both = before + branches, self.heads, self.heads + self.kv_heads
+        x = qkv.view(rows, branches, -1, self.width).transpose(1, 2)  # (B, H + 2 G, W, K)
+        qk = x[:, :both] if rotation is None else rotation.turned(x[:, :both])
+        k[:, :, before:after], v[:, :, before:after] = qk[:, heads:], x[:, both:]
         answer = F.scaled_dot_product_attention(
-            q.transpose(1, 2),
+            qk[:, :heads],
             k[:, :, :after],
             v[:, :, :after],
             attn_mask=self._visible(ancestry, after),
             scale=self.scale,
-            enable_gqa=self.heads != self.kv_heads,
+            enable_gqa=heads != self.kv_heads,
         )
         return answer.transpose(1, 2).reshape(rows * branches, -1)
 

@@ -6,7 +6,7 @@ The weights of the norm are folded into W and b, so that it only has to centre a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
@@ -38,7 +38,7 @@ class StepLinear:
         norm: "rms", "layer" or none.
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
-        packed: The weight a second time, in the order in which a CPU reads it; None elsewhere.
+        memo: The weight a second time, packed for products with several rows on a CPU.
     """
 
     weight: Float[Tensor, "N D"]
@@ -49,7 +49,7 @@ class StepLinear:
     activation: Callable[[Tensor], Tensor] | None = None
     gated: bool = False
     out: torch.dtype | None = None
-    packed: Tensor | None = None
+    memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
     @staticmethod
     def of(
@@ -90,6 +90,8 @@ class StepLinear:
         if isinstance(norm, LayerNorm | RMSNorm):
             weight = weight * norm.weight.float()
         weight = weight.to(dtype)
+        if weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
+            weight = weight.t().contiguous().t()  # read along its longer side by a single row
         return StepLinear(
             weight=weight,
             bias=None if bias is None else bias.detach().to(dtype),
@@ -97,7 +99,6 @@ class StepLinear:
             epsilon=0.0 if norm is None else float(cast(LayerNorm | RMSNorm, norm).eps),
             sums=weight.float().sum(1) if centres else None,
             out=out,
-            packed=pack(weight) if can_pack(weight) else None,
         )
 
     def __call__(
@@ -128,10 +129,7 @@ class StepLinear:
             x = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
         elif self.norm == "rms":
             x = F.rms_norm(x, x.shape[-1:], eps=self.epsilon)
-        if self.packed is None:
-            y = F.linear(x, self.weight, self.bias)
-        else:
-            y = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+        y = self._product(x)
         if self.activation is not None and self.gated:
             gate, y = y.chunk(2, dim=-1)
             y = self.activation(gate) * y
@@ -139,6 +137,16 @@ class StepLinear:
             y = self.activation(y)
         y = y if residual is None else y + residual
         return y if self.out is None else y.to(self.out)
+
+    def _product(self, x: Few) -> Float[Tensor, "M N"]:
+        if len(x) == 1 or not can_pack(self.weight):
+            return F.linear(x, self.weight, self.bias)
+        if not self.memo:
+            self.memo["packed"] = pack(self.weight.contiguous())
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x, self.memo["packed"], self.bias, "none", [], ""
+        )
+        return y
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " N"]:

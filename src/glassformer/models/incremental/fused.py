@@ -150,6 +150,7 @@ class FusedModel:
         rotation = None
         if isinstance(self.position, Rotary):
             rotation = self._rotation(rounded(ancestry.slots))
+            rotation = rotation if x.is_cuda else rotation.at(ancestry.lengths)
         elif type(self.position) is not Position:
             starts = ancestry.lengths.clamp(max=ancestry.reach - 1)
             at = Layout.full(rows, 1, x.device).shifted(starts, ancestry.reach)

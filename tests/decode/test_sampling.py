@@ -7,7 +7,7 @@ import torch
 from small_scorers import END, HashScorer
 
 from glassformer.config import BeamConfig, DecodeConfig, SampleConfig
-from glassformer.decode import Request, decode, noise
+from glassformer.decode import Request, decode, noise, stepwise, token_by_token
 from glassformer.errors import GlassformerError
 
 V = 7
@@ -110,6 +110,22 @@ def test_greedy_says_the_likeliest_and_scores_it():
             said.append(token)
         assert found.log_probability == sum(found.token_scores)
         assert found.score == pytest.approx(found.log_probability / len(found.token_scores))
+
+
+@pytest.mark.parametrize("method", ["greedy", "sample"])
+def test_tokens_that_are_read_late_change_no_answer(method, monkeypatch):
+    """As on a GPU: rows end, leave the batch and reach their limits in the middle of a burst."""
+    config = DecodeConfig(method=method, best=1 if method == "greedy" else 2, max_length=13)
+    ask = Request(end=END, limits=[13, 2, 9, 13, 5])
+    answers, texts = [], []
+    for burst in (1, 4):
+        monkeypatch.setattr(stepwise, "BURST", {"cpu": burst})
+        answers.append(decode(HashScorer(5, 7, end=0.5, compact_below=0.7), ask, config))
+        one = token_by_token(HashScorer(1, 7, end=0.5), Request(end=END), config)
+        with torch.no_grad():
+            texts.append([tokens.tolist() for tokens in one])
+    assert answers[0] == answers[1]
+    assert texts[0] == texts[1]
 
 
 def test_samples_come_best_first_by_the_average_of_their_tokens():

@@ -29,7 +29,7 @@ from glassformer.decode.scorer import Scorer, log_probabilities
 from glassformer.decode.stopping import build_stops
 from glassformer.decode.topk import topk
 
-LATE = {"cuda": 4}  # how many steps late tokens are read
+BURST = {"cuda": 4}  # steps whose tokens are read together, while the next ones are computed
 
 
 @torch.no_grad()
@@ -61,18 +61,24 @@ def token_by_token(
         row_seeds(request, config, count).to(device),
         config,
     )
-    late, readings = LATE.get(device.type, 0), deque[Reading]()
+    burst, readings = BURST.get(device.type, 1), deque[Reading]()
     state = scorer.begin(branches, longest)
     tokens = scorer.first[:, None].expand(-1, branches)
     for step in range(longest):
         scores, state = scorer.step(tokens, state)
         tokens = choice(scores)
-        readings.append(Reading(choice.newest))
+        if (step + 1) % burst and step + 1 < longest:
+            continue
+        readings.append(Reading(choice.paths.tokens[:, :, step // burst * burst : step + 1]))
         keep = None
-        while readings and (keep is not None or len(readings) > late or step + 1 == longest):
-            newest = readings.popleft().wait()
-            yield newest
-            keep = rows.select(ends.update(newest))
+        last = step + 1 == longest
+        while readings and (last or keep is not None or burst == 1 or len(readings) > 1):
+            for newest in readings.popleft().wait():
+                if keep == []:
+                    break  # the rest was generated in vain
+                yield newest
+                if ends.update(newest):
+                    keep = rows.select(ends.unfinished())
         if keep is not None:
             rows.retire(keep, ends.rank(choice.paths))
             if not keep:
@@ -85,11 +91,7 @@ def token_by_token(
 
 
 class Choice:
-    """Chooses the next tokens and writes them to the paths; on CUDA as a graph, if rules allow.
-
-    Attributes:
-        newest: The tokens chosen last, -1 if none was left to choose; overwritten at every step.
-    """
+    """Chooses the next tokens and writes them to the paths; on CUDA as a graph, if rules allow."""
 
     def __init__(
         self,
@@ -102,12 +104,12 @@ class Choice:
         self.paths, self.rules, self.seeds, self.config = paths, rules, seeds, config
         self.step, device = step, paths.tokens.device
         self.at = torch.full((1,), step, device=device)  # the same, on the device
-        self.newest, self.tokens = torch.zeros_like(paths.lengths), torch.zeros_like(paths.lengths)
+        self.tokens = torch.zeros_like(paths.lengths)
         self.each = torch.arange(paths.tokens.shape[1], device=device)[None]
         self.graph = graph_on(device, fixed=rules.steady)
 
     def __call__(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
-        """The tokens to continue with."""
+        """The tokens to continue with; overwritten by the next call."""
         tokens = stepped(self._choose, scores, self.graph)
         self.step += 1
         return tokens
@@ -116,10 +118,10 @@ class Choice:
         log_probs = log_probabilities(scores)
         allowed = self.rules(log_probs, self.paths.tokens[:, :, : self.step])
         at = self.step if self.graph is None else self.at
-        self.newest.copy_(choose_tokens(allowed, self.seeds, at, self.config))
-        self.paths.write(at, self.newest, log_probs, self.each)
+        tokens = choose_tokens(allowed, self.seeds, at, self.config)
+        self.paths.write(at, tokens, log_probs, self.each)
         self.at += 1
-        return torch.clamp(self.newest, min=0, out=self.tokens)
+        return torch.clamp(tokens, min=0, out=self.tokens)
 
     def select_rows(self, rows: Int[Tensor, " selected"]) -> "Choice":
         """Continue with these rows only."""
@@ -128,19 +130,19 @@ class Choice:
 
 
 class Reading:
-    """Tokens on their way from the device, as they are now."""
+    """Tokens of some steps on their way from the device, as they are now."""
 
-    def __init__(self, tokens: Int[Tensor, "B W"]) -> None:
+    def __init__(self, tokens: Int[Tensor, "B W n"]) -> None:
         self.event = torch.cuda.Event() if tokens.is_cuda else None
         self.tokens = tokens.to("cpu", non_blocking=True, copy=True)
         if self.event is not None:
             self.event.record()
 
-    def wait(self) -> Int[Tensor, "B W"]:
-        """The tokens, once they have arrived."""
+    def wait(self) -> tuple[Int[Tensor, "B W"], ...]:
+        """The tokens of each step, once they have arrived."""
         if self.event is not None:
             self.event.synchronize()
-        return self.tokens
+        return self.tokens.unbind(-1)
 
 
 def choose_tokens(
@@ -177,12 +179,15 @@ class Ends:
         self.reasons = torch.full(shape, UNFINISHED)
         self.stops = build_stops(request, config)
         self.tokens = torch.zeros(*shape, max(limits) if self.stops else 0, dtype=torch.long)
-        self.step = 0
+        self.step, self.last = 0, {*limits}
 
-    def update(self, tokens: Int[Tensor, "B W"]) -> list[bool]:
-        """Add a token to every branch; returns which rows have unfinished branches."""
-        step = self.step
+    def update(self, tokens: Int[Tensor, "B W"]) -> bool:
+        """Add a token to every branch; returns whether one ends with it."""
+        step, numbers = self.step, tokens.numpy()
         self.step += 1
+        ends = step + 1 in self.last or (numbers < 0).any() or (numbers == self.end).any()
+        if not ends and self.stops is None:
+            return False
         live = self.reasons == UNFINISHED
         now = torch.full_like(self.reasons, UNFINISHED)
         now[self.limits.expand(now.shape) == step + 1] = LENGTH
@@ -195,7 +200,12 @@ class Ends:
         now[tokens < 0] = STUCK
         ending = live & (now != UNFINISHED)
         self.lengths[ending], self.reasons[ending] = step + 1, now[ending]
-        return (self.reasons == UNFINISHED).any(-1).tolist()
+        return bool(ending.any())
+
+    def unfinished(self) -> list[bool]:
+        """Which rows have unfinished branches."""
+        found: list[bool] = (self.reasons == UNFINISHED).any(-1).tolist()
+        return found
 
     def rank(self, paths: Paths) -> Paths:
         """The finished paths, best first, by the mean log-probability of their tokens."""

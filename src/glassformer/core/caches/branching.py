@@ -154,7 +154,6 @@ class BranchingCache(KeyCache):
         self.slots, self.fixed = slots, fixed
         self.k: Float[Tensor, "B G S K"] | None = None
         self.v: Float[Tensor, "B G S W"] | None = None
-        self.written = False
 
     @staticmethod
     def empty(
@@ -170,13 +169,12 @@ class BranchingCache(KeyCache):
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         """Store the prompt in the first slots of its row, padding included."""
-        if self.written or k.ndim != 4:
+        if self.k is not None or k.ndim != 4:
             raise ValueError(
                 "a BranchingCache takes one prompt in padded rows, before the first step; "
                 "make a new one for another"
             )
-        if self.k is None:
-            self._allocate(k, v)
+        self._allocate(k, v)
         self._put(torch.arange(k.shape[2], device=k.device), k, v)
         return k, v, layout
 
@@ -205,9 +203,13 @@ class BranchingCache(KeyCache):
 
     def _put(self, at: Int[Tensor, " T"], k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         refuse_gradient("a BranchingCache", k, v)
-        self.written = True
+        keys, values = self.kept()
+        keys.index_copy_(2, at, k)
+        values.index_copy_(2, at, v)
+        return keys, values
+
+    def kept(self) -> tuple[Float[Tensor, "B G S K"], Float[Tensor, "B G S W"]]:
+        """All slots of a cache that is allocated."""
         assert self.k is not None
         assert self.v is not None
-        self.k.index_copy_(2, at, k)
-        self.v.index_copy_(2, at, v)
         return self.k, self.v

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Ancestry
+from glassformer.core.kernels.fused import backends
 from glassformer.core.positions.rotary import Rotary
 
 
@@ -49,6 +50,10 @@ class Rotation:
         """The same with the rows of these positions at hand, one for each row of a batch."""
         rows = self.cos[positions][:, None, None], self.sin[positions][:, None, None]
         return replace(self, rows=rows)
+
+    def until(self, length: int) -> "Rotation":
+        """The same with the first positions at hand, in order, for every row of a batch."""
+        return replace(self, rows=(self.cos[:length], self.sin[:length]))
 
     def turned(self, x: Float[Tensor, "B heads W K"]) -> Float[Tensor, "B heads W K"]:
         """Queries or keys at the positions at hand."""
@@ -136,6 +141,34 @@ class StepAttention:
             enable_gqa=heads != self.kv_heads,
         )
         return answer.transpose(1, 2).reshape(rows * branches, -1)
+
+    def read(
+        self,
+        qkv: Float[Tensor, "tokens projected"],
+        k: Float[Tensor, "B G S K"],
+        v: Float[Tensor, "B G S K"],
+        rotation: Rotation | None,
+    ) -> Float[Tensor, "tokens D"]:
+        """The answers for a prompt in padded rows, of which the first slots of the cache are made.
+
+        Padding follows all real tokens, where none of them looks.
+        """
+        heads, both = self.heads, self.heads + self.kv_heads
+        x = qkv.view(len(k), -1, both + self.kv_heads, self.width).transpose(1, 2)
+        qk = x[:, :both] if rotation is None else rotation.turned(x[:, :both])
+        length = x.shape[2]
+        k[:, :, :length], v[:, :, :length] = qk[:, heads:], x[:, both:]
+        q = qk[:, :heads]
+        with backends(q):
+            answer = F.scaled_dot_product_attention(
+                q,
+                qk[:, heads:],
+                x[:, both:],
+                is_causal=True,
+                scale=self.scale,
+                enable_gqa=heads != self.kv_heads,
+            )
+        return answer.transpose(1, 2).reshape(len(qkv), -1)
 
     def _visible(self, ancestry: Ancestry, after: int) -> Tensor | None:
         """The slots that each branch sees, its own newest among them; None if it sees all."""

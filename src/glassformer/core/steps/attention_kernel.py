@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.core.caches import Ancestry
 
-SLOTS = 128  # read at once
+MANY = 264  # programs that keep an H200 busy, and then read fewer slots at once
 
 
 @triton.jit
@@ -124,6 +124,7 @@ def run(
     queries = branches * heads // kv_heads
     y = torch.empty(rows * branches, heads * width, dtype=qkv.dtype, device=qkv.device)
     cos, sin = (k, k) if rotation is None else rotation
+    block_s, warps = (64, 2) if rows * kv_heads >= MANY else (128, 4)
     attention_kernel[(rows, kv_heads)](
         qkv,
         cos,
@@ -145,7 +146,7 @@ def run(
         EVEN=ancestry.even,
         QUERIES=1 if queries == 1 else max(16, triton.next_power_of_2(queries)),
         BLOCK_K=max(16, triton.next_power_of_2(width)),
-        BLOCK_S=SLOTS,
-        num_warps=4,
+        BLOCK_S=block_s,
+        num_warps=warps,
     )
     return y

@@ -18,6 +18,7 @@ from glassformer.core.feedforward import gelu_tanh, relu_squared
 from glassformer.core.norms import LayerNorm, RMSNorm
 
 Few = Float[Tensor, "M D"]
+FEW = 64  # vectors, up to which the kernel is the fastest way
 ROWS = 32  # what packed weights are laid out for; other numbers are computed as well
 WIDE = 256  # from here on packed weights are faster
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
@@ -38,7 +39,8 @@ class StepLinear:
         norm: "rms", "layer" or none.
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
-        memo: The weight a second time, packed for products with several rows on a CPU.
+        packs: Whether products with several rows use a packed copy of the weight, on a CPU.
+        memo: That copy, once it was needed.
     """
 
     weight: Float[Tensor, "N D"]
@@ -49,6 +51,7 @@ class StepLinear:
     activation: Callable[[Tensor], Tensor] | None = None
     gated: bool = False
     out: torch.dtype | None = None
+    packs: bool = False
     memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
     @staticmethod
@@ -99,12 +102,13 @@ class StepLinear:
             epsilon=0.0 if norm is None else float(cast(LayerNorm | RMSNorm, norm).eps),
             sums=weight.float().sum(1) if centres else None,
             out=out,
+            packs=can_pack(weight),
         )
 
     def __call__(
         self, x: Few, residual: Float[Tensor, "M out"] | None = None
     ) -> Float[Tensor, "M out"]:
-        if x.is_cuda:
+        if x.is_cuda and len(x) <= FEW:
             from glassformer.core.steps.linear_kernel import run
 
             return run(
@@ -127,8 +131,10 @@ class StepLinear:
         """The same by functions of PyTorch."""
         if self.norm == "layer":
             x = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
-        elif self.norm == "rms":
+        elif self.norm == "rms" and x.is_cuda:
             x = F.rms_norm(x, x.shape[-1:], eps=self.epsilon)
+        elif self.norm == "rms":
+            x = x / root_mean_square(x, self.epsilon)
         y = self._product(x)
         if self.activation is not None and self.gated:
             gate, y = y.chunk(2, dim=-1)
@@ -139,14 +145,19 @@ class StepLinear:
         return y if self.out is None else y.to(self.out)
 
     def _product(self, x: Few) -> Float[Tensor, "M N"]:
-        if len(x) == 1 or not can_pack(self.weight):
+        if len(x) == 1 or not self.packs:
             return F.linear(x, self.weight, self.bias)
         if not self.memo:
             self.memo["packed"] = pack(self.weight.contiguous())
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x, self.memo["packed"], self.bias, "none", [], ""
-        )
+        packed, none = self.memo["packed"], ("none", [], "")
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, self.bias, *none)
         return y
+
+
+def root_mean_square(x: Few, epsilon: float) -> Float[Tensor, "M 1"]:
+    """√(mean(x²) + ε) of each vector, in half the time that PyTorch's norm takes on a CPU."""
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return length.square_().div_(x.shape[-1]).add_(epsilon).sqrt_()
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " N"]:

@@ -68,7 +68,7 @@ def continuing(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Scorer
     read = Prompt.of([prompt[:-1] for prompt in prompts], device)
     fused = fused_model(model)
     if fused is not None:
-        return FusedScorer(model, fused, first, read)
+        return FusedScorer(model.decoder, fused, first, read)
     if keeps_keys(model.decoder):
         return BranchingScorer(model.decoder, model.tokens, model.unembed, first, prompt=read)
 

@@ -6,6 +6,7 @@ caches of a decoding and the graph of its step are kept for the next one of the 
 """
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -78,9 +79,16 @@ class Layer:
         ancestry: Ancestry,
         rotation: Rotation | None,
     ) -> Float[Tensor, "M D"]:
-        assert cache.k is not None
-        assert cache.v is not None
-        answer = self.attention(self.projection(x), cache.k, cache.v, ancestry, rotation)
+        answer = self.attention(self.projection(x), *cache.kept(), ancestry, rotation)
+        return self._after(x, answer)
+
+    def read(
+        self, x: Float[Tensor, "tokens D"], cache: BranchingCache, rotation: Rotation | None
+    ) -> Float[Tensor, "tokens D"]:
+        """The same for a prompt, of which an empty cache is made."""
+        return self._after(x, self.attention.read(self.projection(x), *cache.kept(), rotation))
+
+    def _after(self, x: Float[Tensor, "M D"], answer: Float[Tensor, "M E"]) -> Float[Tensor, "M D"]:
         attended = self.out(answer, x)
         return self.narrow(self.widen(x if self.parallel else attended), attended)
 
@@ -120,8 +128,6 @@ class FusedModel:
         found, self.idle = self.idle, None
         if found is not None and found.shape == shape:
             found.ancestry.restart(layout)
-            for cache in found.caches:
-                cache.written = False
             return found
         ancestry = Ancestry(
             rows,
@@ -142,6 +148,18 @@ class FusedModel:
         """Keep it for the next decoding of the same shape, if no row has left it."""
         if workspace.graph is not None and len(workspace.ancestry.lengths) == workspace.shape[0]:
             self.idle = workspace
+
+    def read(self, prompt: Prompt, caches: Sequence[BranchingCache]) -> None:
+        """Write the keys and values of a prompt."""
+        x = F.embedding(prompt.tokens, self.table)  # (B, P, D)
+        rotation, layout = None, prompt.layout
+        if isinstance(self.position, Rotary):
+            rotation = self._rotation(rounded(layout.longest)).until(layout.longest)
+        else:
+            x = self.position.embed(x, layout).to(self.dtype)
+        x = x.flatten(0, 1)
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x = layer.read(x, cache, rotation)
 
     def score(self, tokens: Int[Tensor, "B W"], state: BranchingState) -> Float[Tensor, "B W V"]:
         """A step, one token per branch."""
@@ -177,21 +195,20 @@ class FusedScorer:
 
     def __init__(
         self,
-        model: LanguageModel,
+        decoder: nn.Module,
         fused: FusedModel,
         first: Int[Tensor, " B"],
         prompt: Prompt | None,
     ) -> None:
-        self.model, self.fused, self.first, self.prompt = model, fused, first, prompt
+        self.fused, self.first, self.prompt = fused, first, prompt
         self.compact_below = COMPACT_BELOW.get(first.device.type, 1.0)
-        self.room = room_after(prompt, model.decoder, len(first))
+        self.room = room_after(prompt, decoder, len(first))
 
     def begin(self, branches: int, length: int) -> BranchingState:
         """The state of all branches, after reading the prompts."""
         workspace = self.fused.workspace(len(self.first), branches, length, self.prompt)
         if self.prompt is not None:
-            x, layout = self.model.tokens(self.prompt.tokens, self.prompt.layout)
-            self.model.decoder(x, layout=layout, caches=workspace.caches)
+            self.fused.read(self.prompt, workspace.caches)
         state = BranchingState(workspace.ancestry, workspace.caches, None, graph=workspace.graph)
         weakref.finalize(state, self.fused.put_back, workspace).atexit = False
         return state

@@ -149,8 +149,8 @@ class StepLinear:
             return F.linear(x, self.weight, self.bias)
         if not self.memo:
             self.memo["packed"] = pack(self.weight.contiguous())
-        packed, none = self.memo["packed"], ("none", [], "")
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, self.bias, *none)
+        packed = self.memo["packed"]
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, self.bias, "none", [], "")
         return y
 
 

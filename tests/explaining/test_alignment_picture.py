@@ -9,12 +9,11 @@ import torch
 from rich.cells import cell_len
 
 from glassformer.errors import GlassformerError
-from glassformer.explaining import alignment_picture, fonts, pictures
+from glassformer.explaining import alignment_picture, pictures
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.alignment_picture import centres, draw_alignment
 from glassformer.explaining.alignment_terminal import alignment_text
-from glassformer.explaining.fonts import families_for
-from glassformer.explaining.pictures import check_picture
+from glassformer.explaining.pictures import check_picture, families_for
 
 MORNING = Alignment(
     ("早上", "好", "！"),
@@ -148,16 +147,16 @@ def manager():
 
 def test_the_usual_font_is_enough_for_what_it_has(manager, monkeypatch):
     monkeypatch.setattr(manager, "findSystemFonts", list)
-    assert families_for("Straße, ёж и λ") == [fonts.DEFAULT]
+    assert families_for("Straße, ёж и λ") == [pictures.DEFAULT]
 
 
 def test_a_font_of_the_system_is_found_by_its_characters(manager, monkeypatch, tmp_path):
-    own = Path(manager.findfont(fonts.DEFAULT)).parent
+    own = Path(manager.findfont(pictures.DEFAULT)).parent
     other = shutil.copy(own / "STIXGeneral.ttf", tmp_path / "Other-Regular.ttf")
     broken = tmp_path / "Broken-Regular.ttf"
     broken.write_bytes(b"no font")
     monkeypatch.setattr(manager, "findSystemFonts", lambda: [str(broken), str(other)])
-    assert families_for(f"a{ONLY_IN_STIX}") == [fonts.DEFAULT, str(other)]
+    assert families_for(f"a{ONLY_IN_STIX}") == [pictures.DEFAULT, str(other)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib warns of a character that it cannot draw
         draw_alignment(Alignment((ONLY_IN_STIX,), ("d",), torch.ones(1, 1)), tmp_path / "a.png")

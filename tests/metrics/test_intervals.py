@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.metrics.classification import classification_scores
-from glassformer.metrics.intervals import bootstrap, draw_counts, ratio
-from glassformer.metrics.score import Score
+from glassformer.metrics.intervals import Score, bootstrap, draw_counts, ratio
 
 ROWS, CLASSES = 25_000, 23
 

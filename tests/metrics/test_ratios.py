@@ -11,9 +11,9 @@ from glassformer.metrics.error_rates import (
     mismatch,
     word_error_rate,
 )
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import share_difference
 from glassformer.metrics.ratios import rate_score, share_score
-from glassformer.metrics.score import Score
 
 
 def share(hits, trials, **settings):

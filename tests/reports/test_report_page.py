@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from glassformer.metrics.calibration import Bin
-from glassformer.metrics.score import Score
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
 from glassformer.reports import HeatMap, Report, Sound, Table, write_report
 from glassformer.reports.charts import line_chart, ticks

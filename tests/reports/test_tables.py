@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, classification_comparison
-from glassformer.metrics.score import Score
 from glassformer.reports.tables import comparison_table
 
 LABELS = np.array([0, 1, 2, 0, 1])

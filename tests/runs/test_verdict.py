@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, paired_test
-from glassformer.metrics.score import Score
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.report import intake_notes, verdict
 

@@ -13,9 +13,9 @@ from glassformer.terminal import Terminal, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from glassformer.data.doctor.check import Finding
     from glassformer.data.doctor.cleaning import Cleaned
     from glassformer.data.doctor.examination import Examination
-    from glassformer.data.doctor.finding import Finding
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 WIDEST = 30  # characters of a bar
@@ -104,7 +104,7 @@ def listed_by_file(rows: Sequence[str]) -> str:
 
 def show_copy(cleaned: "Cleaned") -> None:
     """Print what a cleaned copy kept and what it dropped."""
-    from glassformer.data.doctor.finding import counted
+    from glassformer.data.doctor.check import counted
 
     for copy, original in cleaned.files.items():
         say(f"wrote {copy} in UTF-8, from {original}")

@@ -12,8 +12,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.fonts import families_for
-from glassformer.explaining.pictures import INK, LINE, check_picture, save_picture
+from glassformer.explaining.pictures import INK, LINE, check_picture, families_for, save_picture
 from glassformer.terminal import printable
 
 FAINTEST = 0.08  # weaker links are not drawn

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.explaining.fonts import families_for
-from glassformer.explaining.pictures import INK, LINE, check_picture, save_picture
+from glassformer.explaining.pictures import INK, LINE, check_picture, families_for, save_picture
 from glassformer.terminal import printable
 
 QUIET, BLANK = "#767676", "#BDBDBD"

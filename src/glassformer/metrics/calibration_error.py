@@ -15,9 +15,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from glassformer.metrics.calibration import BINS, bin_index
-from glassformer.metrics.intervals import LEVEL, Groups, group_sums
+from glassformer.metrics.intervals import LEVEL, Groups, Score, group_sums
 from glassformer.metrics.ratios import normal_deviations
-from glassformer.metrics.score import Score
 
 CLEAR = 2.5  # standard deviations from 0 that make the sign of a bin's gap known
 

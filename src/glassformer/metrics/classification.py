@@ -11,9 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.calibration_error import calibration_error
-from glassformer.metrics.intervals import Groups
+from glassformer.metrics.intervals import Groups, Score
 from glassformer.metrics.ratios import share_score, wilson
-from glassformer.metrics.score import Score
 
 THRESHOLD = 0.5  # a label is predicted from this probability on
 

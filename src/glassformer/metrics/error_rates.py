@@ -10,10 +10,9 @@ from functools import partial
 import numpy as np
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import Groups, ratio
+from glassformer.metrics.intervals import Groups, Score, ratio
 from glassformer.metrics.measurement import Measurement, References, Texts, check_rows
 from glassformer.metrics.ratios import rate_score, share_score
-from glassformer.metrics.score import Score
 
 Units = Callable[[str], Sequence[Hashable]]
 

@@ -8,11 +8,10 @@ better intervals in `ratios.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Shaped
-
-from glassformer.metrics.score import Score
 
 PerRow = Shaped[np.ndarray, "N ..."]  # what each row adds to a sum: a number, or several
 Groups = Shaped[np.ndarray, " N"]  # the group of each row; rows of one group are not independent
@@ -21,6 +20,29 @@ Statistic = Callable[..., np.ndarray]  # from sums, each (R, ...), to R scores
 RESAMPLES = 1000
 LEVEL = 0.95
 CELLS = 2**21  # weights held at once, so that memory does not grow with the number of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A measured value and the ends of its interval.
+
+    >>> print(Score(0.9124, 0.9051, 0.9193))
+    0.912 [0.905, 0.919]
+    >>> print(Score(34.21, 33.05, 35.4))
+    34.2 [33.0, 35.4]
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def as_values(self) -> dict[str, float]:
+        """As plain numbers, for JSON."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+    def __str__(self) -> str:
+        digits = 1 if abs(self.value) >= 10 else 3
+        return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
 def bootstrap(

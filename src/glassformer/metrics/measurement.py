@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.metrics.intervals import Groups, Statistic, bootstrap
-from glassformer.metrics.score import Score
+from glassformer.metrics.intervals import Groups, Score, Statistic, bootstrap
 
 Texts = Sequence[str]
 Interval = Callable[[np.ndarray, Groups | None], Score]

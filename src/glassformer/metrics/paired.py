@@ -25,6 +25,7 @@ from glassformer.metrics.intervals import (
     RESAMPLES,
     Groups,
     PerRow,
+    Score,
     Statistic,
     batch_sizes,
     bootstrap,
@@ -34,7 +35,6 @@ from glassformer.metrics.intervals import (
     split_sums,
 )
 from glassformer.metrics.ratios import normal_deviations
-from glassformer.metrics.score import Score
 
 ROUNDING = 1e-12  # equal differences are equal whatever the order of summation
 

@@ -23,11 +23,11 @@ from glassformer.metrics.intervals import (
     LEVEL,
     Groups,
     PerRow,
+    Score,
     flatten_rows,
     group_sums,
     split_sums,
 )
-from glassformer.metrics.score import Score
 
 
 def share_score(

@@ -16,11 +16,10 @@ from glassformer.metrics.error_rates import (
     mismatch,
     word_error_rate,
 )
-from glassformer.metrics.intervals import Groups
+from glassformer.metrics.intervals import Groups, Score
 from glassformer.metrics.measurement import Measure, Measurement, References, Texts
 from glassformer.metrics.paired import Comparison, paired_test, randomisation_test
 from glassformer.metrics.sacre import bleu, chrf, ter
-from glassformer.metrics.score import Score
 
 TEXT_MEASURES: dict[str, Measure] = {
     "bleu": bleu,

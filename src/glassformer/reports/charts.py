@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from glassformer.metrics.calibration import Bin
-from glassformer.metrics.score import Score
+from glassformer.metrics.intervals import Score
 from glassformer.reports.markup import escaped
 
 WIDTH, HEIGHT = 640, 260

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from glassformer.files import write_json, write_text
-from glassformer.metrics.score import Score
+from glassformer.metrics.intervals import Score
 from glassformer.reports import charts
 from glassformer.reports.markup import cell, escaped
 from glassformer.reports.record import Cell, HeatMap, Report, Sound, Table

@@ -6,7 +6,7 @@ from typing import Any
 
 from glassformer.files import plain
 from glassformer.metrics.calibration import Bin
-from glassformer.metrics.score import Score
+from glassformer.metrics.intervals import Score
 
 SOME_ROWS = "Some rows"  # the title of a table that terminals show, too
 

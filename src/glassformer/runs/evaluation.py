@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from glassformer.data.splitter import IngestReport
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 
 
 @dataclass(frozen=True, slots=True)

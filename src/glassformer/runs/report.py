@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from glassformer.data.doctor.finding import counted
+from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.metrics.styles import style_of
 from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table

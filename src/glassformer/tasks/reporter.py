@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from glassformer.data.samples import Sample
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.reports import Sections, Table
 
 SomeTask = TypeVar("SomeTask")

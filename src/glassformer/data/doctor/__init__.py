@@ -4,8 +4,7 @@
 
 Every row passes every check once, so data may be larger than memory. In reading order:
 
-finding         what was found, in which rows, and what to do
-check           the interface of a check; a job's schema lists the ones for its data
+check           findings, and the interface of a check; a job's schema lists the ones for its data
 default_checks  checks for any data: empty rows, duplicates, rows shared by splits
 files           encodings, and rows mistaken for headers
 reading         files as checks see them

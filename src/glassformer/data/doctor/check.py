@@ -1,4 +1,4 @@
-"""A check: sees every row once, and reports its findings at the end.
+"""A check: sees every row once, and reports its findings at the end: facts that matter, with rows.
 
 It keeps counts, hashes and row numbers, not samples, so that data may be larger than memory. To add
 one, write a Check next to the job that needs it, and list it in the `checks` of its schema.
@@ -6,16 +6,80 @@ one, write a Check next to the job that needs it, and list it in the `checks` of
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
-from glassformer.data.doctor.finding import Finding
 from glassformer.data.samples import Sample
 
+SEVERITIES = ("error", "warning", "note")  # the worst first
+SHOWN = 5  # rows that a finding names
+
+Where = Callable[[int], str]  # row number to "reviews.csv row 17"
 Kept = TypeVar("Kept")
 Figures = Mapping[str, Mapping[str, int | float]]  # small tables by title
 Answer = Callable[[Sample], str]  # the expected answer for a sample, as one string
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem, and what to do about it.
+
+    Attributes:
+        kind: A stable identifier, for programs.
+        severity: An error stops training or invalidates its scores, a warning may make the model
+            worse, a note is worth knowing.
+        what: One sentence, with counts.
+        numbers: The rows concerned, or some of them.
+        rows: The first of them, by file.
+        total: Their number, unless all are in `numbers`.
+    """
+
+    kind: str
+    severity: str
+    what: str
+    advice: str
+    numbers: Sequence[int] = ()
+    rows: tuple[str, ...] = ()
+    total: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of rows concerned."""
+        return len(self.numbers) if self.total is None else self.total
+
+    @property
+    def line(self) -> str:
+        """The finding in one line.
+
+        >>> Finding("x", "note", "It rains", "wait").line
+        'note: It rains; wait'
+        """
+        first = f" (first {self.rows[0]})" if self.rows else ""
+        return f"{self.severity}: {self.what}{first}; {self.advice}"
+
+    def located(self, where: Where) -> "Finding":
+        """The same with the locations of its first rows."""
+        return replace(self, rows=tuple(map(where, self.numbers[:SHOWN])) or self.rows)
+
+    def as_values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        values = asdict(self) | {"count": self.count, "rows": list(self.rows)}
+        return {name: value for name, value in values.items() if name not in ("numbers", "total")}
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sort by severity, then by the number of rows concerned."""
+    return tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), -f.count)))
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun in the right number.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from glassformer.data.doctor.check import Answer, Check, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Answer, Check, Finding, Specimen, counted
 from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
 

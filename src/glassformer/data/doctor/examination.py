@@ -10,9 +10,8 @@ import numpy as np
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import Columns
-from glassformer.data.doctor.check import Check, Figures, Specimen
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, Where, worst_first
 from glassformer.data.doctor.cleaning import Cleaned, write_clean
-from glassformer.data.doctor.finding import Finding, Where, worst_first
 from glassformer.data.doctor.reading import Places, Reading, Source
 from glassformer.data.rows import Row
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples

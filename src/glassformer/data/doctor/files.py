@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.data.columns import is_known_name
-from glassformer.data.doctor.finding import Finding
+from glassformer.data.doctor.check import Finding
 from glassformer.data.rows import listed
 from glassformer.data.sources.decoding import codec_of, first_bad_byte, guess_encoding
 from glassformer.data.sources.files import kind_of, names_in, opened, suffix_of

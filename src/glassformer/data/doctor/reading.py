@@ -8,9 +8,8 @@ from pathlib import Path
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import Columns
-from glassformer.data.doctor.check import Specimen
+from glassformer.data.doctor.check import Finding, Specimen
 from glassformer.data.doctor.files import Encoding, encoding_of, header_findings, is_text_table
-from glassformer.data.doctor.finding import Finding
 from glassformer.data.ingest import names_by_split, open_rows
 from glassformer.data.rows import Row, as_text
 from glassformer.data.schema import Schema

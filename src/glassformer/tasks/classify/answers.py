@@ -18,8 +18,8 @@ from glassformer.metrics.classification import (
     predicted_classes,
     right_rows,
 )
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, classification_comparison
-from glassformer.metrics.score import Score
 
 LARGEST = 1e30  # of logits; dividing a larger one by a temperature could overflow
 

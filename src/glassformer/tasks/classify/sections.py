@@ -12,8 +12,8 @@ from glassformer.metrics.classification import (
     confusion_intervals,
     confusion_matrix,
 )
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.ratios import share_score
-from glassformer.metrics.score import Score
 from glassformer.reports.record import SOME_ROWS, HeatMap, Sections, Table
 from glassformer.reports.tables import evenly, excerpt
 

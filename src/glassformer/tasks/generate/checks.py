@@ -11,8 +11,7 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import UInt64
 
-from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
 from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
 from glassformer.tasks.shared.text_checks import words_of
 

@@ -3,9 +3,8 @@
 import math
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.intervals import Score, bootstrap, ratio
 from glassformer.metrics.paired import Comparison, randomisation_test
-from glassformer.metrics.score import Score
 from glassformer.metrics.styles import STYLES, ScoreStyle
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.ngram_baseline import baseline_seconds, ngram_baseline

@@ -5,10 +5,9 @@ import math
 import numpy as np
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.intervals import Score, bootstrap, ratio
 from glassformer.metrics.paired import Comparison, randomisation_test
 from glassformer.metrics.ratios import share_score
-from glassformer.metrics.score import Score
 from glassformer.tasks.pretrain.task import GapAnswers, PretrainTask
 from glassformer.tasks.reporter import Reporter
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
 
 SILENT = 0.005  # no sample is louder
 CLIPPED = 0.001  # of the samples at the end of the range

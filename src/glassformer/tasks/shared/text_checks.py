@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
 from glassformer.tasks.shared.text import SHORT
 
 MANY = 0.2  # of the texts truncated: what is lost may matter

@@ -8,9 +8,9 @@ from typing import Any
 
 from glassformer.errors import GlassformerError
 from glassformer.metrics.error_rates import character_error_rate, exact_match, word_error_rate
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.measurement import Measure, Measurement
 from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.metrics.translation import (
     measure_translations,
     translation_comparison,

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from glassformer.data.doctor.check import Answer, Check, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Answer, Check, Finding, Specimen, counted
 from glassformer.data.rows import listed
 from glassformer.decode.ctc import frames_needed
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, vectors_of

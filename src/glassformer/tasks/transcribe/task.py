@@ -23,7 +23,7 @@ from glassformer.core.layout import pack
 from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.reading import Sound
 from glassformer.data.batches import row_rng
-from glassformer.data.doctor.finding import counted
+from glassformer.data.doctor.check import counted
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer

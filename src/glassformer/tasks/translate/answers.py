@@ -7,11 +7,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.metrics.intervals import bootstrap, ratio
+from glassformer.metrics.intervals import Score, bootstrap, ratio
 from glassformer.metrics.measurement import Measure, Measurement
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.sacre import tokenization_for
-from glassformer.metrics.score import Score
 from glassformer.metrics.translation import (
     SYMBOL_MEASURES,
     TEXT_MEASURES,

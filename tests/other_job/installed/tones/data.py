@@ -14,9 +14,8 @@ import numpy as np
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
 from glassformer.data.columns import Columns, Role
-from glassformer.data.doctor.check import Check, Specimen
+from glassformer.data.doctor.check import Check, Finding, Specimen, counted
 from glassformer.data.doctor.default_checks import default_checks
-from glassformer.data.doctor.finding import Finding, counted
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema

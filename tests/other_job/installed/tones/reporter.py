@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from glassformer.data.samples import Sample
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
-from glassformer.metrics.score import Score
 from glassformer.metrics.translation import translation_comparison, translation_scores
 from glassformer.reports import Sections, Table
 from glassformer.reports.record import SOME_ROWS

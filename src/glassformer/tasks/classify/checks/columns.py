@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from glassformer.data.doctor.finding import Finding
+from glassformer.data.doctor.check import Finding
 from glassformer.tasks.classify.checks.words import Sampled
 
 SURE = 0.98  # of the rows are predicted correctly

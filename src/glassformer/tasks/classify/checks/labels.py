@@ -3,8 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from glassformer.data.doctor.check import Check, Figures, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key

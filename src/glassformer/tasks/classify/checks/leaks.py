@@ -5,8 +5,7 @@ They are searched for in a sample of the rows.
 
 from collections.abc import Iterator
 
-from glassformer.data.doctor.check import Check, HashSample, Specimen
-from glassformer.data.doctor.finding import Finding
+from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen
 from glassformer.tasks.classify.checks.columns import leaking_columns
 from glassformer.tasks.classify.checks.labels import Names
 from glassformer.tasks.classify.checks.words import Sampled, leaking_words, named_labels

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Finding, counted
 from glassformer.tasks.shared.text_checks import words_of
 
 COVERAGE = 0.9  # of a label's rows have the word

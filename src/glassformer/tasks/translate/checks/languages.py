@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen, counted
 from glassformer.tasks.shared.language_outliers import (
     CELLS,
     SMOOTH,

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from glassformer.data.doctor.check import Check, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen, counted
 from glassformer.tasks.shared.text_checks import words_of
 from glassformer.tasks.translate.tokens import can_be_typed
 

@@ -7,8 +7,7 @@ does. Many short texts are both. A text with kana is Japanese, whose characters 
 import re
 from collections.abc import Iterator, Mapping
 
-from glassformer.data.doctor.check import Check, HashSample, Specimen
-from glassformer.data.doctor.finding import Finding, counted
+from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen, counted
 from glassformer.data.splits import hashed
 from glassformer.data.text.chinese import can_convert, simplified, traditional
 

@@ -109,7 +109,7 @@ def test_gradients_are_those_of_the_sum_divided_once_by_the_count(task, monkeypa
     mean.backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(found[name], parameter.grad, **ROUNDING)
-    told = meters.read(1, setup)
+    told = meters.close(1).read(setup)
     assert told.loss == pytest.approx(mean.item(), rel=1e-5)
     length = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
     assert told.norm == pytest.approx(length.item(), rel=1e-4)

@@ -11,6 +11,7 @@ from typing import cast
 
 from torch import nn
 
+from glassformer.models.frontends import Tokens
 from glassformer.models.stacks import Stack
 
 
@@ -33,7 +34,9 @@ def compiled_parts(model: nn.Module, *, whole: bool) -> Iterator[None]:
 
 
 def parts_of(model: nn.Module, *, whole: bool) -> Iterator[nn.Module]:
-    """The stacks of a model as wholes, or the blocks of all."""
+    """Stacks and embeddings as wholes, or the blocks of all stacks."""
     for module in model.modules():
-        if isinstance(module, Stack):
-            yield from (module,) if whole else cast(nn.ModuleList, module.blocks)
+        if whole and isinstance(module, Stack | Tokens):
+            yield module
+        elif not whole and isinstance(module, Stack):
+            yield from cast(nn.ModuleList, module.blocks)

@@ -4,7 +4,6 @@ The caller drives it: the command line draws a progress bar, a notebook plots a 
 asserts. Numbers are read from the device only when they are reported.
 """
 
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -76,9 +75,9 @@ def run_steps(
     state: State, task: Task, setup: TrainSetup, step: EagerStep, stop: Callable[[], bool]
 ) -> Generator[Event, None, Overflow | None]:
     """Steps until training ends, is stopped, or a batch does not fit in memory."""
-    progress, model = state.progress, state.model
+    progress, model, device = state.progress, state.model, setup.machine.device
     stream = batches_from(progress, task, setup, step)
-    meters = Meters(setup.machine.device, progress.since)
+    meters, closed = Meters(device, progress.since), list[Meters]()
     try:
         while not is_finished(progress, setup):
             model.train()
@@ -90,20 +89,27 @@ def run_steps(
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                pause(progress, meters)
                 rows = max(len(batch.source.rows) for batch in batches)
-                return Overflow(rows, str(error) or "out of memory")
+                overflow = Overflow(rows, str(error) or "out of memory")
+                yield from reports_of(closed, progress, setup)
+                pause(progress, meters)
+                return overflow
             update_weights(state, setup, losses, meters)
             meters.end_step()
             last = batches[-1].source
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
+            yield from reports_of(closed, progress, setup)
             reports = setup.reports(progress.step)
             if reports:
-                yield report(progress, setup, meters)
+                closed.append(meters.close(progress.step))
+                meters = Meters(device)
+            if reports and (device.type != "cuda" or setup.saves(progress.step)):
+                yield from reports_of(closed, progress, setup)
                 yield from save_and_validate(state, model, task, setup, stop)
-                memory.trim_heap(setup.machine.device)
-                meters = Meters(setup.machine.device)
+                memory.trim_heap(device)
+                meters = Meters(device)
             if should_stop(stop, reports):
+                yield from reports_of(closed, progress, setup)
                 save_before_stopping(state, setup, meters, reports)
                 break
         return None
@@ -111,18 +117,23 @@ def run_steps(
         stream.close()
 
 
-def report(progress: Progress, setup: TrainSetup, meters: Meters) -> Step:
-    """The numbers since the last report."""
-    found = meters.read(progress.step, setup, progress.lr_scale)
-    progress.seconds += time.perf_counter() - meters.started
-    progress.since = []
-    return found
+def reports_of(closed: list[Meters], progress: Progress, setup: TrainSetup) -> Iterator[Step]:
+    """The reports of meters that were closed.
+
+    On a GPU that is after the next step was launched, so that it never waits for a report.
+    """
+    while closed:
+        meters = closed.pop()
+        found = meters.read(setup, progress.lr_scale)
+        progress.seconds += meters.spent
+        progress.since = []
+        yield found
 
 
 def pause(progress: Progress, meters: Meters) -> None:
     """Keep the running sums, which another start of the loop goes on from."""
-    progress.since = meters.sums()
-    progress.seconds += time.perf_counter() - meters.started
+    progress.since = meters.close(progress.step).sums()
+    progress.seconds += meters.spent
 
 
 def is_finished(progress: Progress, setup: TrainSetup) -> bool:
@@ -227,7 +238,7 @@ def save_before_stopping(state: State, setup: TrainSetup, meters: Meters, report
     if setup.checkpoints is None or (reported and setup.saves(state.progress.step)):
         return
     if not reported:
-        meters.read(state.progress.step, setup)  # a diverged state must not be saved
+        meters.close(state.progress.step).read(setup)  # a diverged state must not be saved
         pause(state.progress, meters)
     state.save(setup.checkpoints)
 

@@ -1,4 +1,8 @@
-"""Running sums since the last report. They stay on the device until they are reported."""
+"""Running sums since the last report.
+
+They stay on the device until they are reported. A report is read late: once closed, its sums are
+sent for, and arrive while the device runs the next step.
+"""
 
 import math
 import time
@@ -70,23 +74,34 @@ class Meters:
         self.norm = torch.maximum(self.norm, norm)
         self.history.append((step, source, norm))
 
+    def close(self, step: int) -> "Meters":
+        """End after this step. The sums are sent for; only `read` waits for them."""
+        self.step, self.spent = step, time.perf_counter() - self.started
+        self.sent = torch.stack([self.total, self.count, self.norm]).to("cpu", non_blocking=True)
+        if self.total.is_cuda:
+            self.arrived = torch.cuda.Event()
+            self.arrived.record()
+        return self
+
     def sums(self) -> list[float]:
         """Total loss, count and tokens over all processes, and the largest norm."""
-        total, count = torch.stack([self.total, self.count]).tolist()
+        if self.total.is_cuda:
+            self.arrived.synchronize()
+        total, count, norm = self.sent.tolist()
         local = torch.tensor([total, count, self.tokens], dtype=torch.float64)
-        return [*sum_over_processes(local).tolist(), float(self.norm)]
+        return [*sum_over_processes(local).tolist(), norm]
 
-    def read(self, step: int, setup: TrainSetup, lr_scale: float = 1.0) -> Step:
+    def read(self, setup: TrainSetup, lr_scale: float = 1.0) -> Step:
         """The report; NaN or infinity in it raises DivergedError."""
         total, count, tokens, norm = self.sums()
         loss = total / max(count, 1e-12)
         if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise DivergedError(loss, norm, *self.first_non_finite(step))
-        lr = lr_scale * lr_at(step, setup.steps, setup.train.optimiser)
-        spent = time.perf_counter() - self.started
-        busy = sum(start.elapsed_time(end) for start, end in self.gpu_spans) / 1000 / spent
+            raise DivergedError(loss, norm, *self.first_non_finite(self.step))
+        lr = lr_scale * lr_at(self.step, setup.steps, setup.train.optimiser)
+        busy = sum(start.elapsed_time(end) for start, end in self.gpu_spans) / 1000 / self.spent
         gpu_busy = min(1.0, busy) if self.gpu_spans else None
-        return Step(step, loss, lr, norm, tokens / spent, self.waited / spent, gpu_busy)
+        speed, waited = tokens / self.spent, self.waited / self.spent
+        return Step(self.step, loss, lr, norm, speed, waited, gpu_busy)
 
     def first_non_finite(self, step: int) -> tuple[int, BatchSource | None]:
         """The step and batch of the first NaN or infinity; by default the step given."""

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from glassformer.data.columns import is_known_name
 from glassformer.data.rows import LONGEST_FIELD, Row, column_name, listed
-from glassformer.data.sources.decoding import LONGEST_LINE, lines
+from glassformer.data.sources.decoding import lines
 from glassformer.data.sources.files import suffix_of
 from glassformer.errors import GlassformerError
 
@@ -47,19 +47,17 @@ def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
     quoting = csv.QUOTE_MINIMAL if _has_quotes(sample, delimiter) else csv.QUOTE_NONE
     first, *others = _cells(sample, delimiter, quoting) or [[]]
     header = has_header(first, others)
-    cells = _StrictReader(path, chain(head, stream), delimiter, quoting, header)
     columns: list[str] = []
-    file, width = str(path), 0
-    for row in cells:
+    number = 0
+    for number, line, row in _rows(path, chain(head, stream), delimiter, quoting, header):
         if not columns:
             columns = _names(path, row) if header else [str(n + 1) for n in range(len(row))]
-            cells.columns, width = columns, len(columns)
             if header:
                 continue
-        if len(row) != width:
-            raise cells.wrong_width()
-        yield Row(dict(zip(columns, row, strict=True)), file, cells.number)
-    if header and cells.number == 0:
+        if len(row) != len(columns):
+            raise _wrong_width(_where(path, number, line), row, columns, delimiter)
+        yield Row(dict(zip(columns, row, strict=True)), str(path), number)
+    if header and number == 0:
         raise GlassformerError(
             f"{path}: a header ({listed(columns)}) but no rows below it; "
             f"give a table with at least one row"
@@ -82,80 +80,55 @@ def has_header(first: list[str], others: list[list[str]]) -> bool:
     )
 
 
-class _StrictReader:
-    """The rows of a table as lists of cells; keeps the text of the current row, for messages."""
+def _rows(
+    path: Path, stream: Iterator[str], delimiter: str, quoting: int, header: bool
+) -> Iterator[tuple[int, int, list[str]]]:
+    """Every row that is not blank: its number, 0 for a header, its first line, and its cells."""
+    reader = csv.reader(stream, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
+    unlimited = csv.field_size_limit() > LONGEST_FIELD  # by others, in this process
+    number = 0 if header else 1
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+            if row and unlimited and max(map(len, row)) > LONGEST_FIELD:
+                raise csv.Error(TOO_LARGE)
+        except csv.Error as error:
+            raise _broken(_where(path, number, line), reader.line_num, error) from None
+        if row is None:
+            return
+        if row:
+            yield number, line, row
+            number += 1
 
-    def __init__(
-        self, path: Path, stream: Iterator[str], delimiter: str, quoting: int, header: bool
-    ) -> None:
-        self.path, self.stream, self.delimiter, self.quoting = path, stream, delimiter, quoting
-        self.columns: list[str] = []
-        self.number = -1 if header else 0  # of the current row
-        self.line = 0  # last line read
-        self.text: list[str] = []  # lines of the current row
-        self.size = 0  # characters in them
-        self.row: list[str] = []
 
-    def __iter__(self) -> Iterator[list[str]]:
-        reader = csv.reader(
-            self._feed(),
-            delimiter=self.delimiter,
-            quoting=self.quoting,  # type: ignore[arg-type]
-            strict=True,
-        )
-        while True:
-            self.text.clear()
-            self.size = 0
-            try:
-                self.row = next(reader, [])
-            except csv.Error as error:
-                self.number += 1
-                raise self._broken(error) from None
-            if self.row:
-                self.number += 1
-                if self.size > LONGEST_FIELD and max(map(len, self.row)) > LONGEST_FIELD:
-                    raise self._broken(csv.Error(TOO_LARGE))  # another limit holds in the module
-                yield self.row
-            elif not self.text:
-                return
+def _where(path: Path, number: int, line: int) -> str:
+    return f"{path} {f'row {number}' if number else 'the header'} (line {line})"
 
-    def wrong_width(self) -> GlassformerError:
-        """The error for a row with more or fewer cells than there are columns."""
-        found, expected = len(self.row), len(self.columns)
-        name = DELIMITERS[self.delimiter]
-        remedy = (
-            f"quote a cell that holds a {name}" if found > expected else "add the missing cells"
-        )
+
+def _wrong_width(
+    where: str, row: list[str], columns: list[str], delimiter: str
+) -> GlassformerError:
+    """The error for a row with more or fewer cells than there are columns."""
+    quote = f"quote a cell that holds a {DELIMITERS[delimiter]}"
+    return GlassformerError(
+        f"{where}: {len(row)} {'cell' if len(row) == 1 else 'cells'} where the table has "
+        f"{len(columns)} columns ({listed(columns)}); "
+        f"{quote if len(row) > len(columns) else 'add the missing cells'}"
+    )
+
+
+def _broken(where: str, line: int, error: csv.Error) -> GlassformerError:
+    """The error for a row that cannot be parsed up to a line."""
+    if TOO_LARGE in str(error):
         return GlassformerError(
-            f"{self.where}: {found} {'cell' if found == 1 else 'cells'} where the table has "
-            f"{expected} columns ({listed(self.columns)}); {remedy}"
+            f"{where}: more than {LONGEST_FIELD:,} characters in one field; look for a quote "
+            f'(") that is opened there and not closed'
         )
-
-    @property
-    def where(self) -> str:
-        started = self.line - len(self.text) + 1
-        row = f"row {self.number}" if self.number else "the header"
-        return f"{self.path} {row} (line {started})"
-
-    def _feed(self) -> Iterator[str]:
-        for line in self.stream:
-            self.line += 1
-            self.text.append(line)
-            self.size += len(line)
-            if self.size > LONGEST_LINE:
-                raise csv.Error(f"longer than {LONGEST_LINE:,} characters")
-            yield line
-
-    def _broken(self, error: csv.Error) -> GlassformerError:
-        if TOO_LARGE in str(error):
-            return GlassformerError(
-                f"{self.where}: more than {LONGEST_FIELD:,} characters in one field; look for a "
-                f'quote (") that is opened there and not closed'
-            )
-        return GlassformerError(
-            f"{self.where}: the row cannot be parsed up to line {self.line} ({error}); close every "
-            f'opening quote, and double a quote inside a cell ("")'
-        )
+    return GlassformerError(
+        f"{where}: the row cannot be parsed up to line {line} ({error}); close every "
+        f'opening quote, and double a quote inside a cell ("")'
+    )
 
 
 def _head(stream: Iterator[str]) -> Iterator[str]:

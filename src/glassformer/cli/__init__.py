@@ -10,5 +10,3 @@ output       standard output that may end early
 """
 
 from glassformer.cli.app import main
-
-__all__ = ["main"]

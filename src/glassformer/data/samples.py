@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
-from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -29,17 +28,7 @@ Sample = dict[str, Any]
 Splits = UInt8[np.ndarray, " samples"]
 Spools = dict[str, Spool]
 
-_encode = json.JSONEncoder(ensure_ascii=False, default=np.ndarray.tolist).encode
-
-
-def _as_json(sample: Sample) -> str:
-    """As `json.dumps` writes it, quicker: nearly all values are texts."""
-    quoted = encode_basestring
-    pairs = [
-        f"{quoted(role)}: {quoted(value) if isinstance(value, str) else _encode(value)}"
-        for role, value in sample.items()
-    ]
-    return f"{{{', '.join(pairs)}}}"
+_as_json = json.JSONEncoder(ensure_ascii=False, default=np.ndarray.tolist).encode
 
 
 class StoredSample(dict[str, Any]):

@@ -10,5 +10,3 @@ page      both files; `markup`, `charts` and `style` are parts of the page
 
 from glassformer.reports.page import write_report
 from glassformer.reports.record import HeatMap, Report, Sections, Sound, Table
-
-__all__ = ["HeatMap", "Report", "Sections", "Sound", "Table", "write_report"]

@@ -20,8 +20,6 @@ from glassformer.data.catalog.storage import Entry
 from glassformer.data.catalog.tatoeba import TATOEBA
 from glassformer.errors import GlassformerError, unknown
 
-__all__ = ["CATALOG", "Entry", "family", "open_entry"]
-
 
 def open_entry(name: str) -> Entry:
     """The set of this name, or the first of a family such as multi30k, which shares its files."""

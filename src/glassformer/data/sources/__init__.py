@@ -24,8 +24,6 @@ from glassformer.data.sources.folder import read_folder
 from glassformer.data.sources.formats import SOURCES, reader_of
 from glassformer.errors import GlassformerError
 
-__all__ = ["SOURCES", "read_rows"]
-
 
 def read_rows(path: Path, *, encoding: str | None = None) -> Iterator[Row]:
     """The rows of a file or a folder, in order.

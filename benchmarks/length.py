@@ -1,6 +1,6 @@
 """Longer texts than in training: perplexity against position, for every position scheme.
 
-    python benchmarks/length.py train runs/length    # a small model for each, two at a time
+    python benchmarks/length.py train runs/length    # a small model for each, four at a time
     python benchmarks/length.py score runs/length    # the table, and runs/length/losses.json
     python benchmarks/length.py draw runs/length docs/length.png
 
@@ -30,8 +30,7 @@ from glassformer.models.build import build_language_model
 from glassformer.terminal import print_line
 
 TRAINED, LENGTHS = 256, (256, 512, 1024, 2048, 4096)
-STRIDE = 2048  # between the windows that are read
-TOGETHER = 2  # trainings
+TOGETHER = 4  # trainings
 SCALINGS = {"linear": {}, "ntk": {}, "yarn": {"trained_length": TRAINED}}
 SETTINGS = (
     "data.test_share=0",
@@ -43,6 +42,9 @@ SETTINGS = (
     "model.decoder.attention.kv_heads=none",
     "model.decoder.feedforward.hidden=704",
     "model.decoder.dropout=0.2",
+    "model.tie=false",
+    "train.optimiser.kind=muon",
+    "train.optimiser.lr=4e-3",
     "train.optimiser.weight_decay=0.1",
     "train.validate_every=250",
     "machine.threads=1",
@@ -56,7 +58,7 @@ def train(folder: Path, steps: int, schemes: list[str]) -> None:
     def run(name: str) -> None:
         more = [f"model.decoder.position={name}"]
         if name == "learned":  # a table with rows that no window of training reaches
-            more += [f"model.decoder.max_length={LENGTHS[-1]}", "model.scale=false"]
+            more.append(f"model.decoder.max_length={LENGTHS[-1]}")
         settings = [f"--set={one}" for one in (*SETTINGS, *more)]
         command = [sys.executable, "-m", "glassformer", "train", "generate", "tinyshakespeare"]
         command += ["--run", str(folder / name), "--steps", str(steps), *settings]
@@ -83,19 +85,21 @@ def losses(run: glassformer.Run, position: PositionConfig, windows: np.ndarray) 
     config = replace(config, decoder=replace(config.decoder, position=position))
     model = build_language_model(config, vocabulary=run.task.tokenizer.size)
     model.load_state_dict(run.model.state_dict())
-    model, found = model.to(device).eval(), []
-    for window in torch.from_numpy(windows).to(device):
-        layout = Layout.packed(torch.tensor([len(window) - 1])).to(device)
+    model, length = model.to(device).eval(), windows.shape[1] - 1
+    total = np.zeros(length)
+    for some in torch.from_numpy(windows).to(device).split(LENGTHS[-1] // length):
+        layout = Layout.packed(torch.full((len(some),), length)).to(device)
+        ids, labels = some[:, :-1].reshape(-1), some[:, 1:].reshape(-1)
         with run.machine.autocast():
-            nll = model(window[:-1], layout=layout, labels=window[1:])
-        found.append(nll.float().cpu().numpy())
-    return np.mean(found, axis=0)
+            nll = model(ids, layout=layout, labels=labels)
+        total += nll.float().view(-1, length).sum(0).cpu().numpy()
+    return total / len(windows)
 
 
 def score(folder: Path, schemes: list[str], device: str) -> dict[str, dict[str, list[float]]]:
     """By scheme: perplexity by length of the window, and the losses at each place of the longest.
 
-    All lengths count the same characters: the windows of one tile the longest ones.
+    Windows of all lengths lie side by side and count the same characters.
     """
     [text] = [
         row["text"] for row in open_entry("tinyshakespeare").rows() if row["split"] == "valid"
@@ -105,10 +109,9 @@ def score(folder: Path, schemes: list[str], device: str) -> dict[str, dict[str, 
         run = glassformer.load(folder / name, device=device)
         [tokens] = run.task.tokenizer.encode([text])
         tokens = tokens.astype(np.int64)
-        starts = np.arange(0, len(tokens) - LENGTHS[-1], STRIDE)
+        end = (len(tokens) - 1) // LENGTHS[-1] * LENGTHS[-1]
         for length in LENGTHS:
-            inside = (starts[:, None] + np.arange(0, LENGTHS[-1], length)).ravel()
-            windows = tokens[np.unique(inside)[:, None] + np.arange(length + 1)]
+            windows = tokens[np.arange(0, end, length)[:, None] + np.arange(length + 1)]
             for variant, position in variants(name, length):
                 nll = losses(run, position, windows)
                 row = found.setdefault(variant, {"perplexity": [], "places": []})
@@ -145,7 +148,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("picture", type=Path, nargs="?", default=Path("length.png"))
     parser.add_argument("--schemes", nargs="+", choices=POSITION_NAMES, default=POSITION_NAMES)
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
     scored = args.folder / "losses.json"

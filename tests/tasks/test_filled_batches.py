@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from glassformer.config import RegulariserConfig, TrainConfig
 from glassformer.tasks.task import ShapedBatch
-from glassformer.training.loader import one_epoch
+from glassformer.training.loader import common_shape, one_epoch
 from glassformer.training.machine import Machine
 from glassformer.training.objective import objective, reseeding
 from glassformer.training.setup import TrainSetup
@@ -55,6 +55,7 @@ JOBS = {
         },
     ),
 }
+CPU = Machine(torch.device("cpu"), torch.float32, False)
 every_job = pytest.mark.parametrize("name", JOBS)
 
 
@@ -150,8 +151,7 @@ def test_rows_of_all_lengths_are_mixed_where_no_stack_pads_them(kind, mixes, tmp
 
 def spreads(job):
     """How far apart the lengths in each batch are."""
-    cpu = Machine(torch.device("cpu"), torch.float32, False)
-    setup = TrainSetup(TrainConfig(), replace(job.config.data, batch_tokens=40), cpu, seed=3)
+    setup = TrainSetup(TrainConfig(), replace(job.config.data, batch_tokens=40), CPU, seed=3)
     lengths = job.lengths("train")
     return [np.ptp(lengths[rows]) for rows in one_epoch(job, setup, 0)]
 
@@ -161,3 +161,13 @@ def test_batches_have_rows_of_similar_length_unless_told_otherwise(tmp_path):
     similar = job_of(kind, tmp_path / "similar", rows, **settings)
     loose = settings | {"data": settings["data"] | {"by_length": False}}
     assert max(spreads(similar)) < max(spreads(job_of(kind, tmp_path / "loose", rows, **loose)))
+
+
+def test_only_a_size_that_varies_is_given_slack(tmp_path):
+    data = {"batch_tokens": 40, "tokenizer": {"kind": "characters"}}
+    rows = [{"text": text * 9} for text in TEXTS]
+    job = job_of("generate", tmp_path, rows, data=data, task={"max_length": 20})
+    setup = TrainSetup(TrainConfig(steps=1), job.config.data, CPU, seed=0)
+    pieces, longest, tokens = common_shape(job, setup)
+    assert (longest, tokens) == (20, 40)  # two windows
+    assert pieces % 64 == 0  # they hold more or fewer texts

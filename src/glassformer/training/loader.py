@@ -19,7 +19,7 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.task import ShapedBatch, SomeBatch, Task
 from glassformer.training.setup import TrainSetup
 
-SAMPLED, LONGEST_ROWS = 16, 8  # batches and longest rows that determine the common shape
+SAMPLED, LONGEST_ROWS = 16, 8  # batches, and single rows, that determine the common shape
 LARGER_ON_GPU = 4  # times the batch size for evaluation, which needs far less memory
 SLACK, MULTIPLE = 32, 64  # a size grows by 1/32 and is rounded up to a multiple of 64
 
@@ -93,16 +93,25 @@ def load_batch(
 
 
 def common_shape(task: Task, setup: TrainSetup, micro_batches: int = 1) -> Shape | None:
-    """A shape that nearly all batches fit into, from a sample; None if they cannot be padded."""
-    sample = islice(batch_sources(task, setup, 0, 0, micro_batches), SAMPLED)
+    """A shape that nearly all batches fit into, from a sample; None if they cannot be padded.
+
+    A size that varies is given some slack.
+    """
+    sources = islice(batch_sources(task, setup, 0, 0, micro_batches), SAMPLED)
+    sample = [source.rows for source in sources]
     longest = np.argsort(task.lengths("train"))[-LONGEST_ROWS:]
     sizes = []
-    for rows in (*(source.rows for source in sample), longest):
+    for rows in (*sample, *longest[:, None]):
         batch = task.batch("train", rows, 0)
         if not isinstance(batch, ShapedBatch) or not batch.sizes:
             return None
         sizes.append(batch.sizes)
-    return tuple(with_slack(int(size)) for size in np.max(sizes, axis=0))
+    largest = np.max(sizes, axis=0)
+    varies = np.min(sizes[: len(sample)], axis=0) < largest
+    return tuple(
+        with_slack(size) if more else size
+        for size, more in zip(largest.tolist(), varies.tolist(), strict=True)
+    )
 
 
 def first_fitting(task: Task, setup: TrainSetup, micro_batches: int, shape: Shape) -> TrainingBatch:

@@ -19,6 +19,7 @@ from glassformer.engine.steps import GatheredSteps
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_language_model, build_transformer
 from glassformer.models.incremental import continuing, translating
+from glassformer.models.packing import for_inference
 
 V, END, PAGE = 23, 2, 4
 STACK = {"dim": 16, "depth": 2, "dropout": 0.0}
@@ -125,13 +126,17 @@ STEPS = {
     "rows": RowSteps,
     "gathered": partial(GatheredSteps, exact=False),
     "paged": partial(PagedSteps, rows=6),
+    "fused rows": RowSteps,
+    "fused paged": partial(PagedSteps, rows=6),
 }
 
 
 def company(model, requests, seed, pages, *, steps, every=1):
-    rng = random.Random(seed)
-    engine = Engine(model, pages=pages, page_size=PAGE, rows=6, chunk=rng.choice([4, 8, 32]))
+    rng, fused = random.Random(seed), "fused" in steps
+    used = for_inference(model) if fused else model
+    engine = Engine(used, pages=pages, page_size=PAGE, rows=6, chunk=rng.choice([4, 8, 32]))
     engine.steps = STEPS[steps](engine.decoder)
+    assert (engine.decoder.fused is not None) == fused
     found = list(served(engine, requests, rng, cancels=True))
     assert len(found) > len(requests) / 2
     for request, answer in found[::every]:

@@ -16,6 +16,7 @@ from glassformer.engine.generation import Generation
 from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.branching import keeps_keys
+from glassformer.models.incremental.fused import fused_model
 from glassformer.models.incremental.prompt import max_positions
 from glassformer.models.stacks import Decoder
 from glassformer.models.transcriber import Transcriber
@@ -29,6 +30,9 @@ class PagedDecoder:
         pages: Of the pool for tokens.
         memory_pages: Of the pool for encoded sources; 0 for a language model.
         dtype: Of keys and values; by default, that of autocast, or of the weights.
+
+    Attributes:
+        fused: The model laid out for steps, if it can be.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class PagedDecoder:
             pool_for, page_size=page_size, device=self.device, dtype=dtype or weight.dtype
         )
         self.pool, self.sources = pages_like([one.attention for one in blocks], pages), None
+        self.fused = fused_model(model) if isinstance(model, LanguageModel) else None
         if not isinstance(model, LanguageModel):
             self.sources = pages_like([one.cross_attention for one in blocks], memory_pages)
 

@@ -27,6 +27,8 @@ def _kernel(  # type: ignore[no-untyped-def]
     v_pages,
     table,
     positions,
+    cos,
+    sin,
     answer,
     scale,
     softcap,
@@ -43,6 +45,7 @@ def _kernel(  # type: ignore[no-untyped-def]
     SIZE: tl.constexpr,
     K: tl.constexpr,
     W: tl.constexpr,
+    HALF: tl.constexpr,
     K_ROOM: tl.constexpr,
     W_ROOM: tl.constexpr,
     CAPPED: tl.constexpr,
@@ -53,9 +56,22 @@ def _kernel(  # type: ignore[no-untyped-def]
     past = tl.load(positions + row)
     at_k, at_w = tl.arange(0, K_ROOM), tl.arange(0, W_ROOM)
     in_k, in_w = at_k < K, at_w < W
-    query = tl.load(q + row * q_row + head * q_head + at_k, mask=in_k, other=0.0).to(tl.float32)
-    query *= scale
-    new_k = tl.load(k + row * k_row + kv_head * k_head + at_k, mask=in_k, other=0.0)
+    q_at, k_at = q + row * q_row + head * q_head, k + row * k_row + kv_head * k_head
+    query = tl.load(q_at + at_k, mask=in_k, other=0.0).to(tl.float32)
+    key = tl.load(k_at + at_k, mask=in_k, other=0.0).to(tl.float32)
+    if HALF > 0:  # rotate channel j together with channel j + HALF
+        turns = at_k < 2 * HALF
+        pair = row * HALF + at_k % HALF
+        cosine = tl.load(cos + pair, mask=turns, other=1.0)
+        sine = tl.load(sin + pair, mask=turns, other=0.0)
+        sine = tl.where(at_k < HALF, -sine, sine)
+        other = tl.where(at_k < HALF, at_k + HALF, at_k - HALF)
+        other_q = tl.load(q_at + other, mask=turns, other=0.0).to(tl.float32)
+        other_k = tl.load(k_at + other, mask=turns, other=0.0).to(tl.float32)
+        query = query * cosine + other_q * sine
+        key = key * cosine + other_k * sine
+    query = query * scale
+    new_k = key.to(k_pages.dtype.element_ty)
     new_v = tl.load(v + row * v_row + kv_head * v_head + at_w, mask=in_w, other=0.0)
     # The newest token first: the running maximum is then finite.
     highest = tl.sum(query * new_k.to(tl.float32), 0)
@@ -111,11 +127,13 @@ def attend(
     scale: float,
     softcap: float | None,
     window: int | None,
+    turns: tuple[Float[Tensor, "B half"], Float[Tensor, "B half"]] | None,
 ) -> Float[Tensor, "B H W"]:
     """As `paged_attention.reference`; the last axis of every tensor is contiguous."""
     rows, heads, width = q.shape
     size, groups, value_width = v_pages.shape[1:]
     answer = q.new_empty(rows, heads, value_width)
+    cos, sin = (q, q) if turns is None else turns
     _kernel[(rows, heads)](
         q,
         k,
@@ -124,6 +142,8 @@ def attend(
         v_pages,
         table,
         positions,
+        cos,
+        sin,
         answer,
         scale,
         1.0 if softcap is None else softcap,
@@ -137,6 +157,7 @@ def attend(
         SIZE=size,
         K=width,
         W=value_width,
+        HALF=0 if turns is None else cos.shape[1],
         K_ROOM=triton.next_power_of_2(width),
         W_ROOM=triton.next_power_of_2(value_width),
         CAPPED=softcap is not None,

@@ -6,6 +6,7 @@ for each of a few numbers of rows; the rows that are left over fill a spare slot
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import cast
 
@@ -18,11 +19,13 @@ from glassformer.core.caches.paged import to_device
 from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
+from glassformer.engine.fused_step import Turns, fused_scores
 from glassformer.engine.generation import Generation
 from glassformer.engine.paged_attention import attend_pages, has_kernel
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
 from glassformer.models.blocks.transformer import TransformerBlock
+from glassformer.models.incremental.fused import FusedModel
 from glassformer.models.transformer import scored
 
 
@@ -93,18 +96,44 @@ class PagedSteps(Steps):
 
     def score(self, slots: Int[Tensor, " rows"]) -> Float[Tensor, "rows V"]:
         """A step of these slots: nothing in it depends on the host."""
-        decoder, rows = self.decoder.decoder, Layout.full(len(slots), 1, slots.device)
         positions, table = self.positions[slots], self.table[slots]
-        at = rows.shifted(positions, self.longest)
-        x, _ = self.decoder.tokens(self.tokens[slots][:, None], rows)  # (rows, 1, D)
+        at = Layout.full(len(slots), 1, slots.device).shifted(positions, self.longest)
+        if self.decoder.fused is None:
+            scores = self._plain(self.tokens[slots], table, at)
+        else:
+            attend = partial(self._attend_heads, self.decoder.fused, table, positions)
+            scores = fused_scores(self.decoder.fused, self.tokens[slots], at, attend)
+        self.positions[slots] = positions + 1
+        self.positions[-1:] = 0  # of the spare slot
+        return scores
+
+    def _attend_heads(
+        self,
+        fused: FusedModel,
+        table: Int[Tensor, "rows pages"],
+        positions: Int[Tensor, " rows"],
+        number: int,
+        heads: Float[Tensor, "rows HGG K"],
+        turns: Turns | None,
+    ) -> Float[Tensor, "rows H K"]:
+        """Self-attention of the newest tokens, of a model laid out for steps."""
+        shape, pool = fused.layers[number].attention, self.decoder.pool
+        q, k, v = heads.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=1)
+        pages = pool.k[number], pool.v[number]
+        return attend_pages(q, k, v, *pages, table, positions, scale=shape.scale, turns=turns)
+
+    def _plain(
+        self, tokens: Int[Tensor, " rows"], table: Int[Tensor, "rows pages"], at: Layout
+    ) -> Float[Tensor, "rows V"]:
+        """A step of the modules of the model."""
+        decoder, rows = self.decoder.decoder, Layout.full(len(tokens), 1, tokens.device)
+        x, _ = self.decoder.tokens(tokens[:, None], rows)  # (rows, 1, D)
         x = decoder.position.embed(x, at)
         for number, block in enumerate(decoder.blocks):
             layer = cast(MultiHeadAttention, block.attention)
-            attention = partial(self._attend, layer, number, table, positions, at)
+            attention = partial(self._attend, layer, number, table, at)
             x = cast(TransformerBlock, block).through(x, attention, rows, None)
         x = x if decoder.norm is None else decoder.norm(x, rows)
-        self.positions[slots] = positions + 1
-        self.positions[-1:] = 0  # of the spare slot
         return scored(x[:, 0], self.decoder.tokens, self.decoder.unembed)
 
     def _attend(
@@ -112,11 +141,11 @@ class PagedSteps(Steps):
         layer: MultiHeadAttention,
         number: int,
         table: Int[Tensor, "rows pages"],
-        positions: Int[Tensor, " rows"],
         at: Layout,
         x: Float[Tensor, "rows 1 D"],
     ) -> Float[Tensor, "rows 1 D"]:
         """Self-attention of the newest tokens."""
+        assert at.starts is not None
         q, (k, v) = layer.queries(x), layer.keys_and_values(x)
         q, k = self.decoder.decoder.position.turn(q, k, at)
         pool, scoring = self.decoder.pool, layer.scoring
@@ -127,7 +156,7 @@ class PagedSteps(Steps):
             pool.k[number],
             pool.v[number],
             table,
-            positions,
+            at.starts,
             scale=layer.key_width**-0.5 if scoring.scale is None else scoring.scale,
             softcap=scoring.softcap,
             window=None if layer.window is None else layer.window.size,
@@ -145,14 +174,11 @@ class StepGraph:
         self.graph: torch.cuda.CUDAGraph | None = None
         if self.slots.is_cuda:
             self.graph = torch.cuda.CUDAGraph()
-            # A graph outlives the autocast around it, so it must not use its copies of weights.
-            was_kept = torch.is_autocast_cache_enabled()
-            torch.set_autocast_cache_enabled(False)
-            with side_stream():
-                steps.score(self.slots)  # libraries initialise before the capture
-            with side_stream(), recording(self.graph, steps.memory_of_graphs):
-                self.scores = steps.score(self.slots)
-            torch.set_autocast_cache_enabled(was_kept)
+            with own_autocast(fused=steps.decoder.fused is not None):
+                with side_stream():
+                    steps.score(self.slots)  # libraries initialise before the capture
+                with side_stream(), recording(self.graph, steps.memory_of_graphs):
+                    self.scores = steps.score(self.slots)
 
     def __call__(self) -> Float[Tensor, "rows V"]:
         """The scores; overwritten by the next step."""
@@ -160,6 +186,20 @@ class StepGraph:
             return self.steps.score(self.slots)
         self.graph.replay()
         return self.scores
+
+
+def own_autocast(*, fused: bool) -> AbstractContextManager[None]:
+    """Autocast for a graph, which outlives that around it and must not use its copies of weights.
+
+    Args:
+        fused: Whether weights have the right type already.
+    """
+    return torch.autocast(
+        "cuda",
+        torch.get_autocast_dtype("cuda"),
+        enabled=torch.is_autocast_enabled("cuda") and not fused,
+        cache_enabled=False,
+    )
 
 
 def supports(decoder: PagedDecoder) -> bool:

@@ -5,17 +5,22 @@ request's prompt was read, and back when it leaves; in between, a step copies on
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.core.caches import KeyCache, Memory, PagePool
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
+from glassformer.engine.fused_step import Turns, fused_scores
 from glassformer.engine.generation import Generation
+from glassformer.engine.paged_attention import rotated
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
+from glassformer.models.incremental.fused import FusedModel
 from glassformer.models.transformer import scored
 
 MORE = 2  # times the room when it is full
@@ -63,18 +68,30 @@ class RowSteps(Steps):
 
     @torch.no_grad()
     def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
-        decoder = self.decoder
-        starts = torch.tensor([one.read for one in due])
-        at = Layout.full(len(due), 1).shifted(starts, int(starts.max()) + 1)
-        keys = Layout.padded(starts + 1)
-        if int(starts.min()) == keys.longest - 1:
-            keys = Layout.full(len(due), keys.longest)
+        read, fused = [one.read for one in due], self.decoder.fused
+        longest, starts = max(read) + 1, torch.tensor(read)
+        at = Layout.full(len(due), 1).shifted(starts, longest)
+        keys = Layout.full(len(due), longest)
+        if min(read) + 1 < longest:
+            keys = Layout.padded(starts + 1)
         caches = [RowCache(self.past, layer, at, keys) for layer in range(len(self.past.k))]
-        x, _ = decoder.tokens(torch.tensor([[one.tokens[-1]] for one in due]), at)
-        memory = None if self.memory is None else self.memory.memories(len(due))
-        x = decoder.decoder(x, layout=at, memory=memory, caches=caches)  # (B, 1, D)
+        tokens = torch.tensor([one.tokens[-1] for one in due])
         for one in due:
             one.read += 1
+        if fused is None:
+            return self._plain(tokens, at, caches)
+        seen = None if keys.is_full else keys.real[:, None, None]  # (B, 1, 1, S)
+        attend = partial(attend_heads, fused, caches, at, seen)
+        return fused_scores(fused, tokens, at, attend)
+
+    def _plain(
+        self, tokens: Int[Tensor, " B"], at: Layout, caches: "Sequence[RowCache]"
+    ) -> Float[Tensor, "B V"]:
+        """A step of the modules of the model."""
+        decoder = self.decoder
+        x, _ = decoder.tokens(tokens[:, None], at)
+        memory = None if self.memory is None else self.memory.memories(len(tokens))
+        x = decoder.decoder(x, layout=at, memory=memory, caches=caches)  # (B, 1, D)
         return scored(x[:, 0], decoder.tokens, decoder.unembed)
 
 
@@ -150,3 +167,29 @@ class RowCache(KeyCache):
         self.v[self.every, :, layout.starts] = v[:, :, 0]
         longest = self.keys.longest
         return self.k[:, :, :longest], self.v[:, :, :longest], self.keys
+
+
+def attend_heads(
+    fused: FusedModel,
+    caches: Sequence[RowCache],
+    at: Layout,
+    seen: Bool[Tensor, "B 1 1 S"] | None,
+    number: int,
+    heads: Float[Tensor, "B HGG K"],
+    turns: Turns | None,
+) -> Float[Tensor, "B H K"]:
+    """Self-attention of the newest tokens, of a model laid out for steps."""
+    shape = fused.layers[number].attention
+    qk, v = heads.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
+    qk = qk if turns is None else rotated(qk, turns)
+    q, k = qk.split([shape.heads, shape.kv_heads], dim=1)
+    keys, values, _ = caches[number].append(k[:, :, None], v[:, :, None], at)
+    answer = F.scaled_dot_product_attention(
+        q[:, :, None],
+        keys,
+        values,
+        attn_mask=seen,
+        scale=shape.scale,
+        enable_gqa=shape.heads != shape.kv_heads,
+    )
+    return answer[:, :, 0]

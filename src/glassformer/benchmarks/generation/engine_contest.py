@@ -20,6 +20,7 @@ from glassformer.benchmarks.generation.llama import GPT2_SIZED, TINY, random_mod
 from glassformer.benchmarks.timing import seconds
 from glassformer.config.decoding import DecodeConfig
 from glassformer.engine import Engine, GenerationRequest
+from glassformer.models.packing import for_inference
 from glassformer.models.transformer import LanguageModel
 
 BAR, AIM = 3.0, 6.0
@@ -77,7 +78,9 @@ def engine_side(
     """Our engine, with room for all requests at once."""
     longest = max(len(prompt) + n for prompt, n in zip(prompts, answers, strict=True))
     pages = len(prompts) * -(-longest // PAGE)
-    engine = Engine(model, pages=pages, page_size=PAGE, rows=len(prompts))
+    fast = for_inference(model)
+    assert isinstance(fast, LanguageModel)
+    engine = Engine(fast, pages=pages, page_size=PAGE, rows=len(prompts))
     requests = [
         GenerationRequest(prompt=tuple(prompt), decode=DecodeConfig(max_length=n))
         for prompt, n in zip(prompts, answers, strict=True)

@@ -10,7 +10,7 @@ from small_runs import learn, write_reviews
 
 from glassformer.config import DataConfig, ModelConfig, StackConfig, TrainConfig
 from glassformer.config.run import Config
-from glassformer.runs.validation_budget import resolve_validation, validation_line
+from glassformer.runs.prepare import resolve_validation, validation_line
 from glassformer.tasks.job import JobTask
 from glassformer.training.loader import sample_rows
 

@@ -18,11 +18,10 @@ from glassformer.runs.display import Display, clock
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.forecast import Forecaster
 from glassformer.runs.log import Log
-from glassformer.runs.prepare import Prepared, initial_model
+from glassformer.runs.prepare import Prepared, initial_model, resolve_validation, validation_line
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import SHARES, Clock, steps_in
-from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean

@@ -25,7 +25,7 @@ from glassformer.runs.folder import reporter_of
 from glassformer.runs.limits import scratch_folder, within_limits
 from glassformer.runs.model_size import TooLargeError
 from glassformer.runs.new_folder import free_name, refuse_existing
-from glassformer.runs.prepare import Prepared, companions_of, prepare
+from glassformer.runs.prepare import Prepared, companions_of, prepare, resolve_validation
 from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
 from glassformer.runs.request import TrainRequest, train_request
 from glassformer.runs.timing import (
@@ -41,7 +41,6 @@ from glassformer.runs.timing import (
     validation_seconds,
     warmed_up,
 )
-from glassformer.runs.validation_budget import resolve_validation
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training import memory

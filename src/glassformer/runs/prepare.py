@@ -21,16 +21,18 @@ from glassformer.runs.model_size import refuse_too_large
 from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.trained import open_companion
-from glassformer.runs.validation_budget import resolve_validation, validation_line
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Extended
 from glassformer.tasks.job import AnyTask
 from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine
-from glassformer.training.setup import FEWEST_STEPS, TrainSetup
+from glassformer.training.setup import FEWEST_STEPS, VALIDATIONS, TrainSetup
 from glassformer.training.state import freeze
 from glassformer.training.weights import load_weights, read_tensors, weights_of, write_tensors
+
+VALIDATION_SHARE = 0.1  # of the training time
+FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # for scores that mean something
 
 
 @dataclass(slots=True)
@@ -188,3 +190,37 @@ def examine_briefly(samples: Samples, config: Config, display: Display) -> None:
     if found.seen < found.total:
         seen = f"{found.seen:,} of {found.total:,} rows"
         display.say(f"examined {seen}; to examine all: glassformer doctor")
+
+
+def resolve_validation(config: Config, task: AnyTask) -> Config:
+    """The settings, with validations that fit their share of the time unless they are set.
+
+    Their cost is estimated in training tokens, not measured, so that a run is the same everywhere.
+    """
+    train, lengths = config.train, task.lengths("valid")
+    if train.steps is None or train.validate_every is not None or len(lengths) <= FEWEST_ROWS:
+        return config
+    batch = min(config.data.batch_tokens, int(task.lengths("train").sum()))
+    trained_tokens = train.steps * train.accumulate * batch
+    row_cost = task.scoring_work * float(lengths.mean())  # in training tokens
+    rows = train.validate_rows or len(lengths)
+    affordable = VALIDATION_SHARE * trained_tokens / row_cost  # rows, over all validations
+    if train.validate_rows is None:
+        rows = min(rows, max(FEWEST_ROWS, int(affordable / VALIDATIONS)))
+    times = min(VALIDATIONS, max(FEWEST_VALIDATIONS, int(affordable / rows)))
+    if times < VALIDATIONS:
+        train = replace(train, validate_every=-(-train.steps // times))
+    if rows < len(lengths):
+        train = replace(train, validate_rows=rows)
+    return replace(config, train=train)
+
+
+def validation_line(config: Config, task: AnyTask) -> str | None:
+    """A message that validation uses a sample; None if it uses all rows."""
+    rows, sampled = len(task.lengths("valid")), config.train.validate_rows
+    if sampled is None or sampled >= rows:
+        return None
+    return (
+        f"validating on a sample of {sampled:,} of {rows:,} rows; to use all of them, "
+        f"--set train.validate_rows={rows}"
+    )

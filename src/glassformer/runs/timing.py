@@ -20,7 +20,7 @@ from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.runs.folder import reporter_of
-from glassformer.runs.validation_budget import VALIDATION_SHARE
+from glassformer.runs.prepare import VALIDATION_SHARE
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training.loader import TrainingBatch, sample_rows, training_batches

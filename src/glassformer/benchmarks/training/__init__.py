@@ -8,9 +8,9 @@
     padding         the same rows padded, as the peers take them
     torch_models    the same models in torch.nn
     torch_loop      their side: a plain training loop around such a model
-    nanogpt         nanoGPT's model, from a file of its own
+    nanogpt         our language model against nanoGPT's, from a file of its own
     race            sides that take turns: ours, its peers, and the bars between them
-    *_contest(s)    the contests, by kind of model
+    *_contests      the other contests, by kind of model
     works           all of them by name, and how one is held
     speed_report    the results as a table and as plain values
 

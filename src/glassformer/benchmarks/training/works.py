@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import torch
 
 from glassformer.benchmarks.timing import Comparison, compared
-from glassformer.benchmarks.training.context_contest import language_models
 from glassformer.benchmarks.training.layer_contests import encoder_layers
+from glassformer.benchmarks.training.nanogpt import language_models
 from glassformer.benchmarks.training.pair_contests import chosen_pairs, dates, fixed_pairs
 from glassformer.benchmarks.training.race import Bench, Contest, Entrant, enter, race
 from glassformer.benchmarks.training.text_contests import gaps, languages, reviews

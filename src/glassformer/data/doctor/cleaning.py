@@ -24,9 +24,7 @@ import numpy as np
 from glassformer.data.doctor.reading import Reading, Source
 from glassformer.data.rows import Row
 from glassformer.data.sources.files import packing_of, reason, suffix_of
-from glassformer.data.sources.formats import SOURCES, Reader, reader_of
-from glassformer.data.sources.json_lines import read_json_lines
-from glassformer.data.sources.plain import read_plain
+from glassformer.data.sources.formats import SOURCES, Reader, read_json_lines, read_plain, reader_of
 from glassformer.data.sources.table import read_table
 from glassformer.errors import GlassformerError
 from glassformer.files import replacing, sync

@@ -6,8 +6,7 @@ from pathlib import Path
 from glassformer.data.rows import Row, as_text, listed
 from glassformer.data.sources.decoding import document
 from glassformer.data.sources.files import kind_of, names_in
-from glassformer.data.sources.formats import is_table, reader_of
-from glassformer.data.sources.json_lines import read_json_lines
+from glassformer.data.sources.formats import is_table, read_json_lines, reader_of
 from glassformer.errors import GlassformerError
 
 

@@ -20,8 +20,7 @@ from glassformer.tasks.shared.text_checks import GarbledText
 from glassformer.tasks.shared.text_data import TextSchema, text_key
 from glassformer.tasks.translate.checks.languages import PairLanguages
 from glassformer.tasks.translate.checks.lengths import PairLengths
-from glassformer.tasks.translate.checks.pairs import CopiedSources, EachLanguage, Tags
-from glassformer.tasks.translate.checks.scripts import MixedScripts
+from glassformer.tasks.translate.checks.pairs import CopiedSources, EachLanguage, MixedScripts, Tags
 from glassformer.tasks.translate.pair_files import end_apart, has_nearly_as_many_lines, pair_files
 
 SIDES = ("source", "target")

@@ -100,6 +100,18 @@ def test_a_recording_normalised_by_itself_may_have_any_volume(tmp_path):
     assert np.abs(task.features(sound / 2) - task.features(sound)).max() < 1e-2
 
 
+@pytest.mark.parametrize("features", ["mel", "mfcc"])
+def test_longer_frames_are_as_many_and_other_ones(tmp_path, features):
+    short, long = (
+        task_of(tmp_path / f"{window}", task={"window": window, "features": features})
+        for window in (25, 60)
+    )
+    assert short.sounds[0].shape == long.sounds[0].shape
+    assert np.abs(short.sounds[0] - long.sounds[0]).max() > 0.1
+    moments = [(one.folder / "moments.json").read_text() for one in (short, long)]
+    assert moments[0] != moments[1]
+
+
 def test_cepstra_are_another_view_of_the_same_sound(tmp_path):
     mel, cepstra = task_of(tmp_path / "a"), task_of(tmp_path / "b", task={"features": "mfcc"})
     assert mel.sounds[0].shape == cepstra.sounds[0].shape
@@ -190,6 +202,7 @@ def test_a_recording_of_two_hours_is_examined_and_left_out_in_little_memory(tmp_
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"window": 24}, "task.window must lie in 25 ... 1,000 milliseconds, got 24"),
         ({"features": "fbank"}, "unknown task.features 'fbank'"),
         ({"augment": {"speeds": [1.0, 9.0]}}, r"speeds must lie in \[0.5, 2.0\], got \[1.0, 9.0\]"),
         ({"augment": {"noise": [30, 10]}}, r"such as \[10, 30\]; got \[30.0, 10.0\]"),

@@ -24,9 +24,10 @@ def by_kaldi(kind, options, sound, rate):
     return np.stack([features.get_frame(n) for n in range(features.num_frames_ready)])
 
 
-def kaldi_fbank(sound, rate=16000, bins=80):
+def kaldi_fbank(sound, rate=16000, bins=80, window=25):
     kaldi = pytest.importorskip("kaldi_native_fbank")
     options = kaldi.FbankOptions()
+    options.frame_opts.frame_length_ms = window
     options.mel_opts.num_bins = bins
     return by_kaldi(kaldi.OnlineFbank, options, sound, rate)
 
@@ -59,6 +60,15 @@ def test_frames_of_any_rate_are_kaldis(rate):
     reference = kaldi_fbank(sound, rate, 41)
     assert count == len(reference) == frame_count(len(sound), rate)
     assert np.abs(features[0].numpy() - reference).max() < TOLERANCE
+
+
+def test_longer_frames_are_kaldis_with_silence_around_the_sound():
+    sounds = [hiss(3001), hiss(7919, 1)]
+    features, counts = FilterBank(bins=37, window=46)(*padded(sounds))
+    for row, sound in enumerate(sounds):
+        reference = kaldi_fbank(np.pad(sound, (336 // 2, 336 // 2)), bins=37, window=46)
+        assert counts[row] == len(reference) == frame_count(len(sound), 16000)
+        np.testing.assert_allclose(features[row, : counts[row]], reference, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize(("orders", "bins"), [(13, 23), (41, 41)])

@@ -1,18 +1,17 @@
 """From the samples of a recording to the features that a model reads, as numbers of 16 bits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float16
 from torch import Tensor
 
-from glassformer.data.audio.features import Cepstra, FilterBank, Frames, Waveforms
+from glassformer.data.audio.features import WINDOW, Cepstra, FilterBank
 from glassformer.data.audio.normalise import Moments
 from glassformer.errors import GlassformerError
 
 Features = Float[np.ndarray, "_ M"]  # no name: each has its own length
-Bank = Callable[[Waveforms, Sequence[int]], tuple[Frames, list[int]]]
 
 
 class Extractor:
@@ -23,11 +22,20 @@ class Extractor:
         rate: Samples a second.
         bins: Features a frame.
         moments: By which they are normalised; by default, those of each recording.
+        window: How long a frame is, in milliseconds.
     """
 
-    def __init__(self, kind: str, rate: int, bins: int, moments: Moments | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        rate: int,
+        bins: int,
+        moments: Moments | None = None,
+        *,
+        window: int = WINDOW,
+    ) -> None:
         try:
-            self.bank = BANKS[kind](rate, bins)
+            self.bank = BANKS[kind](rate, bins, window=window)
         except ValueError as error:
             raise GlassformerError(f"model.frontend.bins = {bins}: {error}") from None
         self.bins, self.moments = bins, moments
@@ -45,4 +53,4 @@ class Extractor:
         return frames[0]
 
 
-BANKS: dict[str, Callable[[int, int], Bank]] = {"mel": FilterBank, "mfcc": Cepstra}
+BANKS: dict[str, Callable[..., FilterBank | Cepstra]] = {"mel": FilterBank, "mfcc": Cepstra}

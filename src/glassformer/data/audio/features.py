@@ -1,6 +1,6 @@
 """Log-mel filterbank energies and cepstra, as Kaldi computes them, for padded batches.
 
-    frame     25 ms of sound every 10 ms
+    frame     25 ms of sound every 10 ms, or more around them
               minus its mean; x[t] - 0.97 x[t-1]; times a window
     power     |FFT|², padded to a power of two
     mel       triangles, evenly spaced on the scale 1127 ln(1 + f / 700)
@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -51,15 +52,17 @@ class FilterBank(nn.Module):
     Args:
         rate: Samples a second.
         bins: Number of mel bins (M).
+        window: How long a frame is, in milliseconds. One of more than 25 has the same middle.
     """
 
     weights: Tensor
     triangles: Tensor
 
-    def __init__(self, rate: int = 16000, bins: int = 80) -> None:
+    def __init__(self, rate: int = 16000, bins: int = 80, *, window: int = WINDOW) -> None:
         super().__init__()
         self.rate, self.bins = rate, bins
-        self.width, self.shift = rate * WINDOW // 1000, rate * SHIFT // 1000
+        self.width, self.shift = rate * window // 1000, rate * SHIFT // 1000
+        self.more = self.width - rate * WINDOW // 1000  # samples, half of them on either side
         self.padded = 1 << (self.width - 1).bit_length()  # for the FFT
         hann = torch.hann_window(self.width, periodic=False, dtype=torch.float64)
         weights = hann**ROUNDER * FULL_SCALE
@@ -71,11 +74,19 @@ class FilterBank(nn.Module):
         longest = max(counts, default=0)
         if not longest:
             return waveforms.new_zeros(len(waveforms), 0, self.bins), counts
+        if self.more:
+            waveforms = self._with_silence(waveforms, lengths)
         frames = waveforms.unfold(1, self.width, self.shift)[:, :longest]  # (B, F, W), a view
         slab = max(1, (GPU_SLAB if waveforms.is_cuda else SLAB) // len(waveforms))
         with torch.autocast(waveforms.device.type, enabled=False):
             energies = torch.cat([self._energies(part) for part in frames.split(slab, 1)], 1)
         return zero_padding(energies, Layout.padded(counts, device=energies.device)), counts
+
+    def _with_silence(self, waveforms: Waveforms, lengths: Sequence[int]) -> Float[Tensor, "B W"]:
+        """Rows with silence on both sides, as much as longer frames reach beyond them."""
+        real = Layout.padded(list(lengths), device=waveforms.device)
+        silenced = zero_padding(waveforms[..., None], real)[..., 0]
+        return F.pad(silenced, (self.more // 2, self.more - self.more // 2))
 
     def _energies(self, frames: Float[Tensor, "B F W"]) -> Frames:
         frames = frames - frames.mean(-1, keepdim=True)
@@ -96,10 +107,12 @@ class Cepstra(nn.Module):
 
     transform: Tensor
 
-    def __init__(self, rate: int = 16000, orders: int = 13, *, lifter: float = 22.0) -> None:
+    def __init__(
+        self, rate: int = 16000, orders: int = 13, *, window: int = WINDOW, lifter: float = 22.0
+    ) -> None:
         super().__init__()
         bins = max(orders, FEWEST_BINS)
-        self.filterbank = FilterBank(rate, bins)
+        self.filterbank = FilterBank(rate, bins, window=window)
         n = torch.arange(orders, dtype=torch.float64)
         angles = math.pi / bins * (torch.arange(bins, dtype=torch.float64)[:, None] + 0.5) * n
         transform = angles.cos() * math.sqrt(2 / bins)  # (M, orders)

@@ -58,7 +58,7 @@ def read_short(samples: Iterable[Sample], settings: SoundConfig) -> Iterator[Sou
 def extractor_of(settings: SoundConfig, bins: int, folder: Path) -> Extractor:
     """From samples to features, as a run in this folder computes them."""
     moments = Moments.load(folder / MOMENTS) if settings.normalise == "all" else None
-    return Extractor(settings.features, settings.rate, bins, moments)
+    return Extractor(settings.features, settings.rate, bins, moments, window=settings.window)
 
 
 def settle_sound(
@@ -67,7 +67,7 @@ def settle_sound(
     """Settings that leave nothing open; moments, if they are needed, are put into the folder."""
     if task.store == "auto":
         task = replace(task, store="waveforms" if task.augment.has_no_end else "features")
-    extract = Extractor(task.features, task.rate, bins)
+    extract = Extractor(task.features, task.rate, bins, window=task.window)
     if task.normalise == "all":
         moments_for(samples, extract, task, origin).save(folder / MOMENTS)
     return task

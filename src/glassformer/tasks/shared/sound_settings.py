@@ -10,6 +10,7 @@ STORE_NAMES = ("auto", "features", "waveforms")
 SPEEDS = (0.5, 2.0)
 FEW_SPEEDS = 4  # so many versions of a recording are computed beforehand
 RATES = (2000, 192_000)  # samples a second
+WINDOWS = (25, 1000)  # milliseconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +89,8 @@ class SoundConfig:
     Args:
         rate: Samples a second; recordings of another rate are resampled.
         features: Log-mel energies, or cepstral coefficients (MFCC); model.frontend.bins a frame.
+        window: Milliseconds of sound in a frame, of which there are a hundred a second. Longer ones
+            tell pitches apart, and from noise, but not when they change.
         normalise: By the mean and variance of all training recordings, or of each recording.
         store: Whether a run stores features, or waveforms to compute them from on the fly; auto
             stores waveforms if task.augment makes too many versions of them to be stored.
@@ -98,6 +101,7 @@ class SoundConfig:
 
     rate: int = 16000
     features: str = "mel"
+    window: int = 25
     normalise: str = "all"
     store: str = "auto"
     max_seconds: float = 30.0
@@ -113,6 +117,11 @@ class SoundConfig:
         )
         require(
             self.max_seconds >= 1, f"task.max_seconds must be 1 or more, got {self.max_seconds:g}"
+        )
+        shortest, longest = WINDOWS
+        require(
+            shortest <= self.window <= longest,
+            f"task.window must lie in {shortest} ... {longest:,} milliseconds, got {self.window}",
         )
         choose("task.features", self.features, FEATURE_NAMES)
         choose("task.normalise", self.normalise, NORMALISE_NAMES)

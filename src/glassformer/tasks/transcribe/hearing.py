@@ -6,6 +6,7 @@ import numpy as np
 
 from glassformer.config import ModelConfig, require
 from glassformer.core.masks import Mask, chunks, everything
+from glassformer.data.audio.features import WINDOW
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, reaching_sounds
 from glassformer.tasks.transcribe.settings import StreamConfig, TranscribeConfig
 
@@ -68,6 +69,10 @@ def check_stream(model: ModelConfig, task: TranscribeConfig) -> None:
         task.normalise == "all",
         "a stream has no mean and variance before it ends; with task.stream, set "
         "task.normalise=all",
+    )
+    require(
+        task.window == WINDOW,
+        f"a stream is heard {WINDOW} ms at a time; with task.stream, leave out task.window",
     )
     require(
         reads.kind == "attention" and reads.attention.kind == "softmax",

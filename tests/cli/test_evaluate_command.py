@@ -4,10 +4,13 @@ import json
 import shutil
 
 import pytest
+import torch
 from quick import quickly
 from small_files import SHORT, reviews, shared, train, trained, write_csv
 
 from glassformer.cli import main
+from glassformer.runs import run as run_module
+from glassformer.training.machine import Machine
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,21 @@ def test_the_accuracy_is_the_share_of_right_predictions(home, capsys):
     said = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
     right = [label == row["label"] for label, row in zip(said, rows, strict=True)]
     assert scored == pytest.approx(sum(right) / len(right))
+
+
+def test_int8_is_for_a_cpu(home, capsys, monkeypatch):
+    made = []
+    twin = run_module.int8_twin
+    monkeypatch.setattr(run_module, "int8_twin", lambda model: made.append(twin(model)) or made[-1])
+    assert evaluate(home / "run", home / "test.csv", "--json", "--int8") == 0
+    assert json.loads(capsys.readouterr().out)["scores"]["accuracy"]["value"] > 0.9
+    assert main(["predict", str(home / "run"), "fine", "--int8"]) == 0
+    assert len(made) == 2
+    capsys.readouterr()
+    gpu = Machine(torch.device("cuda"), torch.bfloat16)
+    monkeypatch.setattr(run_module, "choose_machine", lambda config: gpu)
+    assert evaluate(home / "run", home / "test.csv", "--int8") == 1
+    assert "int8 is for a CPU, but this machine uses cuda; choose" in capsys.readouterr().err
 
 
 def test_for_people_it_is_a_table(home, capsys):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.options import AsJson, Columns, Device, RunFolder
+from glassformer.cli.options import AsJson, Columns, Device, Int8, RunFolder
 
 
 def evaluate(
@@ -16,6 +16,7 @@ def evaluate(
     ] = None,
     columns: Columns = "",
     device: Device = "auto",
+    int8: Int8 = False,
     as_json: AsJson = False,
 ) -> None:
     """Score a run on labelled data, with confidence intervals.
@@ -26,7 +27,7 @@ def evaluate(
     from glassformer.runs.display import Display
     from glassformer.runs.run import Run
 
-    ours = Run(run, device=device)
+    ours = Run(run, device=device, int8=int8)
     other = None if against is None else Run(against, device=device)
     with Display().waiting("evaluating"):
         found = ours.evaluate(*data, against=other, columns=columns or None)

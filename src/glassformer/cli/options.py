@@ -35,6 +35,9 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Random seed.")]
 Device = Annotated[str, typer.Option(help=", ".join(DEVICE_NAMES))]
 AnyDevice = Annotated[str | None, typer.Option(help=", ".join(DEVICE_NAMES))]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+Int8 = Annotated[
+    bool, typer.Option("--int8", help="Compute in int8 on a CPU: faster, a little less exact.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Suppress progress output.")]
 

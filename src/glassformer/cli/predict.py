@@ -10,7 +10,7 @@ import typer
 
 from glassformer.cli.inputs import Placed, from_stdin, given_inputs, typed_line
 from glassformer.cli.job_options import given_options, with_job_options
-from glassformer.cli.options import AsJson, Device, RunFolder
+from glassformer.cli.options import AsJson, Device, Int8, RunFolder
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_line
 
@@ -36,6 +36,7 @@ def predict(
         float | None, typer.Option(min=0, max=1, help="Give no answer below this confidence.")
     ] = None,
     device: Device = "auto",
+    int8: Int8 = False,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
@@ -46,7 +47,7 @@ def predict(
     from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
 
-    loaded = Run(run, device=device)
+    loaded = Run(run, device=device, int8=int8)
     given = given_options(options, loaded.config.job, inputs)
     loaded.configured(**given)  # bad options and a bad model
     _ = loaded.model  # fail before anything is typed

@@ -1,4 +1,4 @@
-"""A twin of a model for a CPU: its weights in the order in which the fast kernels read them.
+"""Twins of a model for a CPU: its weights in the order in which the fast kernels read them.
 
 A matrix product with few rows, as in a step of decoding, spends much of its time on fetching the
 weights in an awkward order. oneDNN can lay them out once, which makes such products 1.2 to 2 times
@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.core.int8 import SMALLEST, Int8Linear
 from glassformer.core.steps.linear import WIDE, pack
 from glassformer.models.frontends import Tokens
 from glassformer.models.transcriber import Transcriber
@@ -56,11 +57,12 @@ def packed_twin(model: Model) -> Model:
     """The same model with packed weights; the model itself where none can be packed."""
     if not can_pack(model):
         return model
-    twin = cast(Model, _twin(model))
-    written = written_tokens(model)
-    if model.unembed is None and written is not None:  # scores by the table of its tokens
-        twin.unembed = PackedLinear(cast(nn.Parameter, written.table.weight))
-    return twin
+    return cast(Model, _twin(model, PackedLinear))
+
+
+def int8_twin(model: nn.Module) -> nn.Module:
+    """The same model with linear layers that compute in int8, but for small ones."""
+    return _twin(model, Int8Linear)
 
 
 def for_inference(model: nn.Module) -> nn.Module:
@@ -80,11 +82,17 @@ def written_tokens(model: Writes) -> Tokens | None:
     return model.tokens if isinstance(model, LanguageModel) else model.target
 
 
-def _twin(module: nn.Module) -> nn.Module:
-    """A copy of the tree of modules in which every linear layer is packed."""
+def _twin(module: nn.Module, kind: type[PackedLinear] | type[Int8Linear]) -> nn.Module:
+    """A copy of the tree of modules with linear layers of another kind."""
+    if isinstance(module, PackedLinear | Int8Linear):
+        return module
     if isinstance(module, nn.Linear):
-        weight, bias = cast(tuple[nn.Parameter, nn.Parameter | None], (module.weight, module.bias))
-        return PackedLinear(weight, bias)
+        small = kind is Int8Linear and min(module.weight.shape) < SMALLEST
+        weights = cast(tuple[nn.Parameter, nn.Parameter | None], (module.weight, module.bias))
+        return module if small else kind(*weights)
     twin = copy.copy(module)
-    twin._modules = {name: child and _twin(child) for name, child in module._modules.items()}
+    twin._modules = {name: child and _twin(child, kind) for name, child in module._modules.items()}
+    written = written_tokens(module) if isinstance(module, Writes) else None
+    if isinstance(twin, Writes) and twin.unembed is None and written is not None:
+        twin.unembed = kind(cast(nn.Parameter, written.table.weight))  # instead of the table itself
     return twin

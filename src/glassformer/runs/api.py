@@ -133,9 +133,9 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
     return Run(folder.path, device=result.config.machine.device)
 
 
-def load(path: str | Path, *, device: str = "auto") -> Run:
+def load(path: str | Path, *, device: str = "auto", int8: bool = False) -> Run:
     """A trained run, ready to use: `glassformer.load("runs/reviews").predict("What a film")`."""
-    return Run(path, device=device)
+    return Run(path, device=device, int8=int8)
 
 
 def align(run: Run, given: Any, **options: Any) -> Any:

@@ -7,7 +7,7 @@ The weights of the norm are folded into W and b, so that it only has to centre a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.feedforward import gelu_tanh, relu_squared
+from glassformer.core.int8 import Int8Linear, int8_product, quantised
 from glassformer.core.norms import LayerNorm, RMSNorm
 
 Few = Float[Tensor, "M D"]
@@ -39,6 +40,7 @@ class StepLinear:
         norm: "rms", "layer" or none.
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
+        int8: The weight and bias for products in int8, on a CPU; None for those in full.
         packs: Whether products with several rows use a packed copy of the weight, on a CPU.
         memo: That copy, once it was needed.
     """
@@ -51,6 +53,7 @@ class StepLinear:
     activation: Callable[[Tensor], Tensor] | None = None
     gated: bool = False
     out: torch.dtype | None = None
+    int8: Any = None
     packs: bool = False
     memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
@@ -72,7 +75,8 @@ class StepLinear:
                 [zeros if layer.bias is None else layer.bias for layer, zeros in pairs]
             )
         gated = activation is not None and len(linears) > 1
-        made = StepLinear.of_weight(weight, dtype, bias=bias, norm=norm)
+        int8 = all(isinstance(linear, Int8Linear) for linear in linears)
+        made = StepLinear.of_weight(weight, dtype, bias=bias, norm=norm, int8=int8)
         return replace(made, activation=activation, gated=gated)
 
     @staticmethod
@@ -84,8 +88,9 @@ class StepLinear:
         bias: Float[Tensor, " N"] | None = None,
         norm: nn.Module | None = None,
         out: torch.dtype | None = None,
+        int8: bool = False,
     ) -> "StepLinear":
-        """A layer with this weight, after a norm."""
+        """A layer with this weight, after a norm; on a CPU, its product may be one in int8."""
         weight, centres = weight.detach().float(), isinstance(norm, LayerNorm)
         if isinstance(norm, LayerNorm) and norm.bias is not None:
             shift = weight @ norm.bias.float()
@@ -93,15 +98,18 @@ class StepLinear:
         if isinstance(norm, LayerNorm | RMSNorm):
             weight = weight * norm.weight.float()
         weight = weight.to(dtype)
+        bias = None if bias is None else bias.detach().to(dtype)
+        packed = quantised(weight, bias) if int8 else None
         if weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
             weight = weight.t().contiguous().t()  # read along its longer side by a single row
         return StepLinear(
             weight=weight,
-            bias=None if bias is None else bias.detach().to(dtype),
+            bias=bias,
             norm=None if norm is None else "layer" if centres else "rms",
             epsilon=0.0 if norm is None else float(cast(LayerNorm | RMSNorm, norm).eps),
             sums=weight.float().sum(1) if centres else None,
             out=out,
+            int8=packed,
             packs=can_pack(weight),
         )
 
@@ -145,6 +153,8 @@ class StepLinear:
         return y if self.out is None else y.to(self.out)
 
     def _product(self, x: Few) -> Float[Tensor, "M N"]:
+        if self.int8 is not None:
+            return int8_product(x, self.int8)
         if len(x) == 1 or not self.packs:
             return F.linear(x, self.weight, self.bias)
         if not self.memo:

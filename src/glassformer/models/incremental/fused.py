@@ -21,6 +21,7 @@ from glassformer.core.caches import Ancestry, BranchingCache
 from glassformer.core.caches.branching import is_even
 from glassformer.core.cuda_graphs import CapturedStep, graph_on, stepped
 from glassformer.core.feedforward import FeedForward, GatedFeedForward
+from glassformer.core.int8 import Int8Linear
 from glassformer.core.layout import Layout
 from glassformer.core.norms import LayerNorm, RMSNorm
 from glassformer.core.positions import Position
@@ -113,7 +114,13 @@ class FusedModel:
         self.table = (table.detach() * model.tokens.scale).to(dtype)
         self.layers = [Layer.of(cast(TransformerBlock, block), dtype) for block in decoder.blocks]
         rows = table if model.unembed is None else model.unembed.weight
-        self.head = StepLinear.of_weight(rows, dtype, norm=decoder.norm, out=torch.float32)
+        self.head = StepLinear.of_weight(
+            rows,
+            dtype,
+            norm=decoder.norm,
+            out=torch.float32,
+            int8=isinstance(model.unembed, Int8Linear),
+        )
         self.rotations: dict[int, Rotation] = {}
         self.idle: Workspace | None = None
 

@@ -8,12 +8,14 @@ against itself: the distance of that ratio from 1 is the noise of the others.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from glassformer.benchmarks import peers
+from glassformer.benchmarks.layers import layer_work, our_attention, peer, peers_here
 from glassformer.benchmarks.pairs import (
     FORWARD,
     TRAINING,
@@ -21,11 +23,10 @@ from glassformer.benchmarks.pairs import (
     batch_of,
     dtype_of,
     forward,
-    module_work,
     training,
 )
 from glassformer.benchmarks.timing import Work
-from glassformer.core.attention import MultiHeadAttention, attend, describe
+from glassformer.core.attention import attend, describe
 from glassformer.core.kernels import KERNELS, Call
 from glassformer.core.layout import Layout
 
@@ -71,31 +72,18 @@ def function_pair(name: str | None, case: str, length: int, device: torch.device
     """A kernel, or PyTorch's function for None, against PyTorch's function."""
 
     def make() -> tuple[Work, Work]:
-        theirs = sdpa_work(case, length, device)
-        if name is None:
-            return theirs, theirs
-        return kernel_work(name, case, length, device), theirs
+        theirs = function_work(None, case, length, device)
+        return theirs if name is None else function_work(name, case, length, device), theirs
 
     return Pair(case=case, length=length, ours=name or SDPA, theirs=SDPA, make=make)
 
 
-def kernel_work(name: str, case: str, length: int, device: torch.device) -> Work:
-    """One of our kernels, through the public `attend`."""
-    q, k, v, call = inputs(name, batch_of(device), length, case, device)
-
-    def run() -> Tensor:
-        return attend(q, k, v, call, kernel=name)
-
-    return forward(run) if case == FORWARD else training(run, [q, k, v])
-
-
-def sdpa_work(case: str, length: int, device: torch.device) -> Work:
-    """PyTorch's function, called directly."""
-    q, k, v, _ = inputs("fused", batch_of(device), length, case, device)
-
-    def run() -> Tensor:
-        return F.scaled_dot_product_attention(q, k, v)
-
+def function_work(name: str | None, case: str, length: int, device: torch.device) -> Work:
+    """One of our kernels, through the public `attend`, or PyTorch's function for None."""
+    q, k, v, call = inputs(name or "fused", batch_of(device), length, case, device)
+    run = partial(F.scaled_dot_product_attention, q, k, v)
+    if name is not None:
+        run = partial(attend, q, k, v, call, kernel=name)
     return forward(run) if case == FORWARD else training(run, [q, k, v])
 
 
@@ -118,37 +106,22 @@ def inputs(
 
 def module_pairs(case: str, length: int, device: torch.device) -> list[Pair]:
     """Our module, with projections, against those of others."""
-
-    def against_torch() -> tuple[Work, Work]:
-        x, theirs = vectors(length, device), peers.torch_attention(DIM, HEADS)
-        theirs.to(device, dtype_of(device))
-        work = module_work(theirs, lambda: theirs(x, x, x, need_weights=False)[0], x, case)
-        return our_module(x, case, bias=True), work
-
-    library = peers.installed("x_transformers")
-
-    def against_x() -> tuple[Work, Work]:
-        assert library is not None
-        x, theirs = vectors(length, device), peers.x_attention(library, DIM, HEADS)
-        theirs.to(device, dtype_of(device))
-        return our_module(x, case, bias=False), module_work(theirs, lambda: theirs(x), x, case)
-
-    others = {"nn.MultiheadAttention": against_torch}
-    if library is not None:
-        others["x-transformers"] = against_x
+    names = {"torch.nn": "nn.MultiheadAttention"}
     return [
-        Pair(case=case, length=length, ours="MultiHeadAttention", theirs=name, make=make)
-        for name, make in others.items()
+        Pair(
+            case=case,
+            length=length,
+            ours="MultiHeadAttention",
+            theirs=names.get(against, against),
+            make=partial(modules, against, case, length, device),
+        )
+        for against in peers_here()
     ]
 
 
-def our_module(x: Tensor, case: str, *, bias: bool) -> Work:
-    """Our module on the same vectors."""
-    module = MultiHeadAttention(DIM, HEADS, bias=bias).to(x.device, x.dtype)
-    return module_work(module, lambda: module(x), x, case)
-
-
-def vectors(length: int, device: torch.device) -> Tensor:
-    """Random vectors that require gradients, as inside a stack."""
+def modules(against: str, case: str, length: int, device: torch.device) -> tuple[Work, Work]:
+    """Both on random vectors that require gradients, as inside a stack."""
     shape = (batch_of(device), length, DIM)
-    return torch.randn(shape, device=device, dtype=dtype_of(device), requires_grad=True)
+    x = torch.randn(shape, device=device, dtype=dtype_of(device), requires_grad=True)
+    ours = our_attention(DIM, HEADS, 0.0, bias=against == "torch.nn")  # x-transformers has none
+    return layer_work(ours, x, case), layer_work(peer(against, DIM, HEADS, None, 0.0), x, case)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from glassformer.benchmarks.pairs import Result
@@ -22,7 +21,8 @@ INK, GRID = "#222222", "#DDDDDD"
 
 def draw(results: Sequence[Result], path: Path, caption: str) -> None:
     """Plot time and, if measured, memory of each kind of layer against length."""
-    plots, ticker = pyplot(), import_module("matplotlib.ticker")
+    import_module("matplotlib").use("Agg")  # without a window
+    plots, ticker = import_module("matplotlib.pyplot"), import_module("matplotlib.ticker")
     panels = {"time of a training step, ms": [r.time.ours * 1e3 for r in results]}
     if all(r.memory for r in results):
         panels["peak memory, MB"] = [(r.memory or 0) / 1e6 for r in results]
@@ -59,9 +59,3 @@ def draw_lines(axis: Any, results: Sequence[Result], amounts: Sequence[float]) -
     axis.tick_params(colors=INK, labelsize=11)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
-
-
-def pyplot() -> ModuleType:
-    """matplotlib without a window."""
-    import_module("matplotlib").use("Agg")
-    return import_module("matplotlib.pyplot")

@@ -83,11 +83,13 @@ def layer_pair(
     return Pair(case=case, length=length, ours="glassformer", theirs=against, make=make)
 
 
-def layer_work(layer: tuple[nn.Module, Callable[[Tensor], Tensor]], x: Tensor) -> Work:
-    """Forward and backward of a layer, on the device of the vectors."""
+def layer_work(
+    layer: tuple[nn.Module, Callable[[Tensor], Tensor]], x: Tensor, case: str = TRAINING
+) -> Work:
+    """One call of a layer, on the device of the vectors."""
     module, run = layer
     module.to(x.device, x.dtype)
-    return module_work(module, partial(run, x), x, TRAINING)
+    return module_work(module, partial(run, x), x, case)
 
 
 def our_attention(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from glassformer.runs.estimate import Estimate, Work
     from glassformer.runs.request import TrainRequest
 
+FITS = {True: "yes", False: "no", None: "unknown"}
+
 
 @with_train_options
 def plan(
@@ -61,7 +63,7 @@ def estimate_table(estimate: "Estimate") -> Table:
         "parameters": (f"{estimate.parameters:,}", ", ".join(modules)),
         **({} if work is None else work_lines(work)),
         "memory": (in_bytes(memory.total), ", ".join(held)),
-        "available": (room, f"enough: {yes_or_no(memory.fits)}"),
+        "available": (room, f"enough: {FITS[memory.fits]}"),
         **({} if disk is None else {"disk": (in_bytes(disk.total), f"{in_bytes(disk.room)} free")}),
         "time": (
             "not measured" if estimate.time is None else clock(estimate.time),
@@ -87,8 +89,3 @@ def work_lines(work: "Work") -> dict[str, tuple[str, str]]:
             f"{work.flops / 1e9:,.2f} GFLOP per step{speed}",
         ),
     }
-
-
-def yes_or_no(fits: bool | None) -> str:
-    """Yes, no or unknown."""
-    return "unknown" if fits is None else "yes" if fits else "no"

@@ -12,7 +12,7 @@ import tomllib
 import types
 import warnings
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -74,7 +74,8 @@ def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Rec
                 unknown("setting", f"{where}{key}", [where + name for name in known])
             )
         checked[key] = fitting(hints[key], value, where + key)
-    missing = [where + n for n, field in known.items() if n not in checked and _is_needed(field)]
+    needed = [n for n, f in known.items() if f.default is f.default_factory is MISSING]
+    missing = [where + name for name in needed if name not in checked]
     if len(missing) > 1:
         raise GlassformerError(f"the settings {', '.join(missing)} are missing; add them")
     if missing:
@@ -182,10 +183,6 @@ def _value(value: Any) -> str:
     if value is None or not isinstance(value, str | int | float):
         raise ValueError(f"TOML cannot express {value!r}; leave it out")
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
-
-
-def _is_needed(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
 
 
 def fitting(hint: Any, value: Any, where: str) -> Any:

@@ -94,15 +94,16 @@ def find_columns(
     required = [role for role in roles if role.required]
     for role in required:
         if role.name not in found:
-            _take(found, role, _by_last_word(role, _free(columns, found)))
+            _take(found, role, _by_name(role, _free(columns, found), last_word=True))
     found = guess(found, _free(columns, found), head)
     missing = [role.name for role in required if role.name not in found]
     if missing:
         example = ",".join(f"{role.name}=..." for role in required)
         kind = "columns are" if len(columns) > 1 else "only column is"
+        group = f", and {found['group']} is the group" if "group" in found else ""
         raise GlassformerError(
             f"{head[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}{_kept_for_groups(found)}; rename them, or specify "
+            f"{listed(columns) or 'none'}{group}; rename them, or specify "
             f"them with --columns {example} where the command has it"
         )
     return {role.name: found[role.name] for role in roles if role.name in found}
@@ -115,12 +116,8 @@ def find_by_name(
     found = dict(known or {})
     for role in roles:
         if role.name not in found:
-            _take(found, role, _by_full_name(role, _free(columns, found)))
+            _take(found, role, _by_name(role, _free(columns, found)))
     return found
-
-
-def _kept_for_groups(found: Mapping[str, str]) -> str:
-    return f", and {found['group']} is the group" if "group" in found else ""
 
 
 def _is_grouped_by(role: Role, group: str) -> bool:
@@ -187,14 +184,11 @@ def _free(columns: Sequence[str], found: Mapping[str, str]) -> list[str]:
     return [column for column in columns if column not in found.values()]
 
 
-def _by_full_name(role: Role, columns: list[str]) -> str | None:
+def _by_name(role: Role, columns: list[str], *, last_word: bool = False) -> str | None:
     normal = {normal_name(column): column for column in reversed(columns)}
+    if last_word:
+        normal = {name.split("_")[-1]: column for name, column in normal.items()}
     return next((normal[name] for name in role.names if name in normal), None)
-
-
-def _by_last_word(role: Role, columns: list[str]) -> str | None:
-    last = {normal_name(column).split("_")[-1]: column for column in reversed(columns)}
-    return next((last[name] for name in role.names if name in last), None)
 
 
 def normal_name(name: str) -> str:

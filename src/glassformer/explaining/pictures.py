@@ -46,7 +46,8 @@ def families_for(text: str) -> list[str]:
     """
     manager = import_module("matplotlib.font_manager")
     missing = {c for c in text if not c.isspace()} - characters_of(manager.findfont(DEFAULT))
-    families, others = [DEFAULT], iter(sorted(manager.findSystemFonts(), key=regular_first))
+    regular_first = sorted(manager.findSystemFonts(), key=lambda p: ("regular" not in p.lower(), p))
+    families, others = [DEFAULT], iter(regular_first)
     while missing and (path := next(others, None)):
         if found := missing & characters_of(path):
             families.append(register_font(path))
@@ -54,11 +55,6 @@ def families_for(text: str) -> list[str]:
     if missing:
         raise GlassformerError(no_font_message(missing))
     return families
-
-
-def regular_first(path: str) -> tuple[bool, str]:
-    """A sort key that puts regular fonts before bold and italic ones."""
-    return "regular" not in path.lower(), path
 
 
 def register_font(path: str) -> str:

@@ -113,7 +113,8 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     ]
     baselines = [fold.baseline for fold in folds if fold.baseline is not None]
     if len(baselines) == len(folds):
-        theirs, name = reporter.pool([one.answers for one in baselines]), per_fold(baselines[0])
+        theirs = reporter.pool([one.answers for one in baselines])
+        name = f"{baselines[0].kind}, one per fold"
         scores[name] = reporter.scores(theirs)
         table, sentence = compared(reporter, ours, theirs, name, len(samples))
         tables.append(table)
@@ -137,11 +138,6 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     )
     write_report(report, target)
     return report
-
-
-def per_fold(baseline: Baseline[Any]) -> str:
-    """A name for the baselines of all folds."""
-    return f"{baseline.kind}, one per fold"
 
 
 def by_fold(folds: Sequence[Fold]) -> Table:

@@ -73,7 +73,8 @@ def _from_archive(archive: Path, split: str) -> Iterator[tuple[Row, str]]:
     for name, content in members(archive, ".txt"):
         review, addresses = re.fullmatch(REVIEW, name), re.fullmatch(ADDRESSES, name)
         found = review or addresses
-        if found is None or split != _split_of(found):
+        labelled = found is None or found["label"] != WITHOUT_LABEL
+        if found is None or split != (found["split"] if labelled else WITHOUT_LABEL):
             continue
         if review:
             texts[review["label"], int(review["id"])] = content.decode()
@@ -87,10 +88,6 @@ def _from_archive(archive: Path, split: str) -> Iterator[tuple[Row, str]]:
             )
         row = Row({"text": texts[label, identity], "label": label}, str(archive), number)
         yield row, films[label][identity]
-
-
-def _split_of(found: re.Match[str]) -> str:
-    return WITHOUT_LABEL if found["label"] == WITHOUT_LABEL else found["split"]
 
 
 IMDB = Entry(

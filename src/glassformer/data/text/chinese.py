@@ -4,7 +4,6 @@ The model learns one script, and inputs in either are understood.
 """
 
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 from glassformer.errors import GlassformerError
@@ -29,11 +28,6 @@ def traditional(text: str) -> str:
     '這是一本書。 A book'
     """
     return text if text.isascii() else str(_converter(TO_TRADITIONAL).convert(text))
-
-
-def can_convert() -> bool:
-    """Whether OpenCC is installed."""
-    return find_spec("opencc") is not None
 
 
 @lru_cache

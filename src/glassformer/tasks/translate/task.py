@@ -72,7 +72,10 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             self.samples = Samples.open(data)
             self.sources = Ragged.open(data / "source", below=self.pair.source.size)
             self.targets = Ragged.open(data / "target", below=self.pair.target.size)
-            self.tags = self._open_tags(data / TAG_OF_EACH) if self.pair.tags else None
+            self.tags = None
+            if self.pair.tags:
+                shape = (len(self.samples),)
+                self.tags = map_numbers(data / TAG_OF_EACH, shape, below=self.pair.source_size)
         shares = config.data.tokenizer.dropout, self.settings.target.dropout
         tokens = self.pair.source, self.pair.target
         self.dropouts = {
@@ -80,11 +83,6 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             for side, some, share in zip(("source", "target"), tokens, shares, strict=True)
             if share
         }
-
-    def _open_tags(self, path: Path) -> Int[np.ndarray, " samples"]:
-        """The tag of every sample."""
-        assert self.samples is not None
-        return map_numbers(path, (len(self.samples),), below=self.pair.source_size)
 
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
@@ -111,7 +109,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     def index(self, samples: Samples, data: Path) -> None:
         if self.pair.tags:  # a row without one is refused before anything is learned
-            tags = [self.pair.tag_of(sample) for sample in samples]
+            tags = [self.pair.tag(sample.get("to", ""), sample["where"]) for sample in samples]
             np.save(data / TAG_OF_EACH, np.array(tags), allow_pickle=False)
         for side, tokens in (("source", self.pair.source), ("target", self.pair.target)):
             Ragged.write(data / side, token_rows(tokens, samples, side), np.int32)

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from glassformer.config import TokenizerConfig
 from glassformer.config.values import fitting
 from glassformer.data.jagged import Jagged
-from glassformer.data.samples import Sample, Samples
+from glassformer.data.samples import Samples
 from glassformer.data.text.subwords import Words
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
@@ -72,10 +72,6 @@ class PairTokens:
                 f"{', '.join(self.tags)}"
             )
         return self.source.size + self.tags.index(language)
-
-    def tag_of(self, sample: Sample) -> int | None:
-        """The tag of a sample's target language, if there are several."""
-        return self.tag(sample.get("to", ""), sample["where"]) if self.tags else None
 
     def tagged(self, text: str) -> tuple[str, int | None]:
         """A text as typed, `<de> What a film`, split into the text and the token of its tag."""

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 
 from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen, counted
 from glassformer.data.splits import hashed
-from glassformer.data.text.chinese import can_convert, simplified, traditional
+from glassformer.data.text.chinese import simplified, traditional
 from glassformer.tasks.shared.text_checks import words_of
 from glassformer.tasks.translate.tokens import can_be_typed
 
@@ -125,7 +126,7 @@ class MixedScripts(Check):
         self.sample.see(row.number, hashed(" ".join(texts.values())), lambda: texts)
 
     def findings(self) -> Iterator[Finding]:
-        if not can_convert():
+        if find_spec("opencc") is None:
             return
         rows = self.sample.rows()
         some = f", of {len(rows):,} sampled" if len(rows) < self.seen else ""

@@ -144,18 +144,22 @@ def company(model, requests, seed, pages, *, steps, every=1):
     assert_nothing_lost(engine)
 
 
-@pytest.mark.parametrize("steps", STEPS)
-@pytest.mark.parametrize("pages", [9, 200], ids=["few", "many"])
+CASES = [*((9, steps) for steps in STEPS), (200, "fused rows"), (200, "paged")]
+
+
+@pytest.mark.parametrize(("pages", "steps"), CASES)
 def test_answers_in_company_are_those_alone(model, pages, steps):
     rng = random.Random(pages)
-    company(model, [some_request(rng) for _ in range(24)], pages, pages, steps=steps)
+    company(model, [some_request(rng) for _ in range(12)], pages, pages, steps=steps)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("steps", STEPS)
-def test_ten_thousand_requests_lose_no_page(model, steps):
+@pytest.mark.parametrize(
+    ("steps", "count"), [(name, 10_000 if name == "fused rows" else 1000) for name in STEPS]
+)
+def test_ten_thousand_requests_lose_no_page(model, steps, count):
     rng = random.Random(0)
-    requests = [some_request(rng) for _ in range(10_000)]
+    requests = [some_request(rng) for _ in range(count)]
     company(model, requests, 0, 40, steps=steps, every=20)
 
 

@@ -23,6 +23,7 @@ from glassformer.engine.paged_attention import attend_pages, has_kernel, referen
 from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.steps import GatheredSteps
 from glassformer.models.build import build_language_model
+from glassformer.models.packing import for_inference
 
 pytestmark = [pytest.mark.cuda, pytest.mark.usefixtures("without_shape_hook")]
 
@@ -36,7 +37,8 @@ SHAPES = [  # heads, those of keys, their widths, tokens in a page
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize(("window", "softcap"), [(None, None), (7, None), (100, 2.0)])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_kernel_gives_what_gathering_gives(shape, window, softcap, dtype):
+@pytest.mark.parametrize("rotated", [0, 0.5, 1])
+def test_the_kernel_gives_what_gathering_gives(rotated, shape, window, softcap, dtype):
     heads, groups, width, value_width, size = shape
     positions = torch.tensor([0, 1, 3, 63, 64, 200, 517], device="cuda")
     rows, most = len(positions), 520 // size + 1
@@ -47,7 +49,12 @@ def test_the_kernel_gives_what_gathering_gives(shape, window, softcap, dtype):
     table = torch.randperm(rows * most, device="cuda").view(rows, most).int()
     pages = some(rows * most, size, groups, width), some(rows * most, size, groups, value_width)
     new = some(rows, heads, width), some(rows, groups, width), some(rows, groups, value_width)
-    options = {"scale": width**-0.5, "softcap": softcap, "window": window}
+    turns = None
+    if rotated:
+        half = int(width * rotated) // 2
+        angle = torch.rand(rows, half, device="cuda")
+        turns = angle.cos(), angle.sin()
+    options = {"scale": width**-0.5, "softcap": softcap, "window": window, "turns": turns}
     ours, theirs = [page.clone() for page in pages], [page.clone() for page in pages]
     assert has_kernel(table.device)
     found = attend_pages(*new, *ours, table, positions, **options)
@@ -72,11 +79,13 @@ def lm(position="rotary", **attention):
     return bold(model).float().cuda()
 
 
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("pages", [20, 400], ids=["few", "many"])
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
-def test_answers_in_company_are_those_alone(position, pages):
+def test_answers_in_company_are_those_alone(position, pages, fused):
     model, rng = lm(position, kv_heads=2), random.Random(pages)
-    engine = Engine(model, pages=pages, page_size=PAGE, rows=20, chunk=64)
+    used = for_inference(model) if fused else model
+    engine = Engine(used, pages=pages, page_size=PAGE, rows=20, chunk=64)
     assert isinstance(engine.steps, GatheredSteps if position == "alibi" else PagedSteps)
     found = list(served(engine, [some_request(rng) for _ in range(60)], rng, cancels=True))
     assert len(found) > 40
@@ -92,10 +101,13 @@ def test_a_step_starts_before_the_tokens_of_the_last_are_known():
     assert not engine.busy
 
 
-def test_a_graph_outlives_the_autocast_around_it():
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_graph_outlives_the_autocast_around_it(fused):
     model, rng = lm(), random.Random(1)
+    model = for_inference(model) if fused else model
     requests = [some_request(rng, decode=SETTINGS[0]) for _ in range(5)]
-    engine = Engine(model, pages=400, page_size=PAGE, dtype=torch.bfloat16)
+    with torch.autocast("cuda", torch.bfloat16):
+        engine = Engine(model, pages=400, page_size=PAGE)
     answers = []
     for _ in range(3):
         with torch.autocast("cuda", torch.bfloat16):

@@ -214,6 +214,33 @@ def test_a_long_prompt_does_not_hold_up_the_others(model):
     assert [long in step for step in steps].index(True) == 6  # 50 tokens, 8 in a step
 
 
+def test_what_ends_early_keeps_only_the_pages_that_it_has_used(model):
+    engine = Engine(model, pages=20, page_size=PAGE)
+    soon = DecodeConfig(max_length=60, stop=tuple(as_text(range(V))))
+    request = GenerationRequest(prompt=(5, 6, 7), decode=soon, detokenize=as_text)
+    (found,) = engine.answers([request])
+    assert found.reason == "stop"
+    assert engine.scheduler.pool.free_pages == 20 - 1
+
+
+def test_requests_are_taken_as_others_are_answered(model):
+    engine, taken = Engine(model, pages=100, page_size=PAGE), []
+
+    def requests():
+        for number in range(9):
+            taken.append(number)
+            yield GenerationRequest(prompt=(5 + number,), decode=DecodeConfig(max_length=2))
+
+    answers, counts = engine.answers(requests(), ahead=3), []
+    for _ in range(6):
+        next(answers)
+        counts.append(len(taken))
+    assert counts[0] == 1  # the first is answered before others are read
+    assert max(taken - done for done, taken in enumerate(counts)) == 3
+    answers.close()
+    assert_nothing_lost(engine)  # nobody waits for the rest
+
+
 def test_what_is_cancelled_leaves_at_once(model):
     engine = Engine(model, pages=6, page_size=PAGE)
     request = GenerationRequest(prompt=(5, 6, 7), decode=DecodeConfig(max_length=20))

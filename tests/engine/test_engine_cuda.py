@@ -18,7 +18,7 @@ from test_engine import (
 
 from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, StackConfig
 from glassformer.config.decoding import DecodeConfig
-from glassformer.engine import Engine, GenerationRequest
+from glassformer.engine import Engine, GenerationRequest, borrowed_engine
 from glassformer.engine.paged_attention import attend_pages, has_kernel, reference
 from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.steps import GatheredSteps
@@ -115,3 +115,18 @@ def test_a_graph_outlives_the_autocast_around_it(fused):
         engine.forget()
         torch.full((1 << 24,), torch.nan, device="cuda")  # over what was freed
     assert answers[0] == answers[1] == answers[2]
+
+
+def test_an_engine_is_kept_for_the_next_who_needs_one():
+    model = lm()
+    request = GenerationRequest(prompt=(5, 6), decode=DecodeConfig(max_length=3))
+    with borrowed_engine(model, tokens=64, rows=2) as first:
+        (found,) = first.answers([request])
+        with borrowed_engine(model, tokens=64, rows=2) as other:
+            assert other is not first
+    with borrowed_engine(model, tokens=32, rows=2) as again:
+        assert again is first
+        assert again.scheduler.pool.free_pages == again.scheduler.pool.pages
+        assert next(again.answers([request])).tokens == found.tokens
+    with borrowed_engine(model, tokens=128, rows=2) as larger:
+        assert larger is not first

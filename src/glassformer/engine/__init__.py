@@ -9,6 +9,7 @@
     paged_steps      on CUDA, by graphs, with a kernel that reads pages (`paged_attention`)
     sampling         the next token of many requests, each with its own settings
     engine           all of it, step by step
+    borrowing        an engine that is kept for the next who needs one
 
 Requests of any length join and leave at every step (Yu et al., "Orca", 2022), in memory that is
 divided into pages (Kwon et al., "PagedAttention", 2023). A long prompt is read in chunks, between
@@ -16,8 +17,9 @@ which the others go on (Agrawal et al., "SARATHI", 2023). The noise of a sample 
 request's own seed and on the number of the token, so an answer does not depend on its company.
 """
 
+from glassformer.engine.borrowing import borrowed_engine
 from glassformer.engine.engine import Engine, Progress
 from glassformer.engine.generation import GenerationRequest, Source
 from glassformer.engine.paged_decoder import can_page
 
-__all__ = ["Engine", "GenerationRequest", "Progress", "Source", "can_page"]
+__all__ = ["Engine", "GenerationRequest", "Progress", "Source", "borrowed_engine", "can_page"]

@@ -55,11 +55,8 @@ class PagedDecoder:
         weight = tokens.table.weight
         self.device, self.positions = weight.device, max_positions(decoder)
         blocks = [cast(TransformerBlock, block) for block in decoder.blocks]
-        kind = self.device.type
-        if dtype is None and torch.is_autocast_enabled(kind):
-            dtype = torch.get_autocast_dtype(kind)
         pages_like = partial(
-            pool_for, page_size=page_size, device=self.device, dtype=dtype or weight.dtype
+            pool_for, page_size=page_size, device=self.device, dtype=dtype or kept_dtype(weight)
         )
         self.pool, self.sources = pages_like([one.attention for one in blocks], pages), None
         self.fused = fused_model(model) if isinstance(model, LanguageModel) else None
@@ -103,6 +100,12 @@ class PagedDecoder:
         x, _ = self.tokens(to_device(ids, self.device), layout)  # (N, D)
         x = self.decoder(x, layout=layout, memory=memory, caches=caches)
         return scored(x[layout.bounds[1:] - 1], self.tokens, self.unembed)
+
+
+def kept_dtype(weight: Tensor) -> torch.dtype:
+    """The type of keys and values: that of autocast, or of the weights."""
+    kind = weight.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
 
 
 def can_page(decoder: nn.Module) -> TypeGuard[Decoder]:

@@ -21,7 +21,7 @@ from glassformer.decode import (
     decode,
     token_by_token,
 )
-from glassformer.engine import Engine, GenerationRequest, can_page
+from glassformer.engine import GenerationRequest, borrowed_engine, can_page
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import continuing
 from glassformer.models.transformer import LanguageModel
@@ -38,7 +38,6 @@ from glassformer.tasks.shared.written import (
 )
 
 TOGETHER = 64  # prompts that are continued at a time
-PAGE = 16  # tokens in a page of the engine
 NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
 
 
@@ -71,8 +70,7 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
 
     def _at_once(self, model: LanguageModel, texts: Iterable[str]) -> Iterator[Prediction]:
         """Predictions by the engine: a continuation that ends makes room for the next prompt."""
-        room = self.task.settings.max_length + self.decode.max_length
-        engine = Engine(model, pages=TOGETHER * -(-room // PAGE), page_size=PAGE, rows=TOGETHER)
+        tokens = TOGETHER * (self.task.settings.max_length + self.decode.max_length)
         open_now: deque[tuple[str, int]] = deque()
 
         def requests() -> Iterator[GenerationRequest]:
@@ -81,9 +79,10 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
                 open_now.append((text, len(prompt)))
                 yield self._generation(prompt)
 
-        for found in engine.answers(requests(), ahead=TOGETHER):
-            assert found is not None  # there is always a token that may be generated
-            yield self._prediction(*open_now.popleft(), [found])
+        with borrowed_engine(model, tokens=tokens, rows=TOGETHER) as engine:
+            for found in engine.answers(requests(), ahead=TOGETHER):
+                assert found is not None  # there is always a token that may be generated
+                yield self._prediction(*open_now.popleft(), [found])
 
     def _in_batches(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Predictions for some prompts at a time."""

@@ -212,6 +212,7 @@ def test_a_recording_of_two_hours_is_examined_and_left_out_in_little_memory(tmp_
             "has no effect with task.normalise",
         ),
         ({"augment": {"volume": 3.0}, "store": "features"}, "leave task.store out"),
+        ({"augment": {"speeds": [0.8, 0.9, 1.1]}, "store": "features"}, "leave task.store out"),
     ],
 )
 def test_settings_of_sound_that_make_no_sense_are_refused(tmp_path, settings, message):

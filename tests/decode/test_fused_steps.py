@@ -171,3 +171,28 @@ def test_the_kernel_of_attention_is_attention(branches, lengths):
             ancestry.count() if ancestry.even else ancestry.advance()
             ancestry.branch(parents)
     torch.testing.assert_close(*caches, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("size", [13, 1024, 5000, 70000])
+@torch.no_grad()
+def test_the_kernel_of_greedy_decoding_finds_the_likeliest(size):
+    from glassformer.decode.greedy_kernel import choose
+
+    scores = 3 * torch.randn(3, 2, size, device="cuda")
+    scores[2, 1, 5] = scores[2, 1, 11] = 50.0  # the first of equals
+    allowed = scores.clone()
+    allowed[0, 0, scores[0, 0].argmax()] = -torch.inf
+    allowed[1, 1] = -torch.inf
+    tokens, path = torch.full((3, 2), 9).cuda(), torch.full((3, 2, 5), -7).cuda()
+    values, step = torch.zeros(3, 2, 5).cuda(), torch.tensor([3]).cuda()
+    choose(scores, allowed, tokens, path, values, step)
+    best, token = allowed.max(-1)
+    stuck = best == -torch.inf
+    assert torch.equal(path[..., 3], token.masked_fill(stuck, -1))
+    assert torch.equal(tokens[~stuck], token[~stuck])
+    assert (path[..., [0, 1, 2, 4]] == -7).all()
+    expected = scores.log_softmax(-1).gather(-1, token[..., None])[..., 0]
+    torch.testing.assert_close(values[..., 3][~stuck], expected[~stuck], atol=1e-4, rtol=1e-4)
+    choose(scores * torch.nan, allowed, tokens, path, values, step)
+    assert values[..., 3].isnan().all()

@@ -95,6 +95,8 @@ class Forbidden(Rule):
         return self.words.shape[-1] == 1
 
     def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
+        if self.steady:
+            return scores.index_fill(-1, self.words[:, 0], -torch.inf)
         beginning = self.words[:, :-1]  # (n, L - 1)
         length = beginning.shape[-1]
         if tokens.shape[-1] < length:

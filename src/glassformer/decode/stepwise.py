@@ -16,6 +16,7 @@ from typing import cast
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.utils._triton import has_triton
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.cuda_graphs import graph_on, stepped
@@ -107,6 +108,8 @@ class Choice:
         self.tokens = torch.zeros_like(paths.lengths)
         self.each = torch.arange(paths.tokens.shape[1], device=device)[None]
         self.graph = graph_on(device, fixed=rules.steady)
+        plain = config.method == "greedy" and not config.alternatives
+        self.quick = plain and self.graph is not None and has_triton()
 
     def __call__(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
         """The tokens to continue with; overwritten by the next call."""
@@ -115,6 +118,8 @@ class Choice:
         return tokens
 
     def _choose(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
+        if self.quick:
+            return self._choose_quickly(scores.float().contiguous())
         log_probs = log_probabilities(scores)
         allowed = self.rules(log_probs, self.paths.tokens[:, :, : self.step])
         at = self.step if self.graph is None else self.at
@@ -122,6 +127,15 @@ class Choice:
         self.paths.write(at, tokens, log_probs, self.each)
         self.at += 1
         return torch.clamp(tokens, min=0, out=self.tokens)
+
+    def _choose_quickly(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
+        """The same for greedy decoding on CUDA, without the probabilities of all other tokens."""
+        from glassformer.decode.greedy_kernel import choose
+
+        allowed = self.rules(scores, self.paths.tokens[:, :, :0])
+        choose(scores, allowed, self.tokens, self.paths.tokens, self.paths.scores, self.at)
+        self.at += 1
+        return self.tokens
 
     def select_rows(self, rows: Int[Tensor, " selected"]) -> "Choice":
         """Continue with these rows only."""

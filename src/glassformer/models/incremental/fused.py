@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.utils._triton import has_triton
 
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Ancestry, BranchingCache
@@ -239,6 +240,8 @@ def fused_model(model: LanguageModel) -> FusedModel | None:
         dtype = torch.get_autocast_dtype(device)
         if device == "cpu":
             return None
+    if device != "cpu" and not (device == "cuda" and has_triton()):
+        return None
     if not (model.frozen and can_fuse(model.decoder)):
         return None
     made = _FUSED.setdefault(model, {})

@@ -20,7 +20,7 @@ from glassformer.models.losses.scores import IGNORED, with_gradients
 if has_triton():
     from glassformer.models.losses import kernels
 
-CHUNK = {"cpu": 2**24, "cuda": 2**30}  # scores at a time
+CHUNK = {"cpu": 2**25, "cuda": 2**30}  # scores at a time
 
 
 def cross_entropies(
@@ -68,8 +68,16 @@ def summed_cross_entropy(
             scores = some @ table.T
             total += losses_into_gradients(scores, y, softcap, smoothing).sum()
             grad.copy_(scores @ table)
-            grad_weight += scores.T @ some
+            add_product(grad_weight, scores.T, some)
     return with_gradients(total, [x, weight], [grad_x, grad_weight])
+
+
+def add_product(total: Float[Tensor, "V D"], a: Tensor, b: Tensor) -> None:
+    """Add a product of matrices in place, whatever their type."""
+    if total.dtype == a.dtype:
+        total.addmm_(a, b)
+    else:
+        total += a @ b
 
 
 def losses_into_gradients(

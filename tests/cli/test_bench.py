@@ -123,10 +123,10 @@ def test_our_layers_have_as_many_weights_as_their_peers():
         return sum(weight.numel() for weight in layer[0].parameters())
 
     ours = layers.our_attention(24, 3, 0.0, True)
-    assert weights(ours) == weights(layers.peer("torch.nn", 24, 3, None, 0.0))
+    assert weights(ours) == weights(peers.layer_of("torch.nn", 24, 3, None, 0.0))
     for order in ("pre", "post"):
         ours = layers.our_layer(24, 3, order, 0.1, True)
-        assert weights(ours) == weights(layers.peer("torch.nn", 24, 3, order, 0.1))
+        assert weights(ours) == weights(peers.layer_of("torch.nn", 24, 3, order, 0.1))
 
 
 def test_x_transformers_is_measured_where_it_is_installed(monkeypatch):

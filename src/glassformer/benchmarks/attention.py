@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glassformer.benchmarks import peers
-from glassformer.benchmarks.layers import layer_work, our_attention, peer, peers_here
+from glassformer.benchmarks.layers import layer_work, our_attention, peers_here
 from glassformer.benchmarks.pairs import (
     FORWARD,
     TRAINING,
@@ -124,4 +124,5 @@ def modules(against: str, case: str, length: int, device: torch.device) -> tuple
     shape = (batch_of(device), length, DIM)
     x = torch.randn(shape, device=device, dtype=dtype_of(device), requires_grad=True)
     ours = our_attention(DIM, HEADS, 0.0, bias=against == "torch.nn")  # x-transformers has none
-    return layer_work(ours, x, case), layer_work(peer(against, DIM, HEADS, None, 0.0), x, case)
+    theirs = peers.layer_of(against, DIM, HEADS, None, 0.0)
+    return layer_work(ours, x, case), layer_work(theirs, x, case)

@@ -8,13 +8,12 @@ Dropout, if any, applies everywhere: attention weights, hidden units, residuals.
 fixed, so that a bar means the same on every machine.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.benchmarks import peers
 from glassformer.benchmarks.complexity import growth
@@ -77,31 +76,27 @@ def layer_pair(
             ours = our_attention(dim, heads, dropout, bias)
         else:
             ours = our_layer(dim, heads, order, dropout, bias)
-        return layer_work(ours, x), layer_work(peer(against, dim, heads, order, dropout), x)
+        return layer_work(ours, x), layer_work(
+            peers.layer_of(against, dim, heads, order, dropout), x
+        )
 
     case = f"{what}, dim {dim}, dropout {dropout:g}"
     return Pair(case=case, length=length, ours="glassformer", theirs=against, make=make)
 
 
-def layer_work(
-    layer: tuple[nn.Module, Callable[[Tensor], Tensor]], x: Tensor, case: str = TRAINING
-) -> Work:
+def layer_work(layer: peers.Layer, x: Tensor, case: str = TRAINING) -> Work:
     """One call of a layer, on the device of the vectors."""
     module, run = layer
     module.to(x.device, x.dtype)
     return module_work(module, partial(run, x), x, case)
 
 
-def our_attention(
-    dim: int, heads: int, dropout: float, bias: bool
-) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+def our_attention(dim: int, heads: int, dropout: float, bias: bool) -> peers.Layer:
     module = MultiHeadAttention(dim, heads, dropout=dropout, bias=bias)
     return module, module
 
 
-def our_layer(
-    dim: int, heads: int, order: str, dropout: float, bias: bool
-) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+def our_layer(dim: int, heads: int, order: str, dropout: float, bias: bool) -> peers.Layer:
     """The Transformer's block, as an encoder without positions calls it."""
     block = TransformerBlock(
         StackConfig(
@@ -117,26 +112,6 @@ def our_layer(
         return block(x, layout=Layout.full(x.shape[0], x.shape[1], x.device), mask=everything)
 
     return block, run
-
-
-def peer(
-    against: str, dim: int, heads: int, order: str | None, dropout: float
-) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    """The same layer by a peer."""
-    module: nn.Module
-    if against == "x-transformers":
-        library = peers.installed("x_transformers")
-        assert library is not None
-        if order is None:
-            module = peers.x_attention(library, dim, heads, dropout)
-        else:
-            module = peers.x_layer(library, dim, heads, order, dropout)
-        return module, module
-    if order is not None:
-        module = peers.torch_layer(dim, heads, order, dropout)
-        return module, module
-    attention = peers.torch_attention(dim, heads, dropout)
-    return attention, lambda x: attention(x, x, x, need_weights=False)[0]
 
 
 def packing(device: torch.device) -> list[Pair]:

@@ -5,14 +5,18 @@ attention and none in its layer norm; ours is compared without the first.
 """
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from glassformer.errors import GlassformerError
+
+Layer = tuple[nn.Module, Callable[[Tensor], Tensor]]  # and how it is called
 
 NO_X = (
     "x-transformers is not installed, so nothing is measured against it; "
@@ -49,34 +53,29 @@ def load_file(path: Path) -> ModuleType:
     return module
 
 
-def torch_attention(dim: int, heads: int, dropout: float = 0.0) -> nn.MultiheadAttention:
-    """PyTorch's module; call it with `need_weights=False`, or it materialises the weights."""
-    return nn.MultiheadAttention(dim, heads, dropout=dropout, batch_first=True)
+def layer_of(against: str, dim: int, heads: int, order: str | None, dropout: float) -> Layer:
+    """An encoder layer of a peer with its norms in this order, or its attention for None.
 
-
-def torch_layer(dim: int, heads: int, order: str, dropout: float) -> nn.TransformerEncoderLayer:
-    """PyTorch's encoder layer; its dropout applies to weights, hidden units and residuals."""
-    return nn.TransformerEncoderLayer(
-        dim, heads, 4 * dim, dropout, "relu", batch_first=True, norm_first=order == "pre"
-    )
-
-
-def x_attention(library: ModuleType, dim: int, heads: int, dropout: float = 0.0) -> nn.Module:
-    """The attention of x-transformers, by PyTorch's fused function."""
-    module: nn.Module = library.Attention(
-        dim=dim, heads=heads, dim_head=dim // heads, dropout=dropout, flash=True
-    )
-    return module
-
-
-def x_layer(
-    library: ModuleType, dim: int, heads: int, order: str, dropout: float = 0.0
-) -> nn.Module:
-    """One layer of an x-transformers encoder, without the norm that ends its stacks."""
-    module: nn.Module = library.Encoder(
-        dim=dim,
+    Dropout applies to weights, hidden units and residuals. A layer of x-transformers comes without
+    the norm that ends its stacks.
+    """
+    if against == "torch.nn" and order is None:
+        attention = nn.MultiheadAttention(dim, heads, dropout=dropout, batch_first=True)
+        return attention, lambda x: attention(x, x, x, need_weights=False)[0]
+    module: nn.Module
+    if against == "torch.nn":
+        module = nn.TransformerEncoderLayer(
+            dim, heads, 4 * dim, dropout, "relu", batch_first=True, norm_first=order == "pre"
+        )
+        return module, module
+    library: Any = import_module("x_transformers")
+    sizes = {"dim": dim, "heads": heads}
+    if order is None:
+        module = library.Attention(**sizes, dim_head=dim // heads, dropout=dropout, flash=True)
+        return module, module
+    module = library.Encoder(
+        **sizes,
         depth=1,
-        heads=heads,
         pre_norm=order == "pre",
         pre_norm_has_final_norm=False,
         attn_dim_head=dim // heads,
@@ -89,4 +88,4 @@ def x_layer(
         ff_sublayer_dropout=dropout,
         verbose=False,
     )
-    return module
+    return module, module

@@ -38,8 +38,10 @@ def test_a_layer_in_int8_is_close_and_adds_its_bias():
     linear, x = nn.Linear(80, 67), torch.randn(5, 3, 80)
     linear.weight[11] = 0.0  # no scale of zero
     linear.bias[11] = 3.0
+    x[2] *= 100.0  # no scale of another vector
     twin = Int8Linear(linear.weight, linear.bias)
-    assert 0 < error(twin(x), linear(x)) < 0.03
+    for vectors in (*x, x[0, :1]):
+        assert 0 < error(twin(vectors), linear(vectors)) < 0.03
     torch.testing.assert_close(twin(x)[..., 11], linear(x)[..., 11])
     assert copy.deepcopy(twin) is twin
 

@@ -40,7 +40,7 @@ class StepLinear:
         norm: "rms", "layer" or none.
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
-        int8: The weight and bias for products in int8, on a CPU; None for those in full.
+        int8: The weight for products in int8, on a CPU; None for those in full.
         packs: Whether products with several rows use a packed copy of the weight, on a CPU.
         memo: That copy, once it was needed.
     """
@@ -99,7 +99,7 @@ class StepLinear:
             weight = weight * norm.weight.float()
         weight = weight.to(dtype)
         bias = None if bias is None else bias.detach().to(dtype)
-        packed = quantised(weight, bias) if int8 else None
+        packed = quantised(weight) if int8 else None
         if weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
             weight = weight.t().contiguous().t()  # read along its longer side by a single row
         return StepLinear(
@@ -154,7 +154,7 @@ class StepLinear:
 
     def _product(self, x: Few) -> Float[Tensor, "M N"]:
         if self.int8 is not None:
-            return int8_product(x, self.int8)
+            return int8_product(x, self.int8, self.bias)
         if len(x) == 1 or not self.packs:
             return F.linear(x, self.weight, self.bias)
         if not self.memo:

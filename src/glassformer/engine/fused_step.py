@@ -1,4 +1,4 @@
-"""A step of a model that is laid out for steps, one token per row, wherever its past lies."""
+"""Tokens through a model that is laid out for steps (`FusedModel`), wherever their past lies."""
 
 from collections.abc import Callable
 
@@ -8,35 +8,49 @@ from torch import Tensor
 
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
-from glassformer.core.positions.rotary import Rotary
+from glassformer.core.positions.rotary import Rotary, partly_turned, turned
 from glassformer.core.scoring import capped
 from glassformer.models.incremental.fused import FusedModel
 
-Turns = tuple[Float[Tensor, "B half"], Float[Tensor, "B half"]]  # cosines and sines
-# (number of the layer, heads of queries, keys and values, turns) -> answers
-Attend = Callable[
-    [int, Float[Tensor, "B HGG K"], Turns | None],
-    Float[Tensor, "B H K"],
-]
+Turns = tuple[Float[Tensor, "N half"], Float[Tensor, "N half"]]  # cosines and sines
+# (number of the layer, heads of queries, keys and values) -> answers
+Attend = Callable[[int, Float[Tensor, "N HGG K"]], Float[Tensor, "N H K"]]
 
 
 def fused_scores(
-    fused: FusedModel, tokens: Int[Tensor, " B"], at: Layout, attend: Attend
+    fused: FusedModel,
+    tokens: Int[Tensor, " N"],
+    layout: Layout,
+    attend: Attend,
+    last: Int[Tensor, " B"] | None = None,
 ) -> Float[Tensor, "B V"]:
-    """Scores of the next token of every row.
+    """Scores of the tokens that follow.
 
     Args:
-        at: One token per row, at its position.
+        layout: Of the tokens, packed, or one per row.
         attend: Self-attention, which keeps the newest keys and values.
+        last: Which tokens to score after; by default, all.
     """
-    position, turns = fused.position, None
-    x = F.embedding(tokens, fused.table)  # (B, D)
-    if isinstance(position, Rotary) and at.starts is not None:
-        turns = position.cos_sin(at.starts)
-    elif type(position) is not Position:
-        x = position.embed(x[:, None], at)[:, 0].to(fused.dtype)
+    x, position = F.embedding(tokens, fused.table), fused.position  # (N, D)
+    if not isinstance(position, Rotary) and type(position) is not Position:
+        given = x if layout.is_packed else x[:, None]
+        x = position.embed(given, layout).reshape(x.shape).to(fused.dtype)
     for number, layer in enumerate(fused.layers):
-        heads = layer.projection(x).unflatten(-1, (-1, layer.attention.width))  # (B, H + 2 G, K)
-        attended = layer.out(attend(number, heads, turns).flatten(1), x)
+        heads = layer.projection(x).unflatten(-1, (-1, layer.attention.width))  # (N, H + 2 G, K)
+        attended = layer.out(attend(number, heads).flatten(1), x)
         x = layer.narrow(layer.widen(x if layer.parallel else attended), attended)
-    return capped(fused.head(x), fused.softcap)
+    return capped(fused.head(x if last is None else x[last]), fused.softcap)
+
+
+def turns_at(fused: FusedModel, positions: Int[Tensor, " N"]) -> Turns | None:
+    """How queries and keys at these positions are rotated; None if they are not."""
+    return fused.position.cos_sin(positions) if isinstance(fused.position, Rotary) else None
+
+
+def rotated(x: Float[Tensor, "N heads K"], turns: Turns | None) -> Float[Tensor, "N heads K"]:
+    """Queries or keys at their positions."""
+    if turns is None:
+        return x
+    cos, sin = (table[:, None].to(x.dtype) for table in turns)
+    whole = 2 * cos.shape[-1] == x.shape[-1]
+    return turned(x, cos, sin) if whole else partly_turned(x, cos, sin)

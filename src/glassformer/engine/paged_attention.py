@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils._triton import has_triton
 
-from glassformer.core.positions.rotary import partly_turned, turned
 from glassformer.core.scoring import capped
+from glassformer.engine.fused_step import Turns, rotated
 
 
 def has_kernel(device: torch.device) -> bool:
@@ -32,7 +32,7 @@ def attend_pages(
     scale: float,
     softcap: float | None = None,
     window: int | None = None,
-    turns: tuple[Float[Tensor, "B half"], Float[Tensor, "B half"]] | None = None,
+    turns: Turns | None = None,
 ) -> Float[Tensor, "B H W"]:
     """Write the newest keys and values into their pages, and attend to all of the row.
 
@@ -75,11 +75,10 @@ def reference(
     scale: float,
     softcap: float | None,
     window: int | None,
-    turns: tuple[Float[Tensor, "B half"], Float[Tensor, "B half"]] | None,
+    turns: Turns | None,
 ) -> Float[Tensor, "B H W"]:
     """The same by gathering all pages of the table."""
-    if turns is not None:
-        q, k = rotated(q, turns), rotated(k, turns)
+    q, k = rotated(q, turns), rotated(k, turns)
     size = k_pages.shape[1]
     page = table.gather(1, positions[:, None].long() // size)[:, 0]
     k_pages[page, positions % size], v_pages[page, positions % size] = k, v
@@ -94,12 +93,3 @@ def reference(
     weights = scores.masked_fill(~seen[:, None, None], -torch.inf).softmax(-1)
     values = values.masked_fill(~seen[:, None, :, None], 0)  # whatever stands there
     return (weights @ values)[:, :, 0]
-
-
-def rotated(
-    x: Float[Tensor, "B heads K"], turns: tuple[Float[Tensor, "B half"], Float[Tensor, "B half"]]
-) -> Float[Tensor, "B heads K"]:
-    """Queries or keys of one token per row, at its position."""
-    cos, sin = (table[:, None].to(x.dtype) for table in turns)
-    whole = 2 * cos.shape[-1] == x.shape[-1]
-    return turned(x, cos, sin) if whole else partly_turned(x, cos, sin)

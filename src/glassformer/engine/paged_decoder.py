@@ -8,10 +8,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.core.attention import MultiHeadAttention
-from glassformer.core.caches import Memory, PagePool
+from glassformer.core.attention import MultiHeadAttention, attend, describe
+from glassformer.core.caches import Memory, PagedCache, PagePool
 from glassformer.core.caches.paged import to_device
 from glassformer.core.kernels.forms import padded
+from glassformer.core.layout import Layout
+from glassformer.core.masks import causal
+from glassformer.engine.fused_step import Turns, fused_scores, rotated, turns_at
 from glassformer.engine.generation import Generation
 from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
@@ -60,6 +63,8 @@ class PagedDecoder:
         )
         self.pool, self.sources = pages_like([one.attention for one in blocks], pages), None
         self.fused = fused_model(model) if isinstance(model, LanguageModel) else None
+        if self.fused is not None and self.fused.dtype != self.pool.k.dtype:
+            self.fused = None
         if not isinstance(model, LanguageModel):
             self.sources = pages_like([one.cross_attention for one in blocks], memory_pages)
 
@@ -94,12 +99,35 @@ class PagedDecoder:
         layout, caches = self.pool.extend(
             [one.sequence for one in generations], counts, packed=True
         )
+        tokens, last = to_device(ids, self.device), layout.bounds[1:] - 1
+        if self.fused is not None:
+            turns = turns_at(self.fused, layout.positions)
+            by_heads = partial(self._attend_heads, caches, layout, turns)
+            return fused_scores(self.fused, tokens, layout, by_heads, last)
         memory = None
         if self.sources is not None:
             memory = self.sources.memories([one.source for one in generations])
-        x, _ = self.tokens(to_device(ids, self.device), layout)  # (N, D)
+        x, _ = self.tokens(tokens, layout)  # (N, D)
         x = self.decoder(x, layout=layout, memory=memory, caches=caches)
-        return scored(x[layout.bounds[1:] - 1], self.tokens, self.unembed)
+        return scored(x[last], self.tokens, self.unembed)
+
+    def _attend_heads(
+        self,
+        caches: Sequence[PagedCache],
+        layout: Layout,
+        turns: Turns | None,
+        number: int,
+        heads: Float[Tensor, "N HGG K"],
+    ) -> Float[Tensor, "N H K"]:
+        """Self-attention of prompts, of a model laid out for steps."""
+        layer = cast(MultiHeadAttention, self.decoder.blocks[number].attention)
+        qk, v = heads.split([layer.heads + layer.kv_heads, layer.kv_heads], dim=1)
+        q, k = rotated(qk, turns).split([layer.heads, layer.kv_heads], dim=1)
+        k, v, keys = caches[number].append(k, v, layout)
+        call = describe(
+            q, k, mask=causal, queries=layout, keys=keys, scoring=layer.scoring, aligned=True
+        )
+        return attend(q, k, v, call)
 
 
 def kept_dtype(weight: Tensor) -> torch.dtype:

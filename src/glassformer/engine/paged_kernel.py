@@ -10,6 +10,8 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from glassformer.engine.fused_step import Turns
+
 BLOCK = 64  # keys at a time
 
 
@@ -127,7 +129,7 @@ def attend(
     scale: float,
     softcap: float | None,
     window: int | None,
-    turns: tuple[Float[Tensor, "B half"], Float[Tensor, "B half"]] | None,
+    turns: Turns | None,
 ) -> Float[Tensor, "B H W"]:
     """As `paged_attention.reference`; the last axis of every tensor is contiguous."""
     rows, heads, width = q.shape

@@ -19,7 +19,7 @@ from glassformer.core.caches.paged import to_device
 from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
-from glassformer.engine.fused_step import Turns, fused_scores
+from glassformer.engine.fused_step import Turns, fused_scores, turns_at
 from glassformer.engine.generation import Generation
 from glassformer.engine.paged_attention import attend_pages, has_kernel
 from glassformer.engine.paged_decoder import PagedDecoder
@@ -98,11 +98,13 @@ class PagedSteps(Steps):
         """A step of these slots: nothing in it depends on the host."""
         positions, table = self.positions[slots], self.table[slots]
         at = Layout.full(len(slots), 1, slots.device).shifted(positions, self.longest)
-        if self.decoder.fused is None:
+        fused = self.decoder.fused
+        if fused is None:
             scores = self._plain(self.tokens[slots], table, at)
         else:
-            attend = partial(self._attend_heads, self.decoder.fused, table, positions)
-            scores = fused_scores(self.decoder.fused, self.tokens[slots], at, attend)
+            turns = turns_at(fused, positions)
+            attend = partial(self._attend_heads, fused, table, positions, turns)
+            scores = fused_scores(fused, self.tokens[slots], at, attend)
         self.positions[slots] = positions + 1
         self.positions[-1:] = 0  # of the spare slot
         return scores
@@ -112,9 +114,9 @@ class PagedSteps(Steps):
         fused: FusedModel,
         table: Int[Tensor, "rows pages"],
         positions: Int[Tensor, " rows"],
+        turns: Turns | None,
         number: int,
         heads: Float[Tensor, "rows HGG K"],
-        turns: Turns | None,
     ) -> Float[Tensor, "rows H K"]:
         """Self-attention of the newest tokens, of a model laid out for steps."""
         shape, pool = fused.layers[number].attention, self.decoder.pool

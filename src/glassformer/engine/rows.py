@@ -14,10 +14,11 @@ from torch import Tensor
 
 from glassformer.core.caches import KeyCache, Memory, PagePool
 from glassformer.core.layout import Layout
+from glassformer.core.positions.rotary import Rotary
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
-from glassformer.engine.fused_step import Turns, fused_scores
+from glassformer.core.steps.attention import Rotation
+from glassformer.engine.fused_step import fused_scores
 from glassformer.engine.generation import Generation
-from glassformer.engine.paged_attention import rotated
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
 from glassformer.models.incremental.fused import FusedModel
@@ -34,6 +35,7 @@ class RowSteps(Steps):
         self.rows: list[Generation] = []
         self.past = Rows(decoder.pool)
         self.memory = None if decoder.sources is None else Rows(decoder.sources)
+        self.rotation: Rotation | None = None
 
     def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
         super().join(generations, tokens)
@@ -81,8 +83,17 @@ class RowSteps(Steps):
         if fused is None:
             return self._plain(tokens, at, caches)
         seen = None if keys.is_full else keys.real[:, None, None]  # (B, 1, 1, S)
-        attend = partial(attend_heads, fused, caches, at, seen)
+        attend = partial(attend_heads, fused, caches, at, seen, self._rotation(fused, starts))
         return fused_scores(fused, tokens, at, attend)
+
+    def _rotation(self, fused: FusedModel, starts: Int[Tensor, " B"]) -> Rotation | None:
+        """How queries and keys are rotated; the table grows with the longest row."""
+        if not isinstance(fused.position, Rotary):
+            return None
+        room = self.past.k.shape[3]
+        if self.rotation is None or len(self.rotation.cos) < room:
+            self.rotation = Rotation.of(fused.position, room, starts.device)
+        return self.rotation.at(starts)
 
     def _plain(
         self, tokens: Int[Tensor, " B"], at: Layout, caches: "Sequence[RowCache]"
@@ -162,10 +173,12 @@ class RowCache(KeyCache):
 
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         """Write the newest token of every row; returns all of them."""
-        assert layout.starts is not None
-        self.k[self.every, :, layout.starts] = k[:, :, 0]
-        self.v[self.every, :, layout.starts] = v[:, :, 0]
         longest = self.keys.longest
+        if self.keys.is_full:
+            self.k[:, :, longest - 1 : longest], self.v[:, :, longest - 1 : longest] = k, v
+        else:
+            self.k[self.every, :, layout.starts] = k[:, :, 0]
+            self.v[self.every, :, layout.starts] = v[:, :, 0]
         return self.k[:, :, :longest], self.v[:, :, :longest], self.keys
 
 
@@ -174,18 +187,17 @@ def attend_heads(
     caches: Sequence[RowCache],
     at: Layout,
     seen: Bool[Tensor, "B 1 1 S"] | None,
+    rotation: Rotation | None,
     number: int,
     heads: Float[Tensor, "B HGG K"],
-    turns: Turns | None,
 ) -> Float[Tensor, "B H K"]:
     """Self-attention of the newest tokens, of a model laid out for steps."""
     shape = fused.layers[number].attention
-    qk, v = heads.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
-    qk = qk if turns is None else rotated(qk, turns)
-    q, k = qk.split([shape.heads, shape.kv_heads], dim=1)
-    keys, values, _ = caches[number].append(k[:, :, None], v[:, :, None], at)
+    both, heads = shape.heads + shape.kv_heads, heads[:, :, None]  # (B, H + 2 G, 1, K)
+    qk = heads[:, :both] if rotation is None else rotation.turned(heads[:, :both])
+    keys, values, _ = caches[number].append(qk[:, shape.heads :], heads[:, both:], at)
     answer = F.scaled_dot_product_attention(
-        q[:, :, None],
+        qk[:, : shape.heads],
         keys,
         values,
         attn_mask=seen,

@@ -124,18 +124,12 @@ def run(
     plan = {"ladder": rungs, "complexity": kinds}
     if bars:
         plan |= {"layers": layers.layers(device), "packing": layers.packing(device)}
-    report = Report(
-        machine=describe_machine(device, rounds),
-        notes=busy() + left_out + remarks,
-        sections={name: [] for name in plan},
-    )
-    jobs = pair_jobs(report, plan, device, rounds)
-    jobs += [
+    report = Report(machine=describe_machine(device, rounds), notes=busy() + left_out + remarks)
+    growths: list[Job] = [
         (f"memory, {what.case}", report.growths, partial(layers.measure_growth, what, device))
         for what in (layers.growths() if bars else [])
     ]
-    with shown_if_cut_short(report, as_json):
-        work_through(jobs, "use shorter --lengths")
+    measure_pairs(report, plan, growths, device, as_json=as_json, advice="use shorter --lengths")
     return report
 
 
@@ -146,18 +140,13 @@ def run_translation(rounds: int, device: "torch.device", *, as_json: bool) -> "R
 
     even, left_out = translation.even_pairs(device)
     plan = {"even": even, "ragged": translation.ragged_pairs(device)}
-    report = Report(
-        machine=describe_machine(device, rounds) | translation.describe_batch(device),
-        notes=busy() + left_out,
-        sections={name: [] for name in plan},
-    )
-    jobs = pair_jobs(report, plan, device, rounds)
-    jobs += [
+    machine = describe_machine(device, rounds) | translation.describe_batch(device)
+    report = Report(machine=machine, notes=busy() + left_out)
+    outputs: list[Job] = [
         (f"output of {pair.theirs}", report.notes, partial(translation.agreement, pair))
         for pair in even
     ]
-    with shown_if_cut_short(report, as_json):
-        work_through(jobs, "use --device cpu")
+    measure_pairs(report, plan, outputs, device, as_json=as_json, advice="use --device cpu")
     return report
 
 
@@ -173,13 +162,24 @@ def shown_if_cut_short(report: "AnyReport[Any]", as_json: bool) -> Iterator[None
         raise
 
 
-def pair_jobs(
-    report: "Report", plan: Mapping[str, Sequence["Pair"]], device: "torch.device", rounds: int
-) -> list[Job]:
-    """One job per pair; each result goes to the section of its name."""
+def measure_pairs(
+    report: "Report",
+    plan: Mapping[str, Sequence["Pair"]],
+    more: Sequence[Job],
+    device: "torch.device",
+    *,
+    as_json: bool,
+    advice: str,
+) -> None:
+    """Measure all pairs, each for the section of its name, and more, with a progress bar.
+
+    Args:
+        advice: Shown if the device runs out of memory.
+    """
     from glassformer.benchmarks.pairs import measure
 
-    return [
+    report.sections, rounds = {name: [] for name in plan}, report.machine["rounds"]
+    jobs: list[Job] = [
         (
             f"{pair.ours} against {pair.theirs}, {pair.case}, length {pair.length}",
             report.sections[name],
@@ -188,13 +188,9 @@ def pair_jobs(
         for name, pairs in plan.items()
         for pair in pairs
     ]
-
-
-def work_through(jobs: list[Job], advice: str) -> None:
-    """Run all jobs with a progress bar; `advice` is shown if the device runs out of memory."""
-    with progress_bar() as progress:
-        task = progress.add_task("", total=len(jobs))
-        for label, results, job in jobs:
+    with shown_if_cut_short(report, as_json), progress_bar() as progress:
+        task = progress.add_task("", total=len(jobs) + len(more))
+        for label, results, job in [*jobs, *more]:
             progress.update(task, description=label)
             results.append(attempt(label, job, advice))
             progress.advance(task)

@@ -1,15 +1,6 @@
 """`glassformer bench features`: measure the extraction of features from sound."""
 
-from glassformer.cli.bench import (
-    Device,
-    Rounds,
-    Threads,
-    find_device,
-    pair_jobs,
-    show,
-    shown_if_cut_short,
-    work_through,
-)
+from glassformer.cli.bench import Device, Rounds, Threads, find_device, measure_pairs, show
 from glassformer.cli.options import AsJson
 
 
@@ -29,8 +20,8 @@ def bench_features(
     pairs = feature_pairs(place)
     machine = describe_machine(place, rounds) | {"dtype": "float32"}
     del machine["batch"]
-    report = Report(machine=machine, notes=busy(), sections={"features": []})
-    with shown_if_cut_short(report, json):
-        work_through(pair_jobs(report, {"features": pairs}, place, rounds), "use --device cpu")
+    report = Report(machine=machine, notes=busy())
+    plan = {"features": pairs}
+    measure_pairs(report, plan, [], place, as_json=json, advice="use --device cpu")
     report.notes += real_time(report.sections["features"])
     show(report, json)

@@ -17,34 +17,36 @@ FULL_MESSAGES = ("No space left", "File too large", " requested and ")  # the la
 @contextmanager
 def within_limits(place: Path) -> Iterator[None]:
     """Turn a full disk or too little memory into a one-line error."""
+    advice = "free some, then resume or train again, or choose another folder with --run"
     try:
-        yield
+        with disk_space(f"{place}: no space left on the disk; {advice}"):
+            yield
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         raise too_large(place) from None
-    except (OSError, SafetensorError) as error:
-        if not is_disk_full(error):
-            raise
-        raise GlassformerError(
-            f"{place}: no space left on the disk; free some, then resume or train again, or "
-            f"choose another folder with --run"
-        ) from None
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A temporary folder, removed afterwards; a full disk becomes a one-line error."""
+    where, advice = tempfile.gettempdir(), "free some, or set TMPDIR to a folder on another disk"
+    with (
+        disk_space(f"{where}: no space left for temporary files; {advice}"),
+        tempfile.TemporaryDirectory(prefix="glassformer-") as scratch,
+    ):
+        yield Path(scratch)
+
+
+@contextmanager
+def disk_space(message: str) -> Iterator[None]:
+    """Turn a full disk into this error."""
     try:
-        with tempfile.TemporaryDirectory(prefix="glassformer-") as scratch:
-            yield Path(scratch)
+        yield
     except (OSError, SafetensorError) as error:
         if not is_disk_full(error):
             raise
-        raise GlassformerError(
-            f"{tempfile.gettempdir()}: no space left for temporary files; free some, or set TMPDIR "
-            f"to a folder on another disk"
-        ) from None
+        raise GlassformerError(message) from None
 
 
 def is_disk_full(error: Exception) -> bool:

@@ -193,16 +193,8 @@ class TrialRun:
     def memory(self, activations: int, *, measured: bool) -> Memory:
         """Peak memory for this size of activations."""
         fixed = state_bytes(self.state.model, self.config.train)
-        return Memory(
-            before=self.before,
-            weights=fixed.weights,
-            gradients=fixed.gradients,
-            optimiser=fixed.optimiser,
-            averages=fixed.averages,
-            activations=activations,
-            measured=measured,
-            room=memory.capacity(self.device),
-        )
+        sizes = asdict(fixed) | {"before": self.before, "activations": activations}
+        return Memory(**sizes, measured=measured, room=memory.capacity(self.device))
 
     def memory_of(self, tried: TrialResult, counted: Memory) -> Memory:
         """Peak memory as measured; as counted where it cannot be measured."""

@@ -14,8 +14,7 @@ from glassformer.data.sources.parallel import read_parallel
 from glassformer.errors import GlassformerError
 from glassformer.tasks.classify.data import ClassifySchema
 from glassformer.tasks.shared.text_data import TextSchema
-from glassformer.tasks.translate.data import TranslateSchema
-from glassformer.tasks.translate.pair_files import has_nearly_as_many_lines
+from glassformer.tasks.translate.data import TranslateSchema, has_nearly_as_many_lines
 
 LABELLED, TEXTS, PAIRS = ClassifySchema(), TextSchema(), TranslateSchema()
 NAMES = ("t.de", "t.en")

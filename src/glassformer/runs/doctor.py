@@ -27,7 +27,12 @@ def doctor(
         options: As for `train`: valid, test, columns, group, settings.
     """
     choices = [train_request(name, data, **options) for name in ([job] if job else JOBS)]
-    return examine_request(likely(choices), Display(quiet=quiet))
+    request = likely(choices)
+    config = request.resolve()
+    checks = JOBS[request.job].schema.checks(config)
+    with Display(quiet=quiet).counting("reading rows") as seen:
+        found = examine(reading_of(request), checks, seed=config.seed, seen=seen)
+    return replace(found, job=request.job)
 
 
 def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
@@ -64,15 +69,6 @@ def recognised(request: TrainRequest) -> bool:
         )
     except GlassformerError:
         return False
-
-
-def examine_request(request: TrainRequest, display: Display) -> Examination:
-    """Run the checks of the job over the data."""
-    config = request.resolve()
-    checks = JOBS[request.job].schema.checks(config)
-    with display.counting("reading rows") as seen:
-        found = examine(reading_of(request), checks, seed=config.seed, seen=seen)
-    return replace(found, job=request.job)
 
 
 def reading_of(request: TrainRequest) -> Reading:

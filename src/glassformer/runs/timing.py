@@ -134,15 +134,10 @@ def steps_in(
     return steps
 
 
-def fresh_state(job: AnyTask, setup: TrainSetup) -> State:
-    """A fresh model for timing, to be thrown away."""
-    torch.manual_seed(setup.seed)
-    return State(job.model().to(setup.machine.device), setup.train)
-
-
 def step_pace(job: AnyTask, setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:
     """The warm-up and the mean time of a step, measured on a throwaway model."""
-    state = fresh_state(job, setup)
+    torch.manual_seed(setup.seed)
+    state = State(job.model().to(setup.machine.device), setup.train)
     step, warm_up = warmed_up(job, setup, state)
     tried = tried_steps(job, setup, state, step, longest=longest)
     return Pace(mean_after_first(list(tried)), 0.0, 0.0, warm_up)

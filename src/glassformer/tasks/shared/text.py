@@ -137,9 +137,11 @@ def reaching(model: ModelConfig, longest: int) -> ModelConfig:
         f"model.frontend.kind = {model.frontend.kind} does not read text; choose from "
         f"{', '.join(TEXT_FRONTENDS)}",
     )
-    if model.encoder is None or model.encoder.max_length >= longest:
-        return model
-    return replace(model, encoder=replace(model.encoder, max_length=longest))
+    encoder, decoder = (
+        None if stack is None else replace(stack, max_length=max(stack.max_length, longest))
+        for stack in (model.encoder, model.decoder)
+    )
+    return replace(model, encoder=encoder, decoder=decoder)
 
 
 def kind_for(samples: Samples) -> str:

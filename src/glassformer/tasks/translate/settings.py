@@ -1,11 +1,10 @@
 """Settings of `translate`, and its defaults."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from glassformer.config import ModelConfig, TokenizerConfig, choose, require, share, stack_of_size
+from glassformer.config import TokenizerConfig, choose, require, share, stack_of_size
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.values import Values, build, plain
-from glassformer.tasks.shared.text import reaching
 from glassformer.tasks.translate.answers import MEASURES
 
 MEASURE_NAMES = ("auto", *MEASURES)
@@ -71,11 +70,3 @@ def translate_defaults(accelerated: bool) -> Values:
             "average": 5 if accelerated else 1,  # in a short training, the last is the best
         },
     }
-
-
-def reaching_both(model: ModelConfig, longest: int) -> ModelConfig:
-    """The model with positions for this many tokens on both sides."""
-    model, writes = reaching(model, longest), model.decoder
-    if writes is None or writes.max_length >= longest:
-        return model
-    return replace(model, decoder=replace(writes, max_length=longest))

@@ -30,7 +30,13 @@ from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import token_divergence, token_loss
-from glassformer.tasks.shared.text import as_settled, attends, hidden_at_random, token_rows
+from glassformer.tasks.shared.text import (
+    as_settled,
+    attends,
+    hidden_at_random,
+    reaching,
+    token_rows,
+)
 from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
     GOALS,
@@ -40,7 +46,6 @@ from glassformer.tasks.translate.answers import (
     refuse_unscorable,
 )
 from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
-from glassformer.tasks.translate.settings import reaching_both
 from glassformer.tasks.translate.tokens import (
     LOOKED_AT,
     PairTokens,
@@ -102,7 +107,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         model = replace(config.model, share=config.model.share and tokens.joint)
         return replace(
             config,
-            model=reaching_both(model, task.max_length + 2),  # with a tag and an end
+            model=reaching(model, task.max_length + 2),  # with a tag and an end
             data=replace(config.data, tokenizer=as_settled(reads, tokens.source)),
             task=task,
         )

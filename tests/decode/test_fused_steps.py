@@ -11,6 +11,7 @@ from torch import nn
 from glassformer.config import AttentionConfig, FeedForwardConfig, NormConfig, PositionConfig
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import Ancestry
+from glassformer.core.cuda_graphs import CapturedStep
 from glassformer.core.feedforward import gelu_tanh, relu_squared
 from glassformer.core.layout import Layout
 from glassformer.core.norms import LayerNorm, RMSNorm
@@ -18,7 +19,7 @@ from glassformer.core.positions.rotary import Rotary
 from glassformer.core.steps.attention import Rotation, StepAttention
 from glassformer.core.steps.linear import StepLinear
 from glassformer.decode import Request, decode
-from glassformer.models.incremental import BranchingScorer, continuing
+from glassformer.models.incremental import BranchingScorer, continuing, fused
 from glassformer.models.incremental.fused import FusedScorer
 from glassformer.models.packing import for_inference
 
@@ -73,10 +74,10 @@ def assert_same(ours, theirs):
 def test_fused_steps_say_what_the_model_says(name, method):
     model = unevenly(language_model(**MODELS[name]))
     texts = prompts(LENGTHS[method])
-    fused = continuing(for_inference(model), texts)
-    assert isinstance(fused, FusedScorer)
+    scorer = continuing(for_inference(model), texts)
+    assert isinstance(scorer, FusedScorer)
     expected = decode(continuing(model, texts), ASK, METHODS[method])
-    assert_same(decode(fused, ASK, METHODS[method]), expected)
+    assert_same(decode(scorer, ASK, METHODS[method]), expected)
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
@@ -96,6 +97,29 @@ def test_scores_stay_within_the_softcap():
     with torch.no_grad():
         scores, _ = scorer.step(scorer.first[:, None], scorer.begin(1, 3))
     assert scores.abs().max() <= 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_slots_that_are_used_again_hold_nothing_of_the_text_before(method, monkeypatch):
+    """As on a GPU, where a graph keeps their addresses; here it is a call."""
+
+    class Called(CapturedStep):
+        def __call__(self, step, x):
+            return step(x)
+
+    def noted(*sizes, **options):
+        made.append(Ancestry(*sizes, **options))
+        return made[-1]
+
+    monkeypatch.setattr(fused, "graph_on", lambda device, fixed: Called())
+    monkeypatch.setattr(fused, "Ancestry", noted)
+    model, made = language_model(**LLAMA), []
+    fast, config = for_inference(model), METHODS[method]
+    for _ in range(3):
+        texts = prompts(LENGTHS[method])
+        expected = decode(continuing(model, texts), Request(end=-1), config)
+        assert_same(decode(continuing(fast, texts), Request(end=-1), config), expected)
+    assert len(made) == 1
 
 
 # On a GPU

@@ -8,6 +8,7 @@ answers without gradients.
 """
 
 import copy
+from functools import cached_property
 from typing import TypeVar, cast
 
 import torch
@@ -25,14 +26,18 @@ Model = TypeVar("Model", bound=Writes)
 
 
 class PackedLinear(nn.Linear):
-    """A linear layer that has its weight a second time, laid out for a CPU."""
+    """A linear layer that has its weight a second time, laid out for a CPU when it is needed."""
 
     def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.register_parameter("weight", weight)
         self.register_parameter("bias", bias)
-        self.packed = pack(weight.detach())
+
+    @cached_property
+    def packed(self) -> Tensor:
+        """The weight as the kernel reads it."""
+        return pack(self.weight.detach())
 
     def __deepcopy__(self, memo: dict[int, object]) -> "PackedLinear":
         """Shared by twins: nothing in it ever changes, and what is laid out cannot be copied."""

@@ -7,6 +7,7 @@ caches of a decoding and the graph of its step are kept for the next one of the 
 
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -123,7 +124,7 @@ class FusedModel:
             int8=isinstance(model.unembed, Int8Linear),
         )
         self.rotations: dict[int, Rotation] = {}
-        self.idle: Workspace | None = None
+        self.idle: list[Workspace] = []  # one at most
 
     def workspace(self, rows: int, branches: int, length: int, prompt: Prompt | None) -> Workspace:
         """Room for so many tokens in every branch after a prompt; to be put back."""
@@ -133,10 +134,11 @@ class FusedModel:
         if device.type == "cuda":
             slots = rounded(slots)
         shape = rows, branches, slots, is_even(branches, layout)
-        found, self.idle = self.idle, None
-        if found is not None and found.shape == shape:
-            found.ancestry.restart(layout)
-            return found
+        with suppress(IndexError):
+            found = self.idle.pop()
+            if found.shape == shape:
+                found.ancestry.restart(layout)
+                return found
         ancestry = Ancestry(
             rows,
             branches,
@@ -155,7 +157,7 @@ class FusedModel:
     def put_back(self, workspace: Workspace) -> None:
         """Keep it for the next decoding of the same shape, if no row has left it."""
         if workspace.graph is not None and len(workspace.ancestry.lengths) == workspace.shape[0]:
-            self.idle = workspace
+            self.idle[:] = [workspace]
 
     def read(self, prompt: Prompt, caches: Sequence[BranchingCache]) -> None:
         """Write the keys and values of a prompt."""

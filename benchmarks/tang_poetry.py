@@ -31,17 +31,18 @@ ENDINGS = {
 }  # finals that rhyme, by the one that stands for them; all others only with themselves
 
 
-def sample(run: glassformer.Run, path: Path) -> None:
-    """Write the beginnings, their continuations and the poems."""
-    poems = Samples.open(run.folder.data).values("text", "test")
+def sample(run: glassformer.Run, path: Path, split: str, settings: list[str]) -> None:
+    """Write the continuations of some poems, and the poems."""
+    poems = Samples.open(run.folder.data).values("text", split)
     if run.config.data.tokenizer.simplified:
         from glassformer.data.text.chinese import simplified
 
         poems = map(simplified, poems)
     found = {match[0]: poem for poem in poems if (match := OPENING.match(poem))}
     prompts = list(found)[:COUNT]
+    predictions = run.predict_each(prompts, settings=settings)
     with path.open("w", encoding="utf-8") as file:
-        for prompt, one in zip(prompts, run.predict_each(prompts), strict=True):
+        for prompt, one in zip(prompts, predictions, strict=True):
             whole = one.details["ended"] == "end"
             text = one.text if whole else one.text.rpartition("\n")[0]
             row = {"sample": text, "whole": whole, "poem": found[prompt]}
@@ -93,10 +94,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=("sample", "score"))
     parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--set", action="append", default=[], help="such as decode.method=greedy")
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
     if args.action == "sample":
-        sample(glassformer.load(args.paths[0], device=args.device), args.paths[1])
+        run = glassformer.load(args.paths[0], device=args.device)
+        sample(run, args.paths[1], args.split, args.set)
         return
     rows = [json.loads(line) for line in args.paths[0].read_text(encoding="utf-8").splitlines()]
     print_line(f"{len(rows):,} poems; {sum(row['whole'] for row in rows):,} samples came to an end")

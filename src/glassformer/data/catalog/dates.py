@@ -7,7 +7,7 @@ repeated, ignoring case.
 """
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, timedelta
 
@@ -27,17 +27,15 @@ DOTTED = "tr"  # where capital and small letters do not pair as elsewhere
 
 def rows() -> Iterator[Row]:
     """Dates and their ISO form, in a random order of dates."""
-    found, _ = written(DAYS)
-    for number, values in enumerate(found, start=1):
+    for number, values in enumerate(written(DAYS), start=1):
         yield Row(values, "dates", number)
 
 
-def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
-    """The rows of `days` dates, and counts of what was left out, by reason."""
+def written(days: int) -> list[dict[str, str]]:
+    """The rows of `days` dates."""
     rng = random.Random(0)
     forms = {code: forms_of(code) for code in LANGUAGES}
     drawn = rng.sample(range((LAST - FIRST).days + 1), days)
-    left_out: Counter[str] = Counter()
     drafts: list[tuple[str, str, str]] = []
     for day in (FIRST + timedelta(days=number) for number in drawn):
         for code in rng.sample(sorted(LANGUAGES), WAYS):
@@ -45,27 +43,15 @@ def written(days: int) -> tuple[list[dict[str, str]], Counter[str]]:
             text = write_date(day, form, code, rng)
             if form.is_clear(day):
                 drafts.append((text, day.isoformat(), LANGUAGES[code]))
-            else:
-                left_out["could be another date"] += 1
     meanings: defaultdict[str, set[str]] = defaultdict(set)
     for text, iso, _ in drafts:
         meanings[content_key(text)].add(iso)
     found: dict[str, dict[str, str]] = {}
     for text, iso, language in drafts:
-        key = content_key(text)
-        if len(meanings[key]) > 1:
-            left_out["two dates in one text"] += 1
-        elif key in found:
-            left_out["the same as another"] += 1
-        else:
-            found[key] = {
-                "source": text,
-                "target": iso,
-                "language": language,
-                "date": iso,
-                "split": "",
-            }
-    return list(found.values()), left_out
+        values = {"source": text, "target": iso, "language": language, "date": iso, "split": ""}
+        if len(meanings[content_key(text)]) == 1:
+            found.setdefault(content_key(text), values)
+    return list(found.values())
 
 
 def write_date(day: date, form: Form, code: str, rng: random.Random) -> str:

@@ -155,23 +155,11 @@ def test_reliability_tells_how_sure_and_how_often_right():
 def test_every_interval_holds_its_value():
     labels, probabilities = answers_of(rows=53)
     many, chances = several_labels(rows=53)
-    groups = np.arange(53) // 4
     for scores in (
         classification_scores(labels, probabilities),
-        classification_scores(labels, probabilities, groups),
         classification_scores(many, chances),
-        classification_scores(many, chances, groups),
     ):
         assert all(0 <= s.low <= s.value <= s.high <= 1 for s in scores.values())
-
-
-def test_groups_change_intervals_and_no_value():
-    labels, probabilities = answers_of()
-    apart = classification_scores(labels, probabilities)
-    together = classification_scores(labels, probabilities, np.arange(ROWS) // 10)
-    for name in apart:
-        assert together[name].value == pytest.approx(apart[name].value)
-        assert together[name] != apart[name]
 
 
 def test_one_row_and_one_class_are_fine():

@@ -160,17 +160,3 @@ def test_differences_are_covered(rows, gained, lost):
 @pytest.mark.parametrize("rows", [30, 53, 211, 997, 5003])
 def test_calibration_errors_are_covered(kind, rows):
     assert of_calibration_error(kind, rows, FULL) > 0.93
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("groups", [31, 101, 499])
-def test_calibration_errors_of_groups_are_covered(groups):
-    """Rows of a group are right or wrong together, whatever their confidence."""
-
-    def score(rng):
-        sure, mood = rng.uniform(0.5, 1, (groups, 7)), rng.random((groups, 1))
-        luck = np.where(rng.random((groups, 7)) < 0.4, mood, rng.random((groups, 7)))
-        ids = np.repeat(np.arange(groups), 7)
-        return calibration_error(sure.reshape(-1, 1), (luck < sure - 0.1).reshape(-1, 1), ids)
-
-    assert coverage(score, 0.1, 500) > 0.93

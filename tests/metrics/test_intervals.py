@@ -51,32 +51,12 @@ def test_the_same_seed_gives_the_same_interval_and_another_another():
     assert accuracy(right) != accuracy(right, seed=1)
 
 
-def test_rows_of_one_group_move_together():
-    groups = np.repeat(np.arange(53), 19)
-    right = groups % 2 == 0
-    apart, together = accuracy(right), accuracy(right, groups=groups)
-    one_each = accuracy(right[::19])
-    assert together.value == pytest.approx(apart.value)
-    assert together.high - together.low > 3 * (apart.high - apart.low)
-    assert (together.low, together.high) == pytest.approx((one_each.low, one_each.high))
-
-
-def test_groups_may_have_names_in_any_order_and_sizes_of_any_kind():
-    groups = np.array(["b", "a", "b", "c", "a", "b"])
-    right = np.array([1, 0, 1, 1, 0, 1])
-    assert accuracy(right, groups=groups).value == pytest.approx(4 / 6)
-
-
 def test_a_single_row_has_an_interval_of_one_point():
     assert accuracy(np.array([1])) == Score(1.0, 1.0, 1.0)
 
 
 def test_rows_that_are_all_the_same_have_an_interval_of_one_point():
     assert accuracy(np.zeros(31)) == Score(0.0, 0.0, 0.0)
-
-
-def test_one_group_has_an_interval_of_one_point():
-    assert accuracy(np.arange(10) < 5, groups=np.zeros(10)) == Score(0.5, 0.5, 0.5)
 
 
 def test_resamples_without_a_score_are_left_out():
@@ -103,12 +83,6 @@ def test_each_resample_draws_as_many_rows_as_there_are():
 def test_arrays_that_do_not_fit_are_refused(lengths):
     with pytest.raises(ValueError, match="arrays of equal length, with at least one row"):
         bootstrap(ratio, *(np.ones(length) for length in lengths))
-
-
-@pytest.mark.usefixtures("without_shape_hook")
-def test_rows_without_a_group_are_refused():
-    with pytest.raises(ValueError, match="every row needs a group; got 2 for 3 rows"):
-        accuracy(np.ones(3), groups=np.array([0, 1]))
 
 
 def test_a_whole_test_set_takes_well_under_two_seconds():

@@ -59,35 +59,6 @@ def test_counts_of_equal_rows_give_the_interval_of_the_rows():
     assert counted.as_values() == pytest.approx(apart.as_values())
 
 
-def test_groups_and_counts_together_are_refused():
-    with pytest.raises(ValueError, match="groups or counts, got both"):
-        share(2, 3, groups=np.zeros(3), counts=np.ones(3, dtype=int))
-
-
-def test_rows_that_always_agree_count_as_one():
-    groups = np.repeat(np.arange(53), 19)
-    for wrong_groups in (0, 7):
-        right = groups >= wrong_groups
-        together = share_score(right, np.ones(len(right)), groups=groups)
-        assert together.as_values() == pytest.approx(share(53 - wrong_groups, 53).as_values())
-
-
-def test_rows_that_differ_as_chance_has_it_count_nearly_each():
-    right = np.random.default_rng(0).random(53 * 19) < 0.7
-    groups = np.repeat(np.arange(53), 19)
-    together, apart = (
-        share_score(right, np.ones(len(right)), groups=groups),
-        share_score(right, np.ones(len(right))),
-    )
-    assert 0.8 < (together.high - together.low) / (apart.high - apart.low) < 1.3
-
-
-def test_one_group_has_a_wide_interval():
-    score = share_score(np.arange(10) < 5, np.ones(10), groups=np.zeros(10))
-    assert score.value == 0.5
-    assert score.high - score.low > 0.7
-
-
 def test_a_mean_over_columns_leaves_out_those_without_a_whole():
     part, whole = np.array([[1, 1, 0], [1, 0, 0]]), np.array([[1, 1, 0], [1, 1, 0]])
     assert share_score(part, whole) == share_score(part[:, :2], whole[:, :2])

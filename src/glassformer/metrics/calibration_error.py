@@ -3,7 +3,7 @@
 The error is the sum of |g| over the bins, where g is a bin's sum of (right - confidence). Chance
 can only raise a |g| that is near 0, so the error of a calibrated model is above 0 and resampling
 raises it once more. The interval follows from what chance can do. Let e be the error of g, normal,
-with the deviation seen between the units, which are rows or groups of rows:
+with the deviation seen between the rows:
 
     up      the true sum exceeds the observed one by no more than the sum of the signed e
     down    it falls below by no more than the sum of |e|, whose mean is not 0
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from glassformer.metrics.calibration import BINS, bin_index
-from glassformer.metrics.intervals import LEVEL, Groups, Score, group_sums
+from glassformer.metrics.intervals import LEVEL, Score
 from glassformer.metrics.ratios import normal_deviations
 
 CLEAR = 2.5  # standard deviations from 0 that make the sign of a bin's gap known
@@ -24,7 +24,6 @@ CLEAR = 2.5  # standard deviations from 0 that make the sign of a bin's gap know
 def calibration_error(
     confidence: Float[np.ndarray, "N C"],
     right: Shaped[np.ndarray, "N C"],
-    groups: Groups | None = None,
     *,
     bins: int = BINS,
     level: float = LEVEL,
@@ -33,10 +32,9 @@ def calibration_error(
 
     Args:
         confidence: One column for the predicted class, or one for every label.
-        groups: Rows of one group are not independent.
     """
     columns = (right - confidence, np.ones(confidence.shape), right)
-    gaps, answers, hits = (_by_bin(confidence, x, groups, bins) for x in columns)
+    gaps, answers, hits = (_by_bin(confidence, x, bins) for x in columns)
     used = answers.any(0)
     gaps, answers, hits = gaps[:, used], answers[:, used], hits[:, used]
     deviation = _deviations(gaps, answers, hits)
@@ -52,16 +50,13 @@ def calibration_error(
 
 
 def _by_bin(
-    confidence: Float[np.ndarray, "N C"],
-    values: Shaped[np.ndarray, "N C"],
-    groups: Groups | None,
-    bins: int,
+    confidence: Float[np.ndarray, "N C"], values: Shaped[np.ndarray, "N C"], bins: int
 ) -> Float[np.ndarray, "units bins"]:
-    """The sum of the values in each bin, for every row or every group."""
+    """The sum of the values of each row in each bin."""
     sums = np.zeros((len(confidence), bins))
     rows = np.broadcast_to(np.arange(len(confidence))[:, None], confidence.shape)
     np.add.at(sums, (rows, bin_index(confidence, bins)), values)
-    return sums if groups is None else group_sums(sums, groups)
+    return sums
 
 
 def _deviations(

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.calibration_error import calibration_error
-from glassformer.metrics.intervals import Groups, Score
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.ratios import share_score, wilson
 
 THRESHOLD = 0.5  # a label is predicted from this probability on
@@ -27,34 +27,30 @@ class ClassScores:
     support: int
 
 
-def classification_scores(
-    labels: Labels, probabilities: Probabilities, groups: Groups | None = None
-) -> dict[str, Score]:
+def classification_scores(labels: Labels, probabilities: Probabilities) -> dict[str, Score]:
     """accuracy, macro_f1 and calibration_error, each with an interval; micro_f1 if multi-label.
 
     Args:
         labels: One class a row, or a 0 or 1 for every class (multi-label); then accuracy is the
             share of rows with all of them right.
-        groups: Rows of one group (the reviews of one film) are not independent; the intervals then
-            say how the scores would change with other groups.
     """
     check_labels(labels, probabilities)
     predictions = predicted_classes(labels, probabilities)
     pairs, counts = (labels, predictions), None
-    if labels.ndim == 1 and groups is None:  # few are distinct, so it is quick for many rows
+    if labels.ndim == 1:  # few are distinct, so it is quick for many rows
         distinct, counts = np.unique(np.stack(pairs, axis=1), axis=0, return_counts=True)
         pairs = distinct[:, 0], distinct[:, 1]
     hits, totals = f1_counts(*pairs, probabilities.shape[1])
     right = right_rows(*pairs)
     scores = {
-        "accuracy": share_score(right, np.ones(len(right)), groups=groups, counts=counts),
-        "macro_f1": share_score(2 * hits, totals, groups=groups, counts=counts),
+        "accuracy": share_score(right, np.ones(len(right)), counts=counts),
+        "macro_f1": share_score(2 * hits, totals, counts=counts),
     }
     if labels.ndim == 2:
-        scores["micro_f1"] = share_score(2 * hits.sum(axis=1), totals.sum(axis=1), groups=groups)
-        return scores | {"calibration_error": calibration_error(probabilities, labels, groups)}
+        scores["micro_f1"] = share_score(2 * hits.sum(axis=1), totals.sum(axis=1))
+        return scores | {"calibration_error": calibration_error(probabilities, labels)}
     confidence, hit = probabilities.max(axis=1, keepdims=True), (predictions == labels)[:, None]
-    return scores | {"calibration_error": calibration_error(confidence, hit, groups)}
+    return scores | {"calibration_error": calibration_error(confidence, hit)}
 
 
 def predicted_classes(labels: Labels, probabilities: Probabilities) -> Labels:

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import Groups, Score, ratio
+from glassformer.metrics.intervals import Score, ratio
 from glassformer.metrics.measurement import Measurement, References, Texts, check_rows
 from glassformer.metrics.ratios import rate_score, share_score
 
@@ -75,8 +75,8 @@ def _by_columns(
     def rate(sums: np.ndarray) -> np.ndarray:
         return ratio(sums[:, 0], sums[:, 1])
 
-    def score(rows: np.ndarray, groups: Groups | None) -> Score:
-        return interval(rows[:, 0], rows[:, 1], groups=groups)
+    def score(rows: np.ndarray) -> Score:
+        return interval(rows[:, 0], rows[:, 1])
 
     return Measurement(rows, rate, rate, higher_is_better, interval=score)
 

@@ -2,9 +2,8 @@
 
 Scores are functions of sums over rows: accuracy of (right, rows), word error rate of (errors,
 words), F1 of counts by class, BLEU of counts by n-gram order. So a resample is a weight for every
-row, a thousand resamples are one product of matrices, and rows of a group, which stay together, are
-one row: their sum. A new score brings its sums and needs nothing else. Scores that are ratios have
-better intervals in `ratios.py`.
+row, and a thousand resamples are one product of matrices. A new score brings its sums and needs
+nothing else. Scores that are ratios have better intervals in `ratios.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,6 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 PerRow = Shaped[np.ndarray, "N ..."]  # what each row adds to a sum: a number, or several
-Groups = Shaped[np.ndarray, " N"]  # the group of each row; rows of one group are not independent
 Statistic = Callable[..., np.ndarray]  # from sums, each (R, ...), to R scores
 
 RESAMPLES = 1000
@@ -51,7 +49,6 @@ def bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
-    groups: Groups | None = None,
 ) -> Score:
     """A score and the percentile interval of its bootstrap resamples.
 
@@ -62,11 +59,8 @@ def bootstrap(
     Args:
         statistic: From the sums of each array over the rows, of R resamples at once, to R scores.
         arrays: What each row adds to the sums.
-        groups: Rows of one group are drawn together or not at all.
     """
     table, shapes = flatten_rows(arrays)
-    if groups is not None:
-        table = group_sums(table, groups)
     value = float(statistic(*split_sums(np.ones((1, len(table))) @ table, shapes))[0])
     rng = np.random.default_rng(seed)
     batches = draw_counts(len(table), resamples, rng)
@@ -116,16 +110,6 @@ def split_sums(
     widths = [int(np.prod(shape)) for shape in shapes]
     parts = np.split(sums, np.cumsum(widths)[:-1], axis=1)
     return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
-def group_sums(table: Float[np.ndarray, "N K"], groups: Groups) -> Float[np.ndarray, "groups K"]:
-    """The sum of the rows of each group."""
-    if len(groups) != len(table):
-        raise ValueError(f"every row needs a group; got {len(groups)} for {len(table)} rows")
-    number = np.unique(groups, return_inverse=True)[1]
-    order = np.argsort(number, kind="stable")
-    starts = np.flatnonzero(np.diff(number[order], prepend=-1))
-    return np.add.reduceat(table[order], starts, axis=0)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

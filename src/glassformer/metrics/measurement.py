@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.metrics.intervals import Groups, Score, Statistic, bootstrap
+from glassformer.metrics.intervals import Score, Statistic, bootstrap
 
 Texts = Sequence[str]
-Interval = Callable[[np.ndarray, Groups | None], Score]
+Interval = Callable[[np.ndarray], Score]
 References = Sequence[Sequence[str]]  # one or several for each row
 
 
@@ -26,7 +26,7 @@ class Measurement:
         row_statistic: The same for single rows, where the usual formula is another.
         higher_is_better: Whether a higher score is better.
         signature: What others need to reproduce the score.
-        interval: From rows and groups to the score with its interval, if there is a better one than
+        interval: From rows to the score with its interval, if there is a better one than
             the bootstrap's.
     """
 
@@ -37,11 +37,11 @@ class Measurement:
     signature: str = ""
     interval: Interval | None = None
 
-    def score(self, groups: Groups | None = None) -> Score:
+    def score(self) -> Score:
         """The score of all rows, with its interval."""
         if self.interval is not None:
-            return self.interval(self.rows, groups)
-        return bootstrap(self.statistic, self.rows, groups=groups)
+            return self.interval(self.rows)
+        return bootstrap(self.statistic, self.rows)
 
     def gains_over(self, other: "Measurement") -> Float[np.ndarray, " N"]:
         """How much better each row is than in the other; below 0 where it is worse."""

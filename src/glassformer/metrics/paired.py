@@ -23,15 +23,12 @@ from glassformer.metrics.classification import (
 from glassformer.metrics.intervals import (
     LEVEL,
     RESAMPLES,
-    Groups,
     PerRow,
     Score,
     Statistic,
     batch_sizes,
     bootstrap,
     flatten_rows,
-    group_sums,
-    ratio,
     split_sums,
 )
 from glassformer.metrics.ratios import normal_deviations
@@ -69,34 +66,14 @@ class Comparison:
         )
 
 
-def paired_test(
-    first: Bool[np.ndarray, " N"],
-    second: Bool[np.ndarray, " N"],
-    *,
-    groups: Groups | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Comparison:
+def paired_test(first: Bool[np.ndarray, " N"], second: Bool[np.ndarray, " N"]) -> Comparison:
     """Two systems by the rows they have right: the difference in accuracy, and McNemar's test.
-
-    McNemar's test assumes independent rows. With groups, randomisation swaps whole groups instead.
 
     >>> print(paired_test(np.arange(100) < 90, np.arange(100) < 80))
     +0.100 [+0.034, +0.162], p = 0.00195; 10 better, 0 worse, 90 the same
     """
     check_pair(len(first), len(second))
     gains = first.astype(np.int64) - second
-    if groups is not None:
-        ones = np.ones(len(first))
-        return randomisation_test(
-            ratio,
-            (first, ones),
-            (second, ones),
-            better=gains,
-            groups=groups,
-            resamples=resamples,
-            seed=seed,
-        )
     wins, losses, ties = outcomes(gains)
     difference = share_difference(wins, losses, len(gains))
     return Comparison(difference, sign_test(wins, losses), wins, losses, ties)
@@ -120,7 +97,6 @@ def randomisation_test(
     second: Sequence[PerRow],
     *,
     better: Shaped[np.ndarray, " N"],
-    groups: Groups | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
@@ -129,19 +105,14 @@ def randomisation_test(
     Args:
         first: What each row adds to the sums of the first system; `second` likewise.
         better: Above 0 where the first is better on a row, below 0 where the second is.
-        groups: Rows of one group are swapped and drawn together.
     """
     check_pair(len(first[0]), len(second[0]))
 
     def difference_of(*sums: np.ndarray) -> np.ndarray:
         return statistic(*sums[: len(first)]) - statistic(*sums[len(first) :])
 
-    difference = bootstrap(
-        difference_of, *first, *second, groups=groups, resamples=resamples, seed=seed
-    )
+    difference = bootstrap(difference_of, *first, *second, resamples=resamples, seed=seed)
     table, shapes = flatten_rows([*first, *second])
-    if groups is not None:
-        table = group_sums(table, groups)
     extreme = 0
     for sums in swapped_sums(table, resamples, np.random.default_rng([seed, 1])):
         differences = difference_of(*split_sums(sums, shapes))
@@ -150,7 +121,7 @@ def randomisation_test(
 
 
 def classification_comparison(
-    labels: Labels, first: Probabilities, second: Probabilities, groups: Groups | None = None
+    labels: Labels, first: Probabilities, second: Probabilities
 ) -> dict[str, Comparison]:
     """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation).
 
@@ -165,8 +136,8 @@ def classification_comparison(
         counts.append(f1_counts(labels, predictions, probabilities.shape[1]))
     gains = right[0].astype(np.int64) - right[1]
     return {
-        "accuracy": paired_test(*right, groups=groups),
-        "macro_f1": randomisation_test(macro_f1, *counts, better=gains, groups=groups),
+        "accuracy": paired_test(*right),
+        "macro_f1": randomisation_test(macro_f1, *counts, better=gains),
     }
 
 

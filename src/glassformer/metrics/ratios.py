@@ -7,10 +7,10 @@ which the one observed is no surprise:
 
     (observed - x)^2 <= z^2 V(x) / n        V(x) = x (1 - x) for a share, x for a rate
 
-Here n is the number of trials that would give the variance seen between the units, which are rows
-or groups of rows. So rows with several trials each, groups, and means over classes all fit in. The
-variance includes half a unit that is all right and half a unit that is all wrong, so that it is
-never 0; where all units agree, n is the number of units.
+Here n is the number of trials that would give the variance seen between the rows. So rows with
+several trials each and means over classes fit in. The variance includes half a row that is all
+right and half a row that is all wrong, so that it is never 0; where all rows agree, n is the number
+of rows.
 """
 
 from collections.abc import Callable
@@ -19,22 +19,13 @@ from statistics import NormalDist
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.metrics.intervals import (
-    LEVEL,
-    Groups,
-    PerRow,
-    Score,
-    flatten_rows,
-    group_sums,
-    split_sums,
-)
+from glassformer.metrics.intervals import LEVEL, PerRow, Score, flatten_rows, split_sums
 
 
 def share_score(
     part: PerRow,
     whole: PerRow,
     *,
-    groups: Groups | None = None,
     counts: Int[np.ndarray, " N"] | None = None,
     level: float = LEVEL,
 ) -> Score:
@@ -47,21 +38,18 @@ def share_score(
         part: What each row adds to the part. One column for each class gives the mean over the
             classes whose whole is above 0; without any, the share is 0, and may be anything.
         whole: What each row adds to the whole.
-        groups: Rows of one group are not independent.
         counts: How many equal rows each row stands for; one unless given.
     """
-    measured = _measure(part, whole, lambda x: x * (1 - x), groups, counts)
+    measured = _measure(part, whole, lambda x: x * (1 - x), counts)
     if measured is None:
         return Score(0.0, 0.0, 1.0)
     value, trials = measured
     return Score(value, *wilson(value, trials, level).tolist())
 
 
-def rate_score(
-    part: PerRow, whole: PerRow, *, groups: Groups | None = None, level: float = LEVEL
-) -> Score:
+def rate_score(part: PerRow, whole: PerRow, *, level: float = LEVEL) -> Score:
     """The same for a rate, which may exceed 1; NaN if the whole is 0."""
-    measured = _measure(part, whole, lambda x: x, groups, None)
+    measured = _measure(part, whole, lambda x: x, None)
     if measured is None:
         return Score(np.nan, np.nan, np.nan)
     value, trials = measured
@@ -97,15 +85,10 @@ def _measure(
     part: PerRow,
     whole: PerRow,
     variance_at: Callable[[float], float],
-    groups: Groups | None,
     counts: Int[np.ndarray, " N"] | None,
 ) -> tuple[float, float] | None:
     """The mean ratio of the columns, and the effective number of its trials."""
-    if groups is not None and counts is not None:
-        raise ValueError("a score takes groups or counts, got both; leave one out")
     table, shapes = flatten_rows([part, whole])
-    if groups is not None:
-        table = group_sums(table, groups)
     parts, wholes = (side.reshape(len(table), -1) for side in split_sums(table, shapes))
     weights = np.ones(len(table)) if counts is None else counts
     used = weights @ wholes > 0  # (C,)

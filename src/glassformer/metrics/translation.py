@@ -16,7 +16,7 @@ from glassformer.metrics.error_rates import (
     mismatch,
     word_error_rate,
 )
-from glassformer.metrics.intervals import Groups, Score
+from glassformer.metrics.intervals import Score
 from glassformer.metrics.measurement import Measure, Measurement, References, Texts
 from glassformer.metrics.paired import Comparison, paired_test, randomisation_test
 from glassformer.metrics.sacre import bleu, chrf, ter
@@ -43,9 +43,7 @@ def measure_translations(
     return {name: measure(answers, references) for name, measure in measures.items()}
 
 
-def translation_scores(
-    measured: Mapping[str, Measurement], groups: Groups | None = None
-) -> dict[str, Score]:
+def translation_scores(measured: Mapping[str, Measurement]) -> dict[str, Score]:
     """Each score with its interval: bleu, chrf and ter are percentages, the others are not.
 
     >>> answers, references = ["R EH D", "T AA B"], [["R EH D", "R IY D"], ["T AA P"]]
@@ -53,17 +51,12 @@ def translation_scores(
     >>> scores = translation_scores(measured)
     >>> {name: round(score.value, 3) for name, score in scores.items()}
     {'exact': 0.5, 'wer': 0.5, 'ser': 0.167}
-
-    Args:
-        groups: Rows of one group are not independent; see `classification_scores`.
     """
-    return {name: one.score(groups) for name, one in measured.items()}
+    return {name: one.score() for name, one in measured.items()}
 
 
 def translation_comparison(
-    first: Mapping[str, Measurement],
-    second: Mapping[str, Measurement],
-    groups: Groups | None = None,
+    first: Mapping[str, Measurement], second: Mapping[str, Measurement]
 ) -> dict[str, Comparison]:
     """Two systems on the same rows: `exact` by McNemar's test, other scores by randomisation."""
     found: dict[str, Comparison] = {}
@@ -71,9 +64,9 @@ def translation_comparison(
         other = second[name]
         if name == "exact":
             right = [side.rows[:, 0].astype(np.bool_) for side in (one, other)]
-            found[name] = paired_test(*right, groups=groups)
+            found[name] = paired_test(*right)
         else:
             better = one.gains_over(other)
             sides = (one.rows,), (other.rows,)
-            found[name] = randomisation_test(one.statistic, *sides, better=better, groups=groups)
+            found[name] = randomisation_test(one.statistic, *sides, better=better)
     return found

@@ -72,11 +72,16 @@ class RowSteps(Steps):
     def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
         read, fused = [one.read for one in due], self.decoder.fused
         longest, starts = max(read) + 1, torch.tensor(read)
-        at = Layout.full(len(due), 1).shifted(starts, longest)
-        keys = Layout.full(len(due), longest)
+        count, device = len(due), starts.device
+        at = Layout(
+            rows=count, longest=1, reach=longest, tokens=count, device=device, starts=starts
+        )
+        keys = Layout.full(count, longest)
         if min(read) + 1 < longest:
             keys = Layout.padded(starts + 1)
-        caches = [RowCache(self.past, layer, at, keys) for layer in range(len(self.past.k))]
+        every = torch.arange(count)
+        past = zip(self.past.k[:, :count], self.past.v[:, :count], strict=True)
+        caches = [RowCache(k, v, every, keys) for k, v in past]
         tokens = torch.tensor([one.tokens[-1] for one in due])
         for one in due:
             one.read += 1
@@ -164,9 +169,14 @@ class Rows:
 class RowCache(KeyCache):
     """A layer of the first rows, as the cache of one step."""
 
-    def __init__(self, rows: Rows, layer: int, at: Layout, keys: Layout) -> None:
-        self.k, self.v, self.keys = rows.k[layer, : at.rows], rows.v[layer, : at.rows], keys
-        self.every = torch.arange(at.rows)
+    def __init__(
+        self,
+        k: Float[Tensor, "B G room K"],
+        v: Float[Tensor, "B G room W"],
+        every: Int[Tensor, " B"],
+        keys: Layout,
+    ) -> None:
+        self.k, self.v, self.every, self.keys = k, v, every, keys
 
     def place(self, layout: Layout) -> Layout:
         return layout

@@ -47,7 +47,7 @@ def parts_kernel(
     tl.store(to + 3, tl.sum(total * tl.exp(top - base), axis=0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["length"])  # a kernel for all of them
 def joined_kernel(found, tokens, path, path_scores, step, size, length, PARTS: tl.constexpr):
     row = tl.program_id(0)
     part = found + (row * PARTS + tl.arange(0, PARTS)) * 4

@@ -30,7 +30,7 @@ def activated(x, ACTIVATION: tl.constexpr):
     return x
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])  # a kernel for all numbers of them
 def linear_kernel(
     x,
     weight,

@@ -83,17 +83,17 @@ class Layer:
         rotation: Rotation | None,
     ) -> Float[Tensor, "M D"]:
         answer = self.attention(self.projection(x), *cache.kept(), ancestry, rotation)
-        return self._after(x, answer)
+        attended = self.out(answer, x)
+        return self.narrow(self.widen(x if self.parallel else attended), attended)
 
     def read(
         self, x: Float[Tensor, "tokens D"], cache: BranchingCache, rotation: Rotation | None
     ) -> Float[Tensor, "tokens D"]:
-        """The same for a prompt, of which an empty cache is made."""
-        return self._after(x, self.attention.read(self.projection(x), *cache.kept(), rotation))
-
-    def _after(self, x: Float[Tensor, "M D"], answer: Float[Tensor, "M E"]) -> Float[Tensor, "M D"]:
-        attended = self.out(answer, x)
-        return self.narrow(self.widen(x if self.parallel else attended), attended)
+        """The same for a prompt, of which an empty cache is made; no kernels are built for it."""
+        answer = self.attention.read(self.projection.reference(x), *cache.kept(), rotation)
+        attended = self.out.reference(answer, x)
+        widened = self.widen.reference(x if self.parallel else attended)
+        return self.narrow.reference(widened, attended)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

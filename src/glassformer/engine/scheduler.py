@@ -13,7 +13,8 @@ from glassformer.engine.generation import Generation
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.prefixes import Prefixes
 
-ALONE = 8  # times as much of prompts is read while nobody else waits for a token
+ALONE = 8  # times as much of prompts is read while nobody else waits for a token,
+MOST = 32_768  # up to so many tokens
 Reading = tuple[Generation, int]  # a request, and how many of its tokens are read
 
 
@@ -120,8 +121,9 @@ class Scheduler:
 
     def _chunks(self) -> Iterator[Reading]:
         """As much of the prompts as a step may read, first come, first served."""
-        alone = len(self.reading) == len(self.running)
-        left = self.chunk * (ALONE if alone else 1)
+        left = self.chunk
+        if len(self.reading) == len(self.running):  # nobody else waits for a token
+            left = max(left, min(ALONE * left, MOST))
         for generation in self.reading.values():
             count = min(left, generation.unread)
             if self.exact:  # always the same chunks, whoever else reads

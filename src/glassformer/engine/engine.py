@@ -162,7 +162,7 @@ class Engine:
 
         Args:
             ahead: The most requests to take before the first of them is answered; by default, all.
-                It begins with one and doubles, so that the first answer is quick.
+                It begins with one and grows with every answer, so that the first one is quick.
         """
         rest, numbers = iter(requests), deque[int]()
         found: dict[int, Hypothesis | None] = {}

@@ -67,7 +67,7 @@ class Settings:
     """How a token is chosen; one object for all requests that choose alike.
 
     Attributes:
-        decode: Without what is particular to a request.
+        decode: Of one of them; lengths, stop texts and the seed may differ.
         banned: Tokens that are never chosen, on the device of the scores; None without any.
         by_history: Whether the rules depend on the tokens before.
     """

@@ -1,7 +1,7 @@
 """The next token of many requests, each with its own settings, in few calls and without waiting."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 import torch
@@ -65,20 +65,16 @@ class Chooser:
 
     def settings(self, request: GenerationRequest) -> Settings:
         """The settings of a request; the same object for all that choose alike."""
-        config = request.decode
-        alike = replace(
-            config,
-            max_length=max(1, config.min_length),
-            stop=(),
-            sample=replace(config.sample, seed=0),
-        )
-        key = alike, request.forbidden, request.end
+        config, sample = request.decode, request.decode.sample
+        filters = sample.temperature, sample.top_k, sample.top_p, sample.min_p, sample.typical
+        rules = config.min_length, config.repetition, config.no_repeat, request.forbidden
+        key = config.method, filters, rules, config.alternatives, request.end
         found = self._known.get(key)
         if found is None:
             words = [word[0] for word in request.forbidden if len(word) == 1]
             long_words = len(words) < len(request.forbidden)
             found = self._known[key] = Settings(
-                alike,
+                config,
                 to_device(words, self.device) if words else None,
                 long_words or config.repetition != 1 or config.no_repeat > 0,
             )

@@ -58,6 +58,51 @@ def conversation():
     return pool, say, alone
 
 
+def test_reserved_pages_are_taken_and_what_is_not_used_is_given_back():
+    pool = pool_of()
+    a = pool.open()
+    pool.reserve(a, 4 * SIZE + 1)
+    assert (len(pool.pages_of(a)), pool.length(a), pool.free_pages) == (5, 0, PAGES - 5)
+    with pytest.raises(ValueError, match="7 pages are needed, but only 6"):
+        pool.reserve(pool.open(), 7 * SIZE)
+    held = pool.pages_of(a)
+    pool.extend([a], [SIZE + 1])
+    assert pool.pages_of(a) == held  # nothing more is taken
+    pool.trim(a)
+    assert (pool.pages_of(a), pool.free_pages) == (held[:2], PAGES - 2)
+
+
+def test_what_is_stored_is_loaded_wherever_its_pages_lie():
+    pool, a, b = filled(SIZE, 0)
+    pool.extend([b], [1])
+    pool.reserve(a, 3 * SIZE)
+    k, v = torch.randn(LAYERS, SIZE + 2, G, K), torch.randn(LAYERS, SIZE + 2, G, W)
+    before = [x.clone() for x in pool.load(a)]
+    pool.store(a, k, v)
+    assert pool.length(a) == 2 * SIZE + 2
+    for found, old, new in zip(pool.load(a), before, (k, v), strict=True):
+        torch.testing.assert_close(found, torch.cat([old, new], 1), rtol=0, atol=0)
+    pool.advance(a, 1)
+    assert pool.length(a) == 3 * SIZE
+
+
+def test_packed_keys_are_those_of_padded_rows():
+    rows = torch.randn(2, G, 2, K), torch.randn(2, G, 2, W)  # two new tokens of each
+    found = {}
+    for packed in (False, True):
+        pool, a, b = filled(4, 1)
+        torch.manual_seed(3)
+        pool.k.normal_()
+        pool.v.normal_()
+        layout, (cache, _) = pool.extend([a, b], [2, 2], packed=packed)
+        new = [x.transpose(1, 2).flatten(0, 1) if packed else x for x in rows]
+        k, _, keys = cache.append(*new, layout)
+        assert keys.is_packed == packed
+        found[packed] = pad(k, keys).transpose(1, 2) if packed else k
+    real = (torch.arange(6) < torch.tensor([6, 3])[:, None])[:, None, :, None]
+    torch.testing.assert_close(found[True], found[False].where(real, 0.0), rtol=0, atol=0)
+
+
 def test_pages_of_a_closed_sequence_serve_the_next_one():
     pool, say, alone = conversation()
     a, b = pool.open(), pool.open()

@@ -22,11 +22,7 @@ CLEAR = 2.5  # standard deviations from 0 that make the sign of a bin's gap know
 
 
 def calibration_error(
-    confidence: Float[np.ndarray, "N C"],
-    right: Shaped[np.ndarray, "N C"],
-    *,
-    bins: int = BINS,
-    level: float = LEVEL,
+    confidence: Float[np.ndarray, "N C"], right: Shaped[np.ndarray, "N C"]
 ) -> Score:
     """The mean distance between confidence and accuracy over bins of equal width.
 
@@ -34,13 +30,13 @@ def calibration_error(
         confidence: One column for the predicted class, or one for every label.
     """
     columns = (right - confidence, np.ones(confidence.shape), right)
-    gaps, answers, hits = (_by_bin(confidence, x, bins) for x in columns)
+    gaps, answers, hits = (_by_bin(confidence, x) for x in columns)
     used = answers.any(0)
     gaps, answers, hits = gaps[:, used], answers[:, used], hits[:, used]
     deviation = _deviations(gaps, answers, hits)
     correlation = _correlations(gaps)
     clear = np.abs(gaps.sum(0)) > CLEAR * deviation
-    value, z = np.abs(gaps.sum(0)).sum(), normal_deviations(level)
+    value, z = np.abs(gaps.sum(0)).sum(), normal_deviations(LEVEL)
     up = max(deviation @ correlation @ deviation, deviation @ deviation)
     down = deviation @ _downward(correlation, clear) @ deviation
     bias = np.sqrt(2 / np.pi) * deviation[~clear].sum()  # the mean of |e|
@@ -50,12 +46,12 @@ def calibration_error(
 
 
 def _by_bin(
-    confidence: Float[np.ndarray, "N C"], values: Shaped[np.ndarray, "N C"], bins: int
+    confidence: Float[np.ndarray, "N C"], values: Shaped[np.ndarray, "N C"]
 ) -> Float[np.ndarray, "units bins"]:
     """The sum of the values of each row in each bin."""
-    sums = np.zeros((len(confidence), bins))
+    sums = np.zeros((len(confidence), BINS))
     rows = np.broadcast_to(np.arange(len(confidence))[:, None], confidence.shape)
-    np.add.at(sums, (rows, bin_index(confidence, bins)), values)
+    np.add.at(sums, (rows, bin_index(confidence)), values)
     return sums
 
 

@@ -79,14 +79,14 @@ def paired_test(first: Bool[np.ndarray, " N"], second: Bool[np.ndarray, " N"]) -
     return Comparison(difference, sign_test(wins, losses), wins, losses, ties)
 
 
-def share_difference(wins: int, losses: int, rows: int, level: float = LEVEL) -> Score:
+def share_difference(wins: int, losses: int, rows: int) -> Score:
     """The difference of two shares of the same rows, and its interval. Bonett and Price, 2012.
 
     Two rows are added, a win and a loss, so the interval has a width even if no row differs.
     """
     more, fewer, total = wins + 1, losses + 1, rows + 2
     centre = (more - fewer) / total
-    reach = normal_deviations(level) * math.sqrt(((more + fewer) / total - centre**2) / total)
+    reach = normal_deviations(LEVEL) * math.sqrt(((more + fewer) / total - centre**2) / total)
     value = (wins - losses) / rows
     return Score(value, max(-1.0, min(centre - reach, value)), min(1.0, max(centre + reach, value)))
 

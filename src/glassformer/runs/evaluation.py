@@ -25,6 +25,7 @@ class SplitAnswers:
         return dict(list(self.ingest.columns.items())[1:])
 
 
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """Scores with intervals, the rows behind them, and the comparison with another run.
 
@@ -34,17 +35,12 @@ class Evaluation:
         others: The scores of the other run, if there is one.
     """
 
-    def __init__(
-        self,
-        scores: dict[str, Score],
-        ingest: IngestReport,
-        comparison: dict[str, Comparison] | None,
-        trained_on: int | None,
-        notes: Sequence[str] = (),
-        others: dict[str, Score] | None = None,
-    ) -> None:
-        self.scores, self.ingest, self.comparison = scores, ingest, comparison
-        self.trained_on, self.notes, self.others = trained_on, notes, others
+    scores: dict[str, Score]
+    ingest: IngestReport
+    comparison: dict[str, Comparison] | None
+    trained_on: int | None
+    notes: Sequence[str] = ()
+    others: dict[str, Score] | None = None
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""

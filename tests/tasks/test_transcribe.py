@@ -17,8 +17,10 @@ from glassformer.decode.ctc import ctc_scores
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.tasks import JOBS
+from glassformer.tasks.transcribe import searching
 from glassformer.tasks.transcribe.losses import ctc_loss
-from glassformer.tasks.transcribe.searching import attention_scores, room_beside
+from glassformer.tasks.transcribe.rescoring import attention_scores
+from glassformer.tasks.transcribe.searching import room_beside
 from glassformer.tasks.transcribe.sounds import BLANK
 
 TEXTS = ("ad", "bead", "ace bad", "abba")
@@ -129,19 +131,23 @@ def test_a_joint_search_writes_the_text_with_the_best_sum_of_both_scores(joint):
         assert one.score == pytest.approx(0.3 * ctc + 0.7 * attention, rel=1e-4)
 
 
-def longest_of(written):
-    return max(len(choice.tokens) for choice in written.choices)
-
-
-def test_in_a_joint_search_no_text_is_much_longer_than_what_ctc_writes(joint):
+def test_in_a_joint_search_no_text_is_much_longer_than_what_ctc_writes(joint, monkeypatch):
     model, batch = joint.model().eval(), everything(joint)
-    sounds = (batch.features, batch.layout, batch.vectors)
+    sounds, asked = (batch.features, batch.layout, batch.vectors), []
+
+    def decode(scorer, request, config):
+        asked.append(list(request.limits))
+        return searching.decode_before(scorer, request, config)
+
+    monkeypatch.setattr(searching, "decode_before", searching.decode, raising=False)
+    monkeypatch.setattr(searching, "decode", decode)
     by_ctc = replace(joint.searcher, search="ctc").search_batch(model, *sounds)
     found = joint.searcher.search_batch(model, *sounds)
-    rooms = [room_beside(longest_of(one)) for one in by_ctc]
+    rooms = [room_beside(max(len(choice.tokens) for choice in one.choices)) for one in by_ctc]
     assert min(rooms) < max(batch.vectors)
-    limits = [min(sizes) for sizes in zip(rooms, batch.vectors, strict=True)]
-    assert list(map(longest_of, found)) == [limit + 1 for limit in limits]
+    assert asked == [[min(sizes) + 1 for sizes in zip(rooms, batch.vectors, strict=True)]]
+    written = [{choice.tokens for choice in one.choices} for one in found]
+    assert written == [{choice.tokens for choice in one.choices} for one in by_ctc]  # none ended
 
 
 @pytest.mark.parametrize(

@@ -20,17 +20,15 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.data.audio.extractor import Features as Sound
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.decode import Fusion, Request, decode
+from glassformer.decode import Fusion, Hypothesis, Request, decode
 from glassformer.decode.ctc import ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
 from glassformer.decode.penalties import PENALTIES
 from glassformer.models.incremental import attending
-from glassformer.models.incremental.prompt import chosen_rows, in_rows
 from glassformer.models.transcriber import Heard, Transcriber
 from glassformer.tasks.shared.sound import padded_features, vectors_of
+from glassformer.tasks.transcribe.rescoring import Tokens, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK, writable
 from glassformer.tasks.transcribe.transcripts import words_of
-
-Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,17 +187,7 @@ class Searcher:
     def _by_attention(
         self, model: Transcriber, heard: Heard, limits: Sequence[int]
     ) -> list[list[Choice]]:
-        scorer = attending(model, model.keep(heard), heard.layout, first=Tokenizer.start)
-        never = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)
-        request = Request(
-            end=Tokenizer.end,
-            limits=[limit + 1 for limit in limits],
-            forbidden=[[token] for token in never],
-            fusion=self.fusion,
-        )
-        config, beam = self.decode, self.decode.beam
-        if self.fusion is not None:
-            config = replace(config, best=beam.width)
+        beam = self.decode.beam
         penalty = PENALTIES[beam.penalty]
         return [
             [
@@ -210,8 +198,24 @@ class Searcher:
                 )
                 for one in row
             ]
-            for row in decode(scorer, request, config)
+            for row in self._decoded(model, heard, limits)
         ]
+
+    def _decoded(
+        self, model: Transcriber, heard: Heard, limits: Sequence[int]
+    ) -> list[list[Hypothesis]]:
+        scorer = attending(model, model.keep(heard), heard.layout, first=Tokenizer.start)
+        never = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)
+        request = Request(
+            end=Tokenizer.end,
+            limits=[limit + 1 for limit in limits],
+            forbidden=[[token] for token in never],
+            fusion=self.fusion,
+        )
+        config = self.decode
+        if self.fusion is not None:
+            config = replace(config, best=config.beam.width)
+        return decode(scorer, request, config)
 
     def _jointly(
         self,
@@ -221,22 +225,29 @@ class Searcher:
         vectors: Sequence[int],
         limits: Sequence[int],
     ) -> list[list[Choice]]:
-        """The texts that either search finds, with the scores of both."""
+        """The texts that either search finds, and the decoder ends, with the scores of both."""
         prefixes = self._prefixes(frames, vectors)
         longest = [max(len(one.tokens) for one in row) for row in prefixes]
         limits = list(map(min, limits, map(room_beside, longest)))
-        texts = [
-            list(dict.fromkeys(one.tokens for one in (*row, *more)))
-            for row, more in zip(prefixes, self._by_attention(model, heard, limits), strict=True)
+        attended = [
+            {one.tokens: one.log_probability for one in row if one.reason == "end"}
+            for row in self._decoded(model, heard, limits)
         ]
-        by_ctc = ctc_scores(frames, vectors, texts, blank=BLANK)
-        by_attention = attention_scores(model, heard, texts)
+        others = [
+            [one.tokens for one in row if one.tokens not in known]
+            for row, known in zip(prefixes, attended, strict=True)
+        ]
+        for row, texts, scores in zip(
+            attended, others, attention_scores(model, heard, others), strict=True
+        ):
+            row.update(zip(texts, scores, strict=True))
+        by_ctc = ctc_scores(frames, vectors, list(map(list, attended)), blank=BLANK)
         return [
             [
                 Choice(tokens=tokens, ctc=ctc, attention=attention)
-                for tokens, ctc, attention in zip(*row, strict=True)
+                for (tokens, attention), ctc in zip(row.items(), scores, strict=True)
             ]
-            for row in zip(texts, by_ctc, by_attention, strict=True)
+            for row, scores in zip(attended, by_ctc, strict=True)
         ]
 
     def timed(
@@ -274,24 +285,3 @@ def with_language(
     flat = [one.tokens for row in choices for one in row]
     scores = iter(fusion.log_probabilities(flat, device))
     return [[replace(one, language=next(scores)) for one in row] for row in choices]
-
-
-def attention_scores(
-    model: Transcriber, heard: Heard, texts: Sequence[Sequence[Tokens]]
-) -> list[list[float]]:
-    """The log-probability of every text of every row, and of its end, by the decoder."""
-    device = heard.vectors.device
-    rows = [row for row, some in enumerate(texts) for _ in some]
-    flat = [text for some in texts for text in some]
-    at = torch.tensor(rows, device=device)
-    memory = [chosen_rows(in_rows(one), at) for one in model.keep(heard)]
-    target = Layout.padded([len(text) + 1 for text in flat], device=device)
-    tokens = torch.full((len(flat), target.longest + 1), Tokenizer.end)
-    tokens[:, 0] = Tokenizer.start
-    for number, text in enumerate(flat):
-        tokens[number, 1 : len(text) + 1] = torch.tensor(text, dtype=torch.long)
-    tokens = tokens.to(device)
-    scores = model.decode(tokens[:, :-1], target, memory).float().log_softmax(-1)
-    each = scores.gather(2, tokens[:, 1:, None])[:, :, 0]
-    found = iter(each.masked_fill(~target.real, 0.0).sum(1).tolist())
-    return [[next(found) for _ in some] for some in texts]

@@ -12,7 +12,7 @@ from torch import nn
 from glassformer.core.layout import Layout, pack
 from glassformer.core.positions.absolute import waves
 from glassformer.models.frontends import FRONTENDS, Frontend
-from glassformer.models.frontends.mel import MelResNet, Subsampling
+from glassformer.models.frontends.mel import MelResNet, Subsampling, TimeSubsampling
 from glassformer.models.frontends.ngrams import NgramTokens
 from glassformer.models.frontends.patches import Patches
 from glassformer.models.frontends.tokens import Tokens
@@ -23,6 +23,8 @@ SOUND = {
     "subsampling by 2": lambda: Subsampling(M, D, factor=2),
     "subsampling by 4": lambda: Subsampling(M, D),
     "subsampling by 8": lambda: Subsampling(M, D, factor=8),
+    "conv1d by 2": lambda: TimeSubsampling(M, D, channels=5, depth=1),
+    "conv1d by 8": lambda: TimeSubsampling(M, D, channels=5, depth=3),
     "resnet": lambda: MelResNet(M, D, channels=5, depth=2),
     "resnet with rms": lambda: MelResNet(M, D, channels=5, depth=3, norm="rms"),
 }
@@ -49,6 +51,7 @@ EXAMPLES = {
     "tokens": lambda: (Tokens(V, D), torch.randint(V, (B, 19))),
     "ngrams": lambda: (NgramTokens(V, D, longest=3, buckets=101), torch.randint(V, (B, 19))),
     "subsampling": lambda: (Subsampling(M, D), torch.randn(B, 19, M)),
+    "conv1d": lambda: (TimeSubsampling(M, D, channels=5, depth=2), torch.randn(B, 19, M)),
     "resnet": lambda: (MelResNet(M, D, channels=5, depth=2), torch.randn(B, 19, M)),
     "patches": lambda: (Patches(C, D, size=3, image=(15, 21)), torch.randn(B, C, 15, 21)),
 }
@@ -185,6 +188,15 @@ def test_subsampling_is_two_convolutions_and_a_linear_layer():
     assert x.shape == (B, D, 5, 2)
     expected = torch.stack([frontend.to_vector(x[:, :, t].flatten(1)) for t in range(5)], 1)
     torch.testing.assert_close(frontend(frames, Layout.full(B, 19))[0], expected)
+
+
+def test_subsampling_over_time_is_one_convolution_after_another():
+    frontend, frames = TimeSubsampling(M, D, channels=5, depth=2), torch.randn(B, 19, M)
+    first, second = frontend.convolutions
+    x = F.conv1d(frames.mT, first.weight, first.bias, stride=2, padding=2).relu()
+    x = F.conv1d(x, second.weight, second.bias, stride=2, padding=2).relu()
+    assert x.shape == (B, D, 5)
+    torch.testing.assert_close(frontend(frames, Layout.full(B, 19))[0], x.mT)
 
 
 def test_a_stage_of_the_resnet_adds_a_shortcut_to_two_convolutions():

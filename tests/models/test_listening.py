@@ -66,7 +66,7 @@ def test_every_position_scheme_does(position):
 
 
 @pytest.mark.parametrize("factor", [2, 4, 8])
-@pytest.mark.parametrize("frontend", ["subsampling", "resnet"])
+@pytest.mark.parametrize("frontend", ["subsampling", "conv1d", "resnet"])
 def test_a_frontend_hears_what_it_needs_on_both_sides(frontend, factor):
     check(model_of(chunks(2, 1), frontend, factor))
 

@@ -36,7 +36,7 @@ def batch():
     return torch.randn(2, max(LENGTHS), BINS), torch.randint(4, VOCABULARY, (2, max(TARGETS)))
 
 
-@pytest.mark.parametrize("frontend", ["subsampling", "resnet"])
+@pytest.mark.parametrize("frontend", ["subsampling", "conv1d", "resnet"])
 @pytest.mark.parametrize("name", ENCODERS)
 def test_a_sound_is_scored_alone_as_it_is_beside_a_longer_one(name, frontend):
     model, (features, tokens) = model_of(ENCODERS[name], frontend=frontend), batch()

@@ -86,6 +86,7 @@ FRONTENDS = {
     "tokens": {"kind": "tokens"},
     "ngrams": {"kind": "ngrams", "buckets": 23},
     "subsampling": {"kind": "subsampling", "bins": 20},
+    "conv1d": {"kind": "conv1d", "bins": 20, "hidden": 6},
     "resnet": {"kind": "resnet", "bins": 20, "hidden": 6},
     "patches": {"kind": "patches", "height": 32, "width": 48},
 }
@@ -155,7 +156,7 @@ def answer(model, made):
     if model == "encoder-decoder":
         return made(tokens, tokens, source=layout, target=layout)
     frontend = getattr(made, "frontend", None)
-    if type(frontend).__name__ in ("Subsampling", "MelResNet"):
+    if type(frontend).__name__ in ("Subsampling", "TimeSubsampling", "MelResNet"):
         tokens, layout = torch.randn(B, 4 * T, 20), Layout.full(B, 4 * T)
     if type(frontend).__name__ == "Patches":
         tokens, layout = torch.randn(B, 3, 32, 48), Layout.full(B, 1)

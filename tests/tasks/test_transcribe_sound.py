@@ -50,7 +50,8 @@ def test_features_computed_on_the_fly_are_those_that_are_stored(tmp_path, speeds
 def test_each_epoch_hears_another_version_and_held_out_rows_are_as_recorded(tmp_path, augment):
     rows = record(tmp_path / "clips", TEXTS)
     rows += [row | {"split": "test"} for row in rows]
-    task, bare = task_of(tmp_path / "a", rows, task=augment), task_of(tmp_path / "b", rows)
+    bare, settings = task_of(tmp_path / "a", rows), merge_values(SETTINGS, {"task": augment})
+    task = job_of("transcribe", tmp_path / "b", rows, origin=bare.folder, **settings)
     first, again, second = (everything(task, epoch=n).features for n in (0, 0, 1))
     assert first.equal(again)
     assert first.shape != second.shape or not first.equal(second)
@@ -89,6 +90,14 @@ def test_moments_of_all_training_recordings_are_stored_in_the_run(tmp_path, monk
     assert not fewer.extract.moments.mean.equal(moments.mean)
     later = job_of("transcribe", tmp_path / "later", rows, origin=task.folder, **SETTINGS)
     assert later.extract.moments.mean.equal(moments.mean)
+
+
+def test_moments_are_those_of_recordings_with_the_noise_that_is_added(tmp_path):
+    task = task_of(tmp_path, task={"augment": {"noise": [-10, -10]}})
+    rows, rng = range(len(TEXTS)), np.random.default_rng(5)
+    heard = np.concatenate([task.sounds.augmented(row, rng) for row in rows])
+    assert np.abs(heard.mean(0)).max() < 0.3
+    assert np.concatenate([task.sounds[row] for row in rows]).astype(np.float32).mean() < -1
 
 
 def test_a_recording_normalised_by_itself_may_have_any_volume(tmp_path):

@@ -22,7 +22,7 @@ from glassformer.config.values import Values, build, merge_values
 ORDER_NAMES = ("pre", "post", "sandwich")
 BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
-FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "resnet", "patches")
+FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "conv1d", "resnet", "patches")
 POOL_NAMES = ("mean", "max", "first", "attention")
 DEEPEST = 10_000  # layers; more take minutes to build
 
@@ -94,9 +94,9 @@ class FrontendConfig:
     """How samples become vectors.
 
     Args:
-        bins: Mel bins per audio frame (subsampling, resnet).
-        factor: Frames per vector, a power of two (subsampling, resnet).
-        hidden: Inner width (resnet).
+        bins: Mel bins per audio frame (subsampling, conv1d, resnet).
+        factor: Frames per vector, a power of two (subsampling, conv1d, resnet).
+        hidden: Inner width (conv1d, resnet).
         channels: Channels of an image (patches).
         patch: Side of a square patch of an image of this height and width (patches).
         grams: The longest n-gram, in tokens (ngrams).

@@ -20,6 +20,7 @@ SETTINGS_OF_FRONTEND = {
     "tokens": (),
     "ngrams": ("grams", "buckets"),
     "subsampling": ("bins", "factor"),
+    "conv1d": ("bins", "factor", "hidden"),
     "resnet": ("bins", "factor", "hidden"),
     "patches": ("channels", "patch", "height", "width"),
 }

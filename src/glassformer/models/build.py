@@ -13,6 +13,7 @@ from glassformer.models.frontends import (
     NgramTokens,
     Patches,
     Subsampling,
+    TimeSubsampling,
     Tokens,
 )
 from glassformer.models.initialise import initialise
@@ -132,6 +133,8 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
     match f.kind:
         case "subsampling":
             return Subsampling(f.bins, dim, factor=f.factor)
+        case "conv1d":
+            return TimeSubsampling(f.bins, dim, channels=f.hidden, depth=f.factor.bit_length() - 1)
         case "resnet":
             return MelResNet(f.bins, dim, channels=f.hidden, depth=f.factor.bit_length() - 1)
         case "patches":

@@ -3,6 +3,7 @@
     tokens        a vector for every token                                Tokens
     ngrams        and one for every n-gram that ends in it                NgramTokens
     subsampling   mel features, by default a quarter as many vectors      Subsampling
+    conv1d        the same by convolutions over time alone                TimeSubsampling
     resnet        mel features through a small residual network           MelResNet
     patches       an image cut into squares                               Patches
 
@@ -31,12 +32,21 @@ from torch import Tensor
 
 from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
-from glassformer.models.frontends.mel import MelResNet, Subsampling
+from glassformer.models.frontends.mel import MelResNet, Subsampling, TimeSubsampling
 from glassformer.models.frontends.ngrams import NgramTokens
 from glassformer.models.frontends.patches import Patches
 from glassformer.models.frontends.tokens import Tokens
 
-__all__ = ["FRONTENDS", "Frontend", "MelResNet", "NgramTokens", "Patches", "Subsampling", "Tokens"]
+__all__ = [
+    "FRONTENDS",
+    "Frontend",
+    "MelResNet",
+    "NgramTokens",
+    "Patches",
+    "Subsampling",
+    "TimeSubsampling",
+    "Tokens",
+]
 
 
 @runtime_checkable
@@ -57,6 +67,7 @@ FRONTENDS: dict[str, Callable[..., Frontend]] = {
     "tokens": Tokens,
     "ngrams": NgramTokens,
     "subsampling": Subsampling,
+    "conv1d": TimeSubsampling,
     "resnet": MelResNet,
     "patches": Patches,
 }

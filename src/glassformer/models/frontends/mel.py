@@ -1,10 +1,10 @@
 """Sound: mel features, a hundred per second, become fewer and wider vectors.
 
-    Subsampling   convolutions over time and frequency     Dong et al., "Speech-Transformer", 2018
-    MelResNet     a residual network over time             He et al., 2015, in one dimension
+    Subsampling       convolutions over time and frequency   Dong et al., "Speech-Transformer", 2018
+    TimeSubsampling   convolutions over time alone           Synnaeve et al., "End-to-end ASR", 2019
+    MelResNet         a residual network over time           He et al., 2015, in one dimension
 
-Every convolution that shortens has width 3, stride 2 and padding 1. It is centred on frames
-0, 2, 4, ... of a row, so
+Every convolution that shortens has stride 2, and is centred on frames 0, 2, 4, ... of a row, so
 
     new length = ceil(length / 2) = floor((length - 1) / 2) + 1
 
@@ -16,6 +16,7 @@ count the resulting tokens.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import cast
 
 import torch
@@ -65,6 +66,36 @@ class Subsampling(nn.Module):
             x, inside = _over_both(cast(nn.Conv2d, convolution), x), _halved(inside)
             x = F.relu(_zeroed(x, inside), inplace=True)  # (B, D, T/2, M/2)
         x = self.to_vector(x.transpose(1, 2).flatten(2))  # (B, T, D)
+        return _in_the_form_of(layout, x, inside)
+
+
+class TimeSubsampling(nn.Module):
+    """Convolutions over time, in which the mel bins are channels, each halving the length.
+
+    Args:
+        bins: Number of mel bins (M).
+        channels: Width between the convolutions.
+        depth: Number of convolutions: 2^depth frames become one vector.
+    """
+
+    def __init__(self, bins: int, dim: int, *, channels: int, depth: int) -> None:
+        super().__init__()
+        self.bins, self.dim, self.factor = bins, dim, 2**depth
+        widths = [bins, *[channels] * (depth - 1), dim]
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(before, after, 5, stride=2, padding=2) for before, after in pairwise(widths)
+        )
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """How many vectors before and after a part of them must be computed for it to be right."""
+        return _context(self.factor, 2 * (self.factor - 1))
+
+    def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
+        x, inside = _in_rows(frames, layout, self.bins)
+        for convolution in self.convolutions:
+            x = F.relu(_along_time(cast(nn.Conv1d, convolution), zero_padding(x, inside)))
+            inside = _halved(inside)
         return _in_the_form_of(layout, x, inside)
 
 

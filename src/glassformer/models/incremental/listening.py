@@ -14,7 +14,7 @@ from torch import Tensor
 from glassformer.core.caches import ChunkCache
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Chunks, Mask
-from glassformer.models.frontends import MelResNet, Subsampling
+from glassformer.models.frontends import MelResNet, Subsampling, TimeSubsampling
 from glassformer.models.stacks import Encoder
 from glassformer.models.transcriber import Transcriber
 
@@ -32,7 +32,7 @@ class Listener:
         if not (
             isinstance(mask, Chunks)
             and isinstance(encoder, Encoder)
-            and isinstance(frontend, Subsampling | MelResNet)
+            and isinstance(frontend, Subsampling | TimeSubsampling | MelResNet)
         ):
             raise ValueError(
                 f"a model that sees {mask} cannot read a stream; use a frontend for sound, an "

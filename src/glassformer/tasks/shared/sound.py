@@ -18,8 +18,9 @@ from glassformer.data.audio.reading import Sound
 from glassformer.data.samples import Sample, Samples
 from glassformer.tasks.shared.recordings import Part, read_part
 from glassformer.tasks.shared.sound_settings import SoundConfig
+from glassformer.tasks.shared.sound_store import heard
 
-SOUND_FRONTENDS = ("subsampling", "resnet")
+SOUND_FRONTENDS = ("subsampling", "conv1d", "resnet")
 MOMENTS = "moments.json"
 MEASURED = 2000  # training recordings whose mean and variance stand for all
 FRAMES_A_SECOND = 100
@@ -91,10 +92,11 @@ def reaching_sounds(model: ModelConfig, task: SoundConfig) -> ModelConfig:
 def moments_for(
     samples: Samples, extract: Extractor, task: SoundConfig, origin: Path | None
 ) -> Moments:
-    """The moments of another run, or those of the features of training recordings."""
+    """The moments of another run, or those of training recordings, with the noise that is added."""
     if origin is not None and (origin / MOMENTS).exists():
         return Moments.load(origin / MOMENTS)
     rows = samples.rows("train")
     some = samples.take(rows[:: -(-len(rows) // MEASURED) or 1].tolist())
     parts = (Part.of(sample) for sample in some if not is_long(sample, task))
-    return Moments.of(extract.unnormalised(read_part(part, task.rate)) for part in parts)
+    sounds, rng = (read_part(part, task.rate) for part in parts), np.random.default_rng(0)
+    return Moments.of(extract.unnormalised(heard(sound, task.augment, rng)) for sound in sounds)

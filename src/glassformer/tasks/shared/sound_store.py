@@ -16,7 +16,7 @@ from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.features import frame_count
 from glassformer.data.audio.reading import Sound
 from glassformer.data.ragged import Ragged
-from glassformer.tasks.shared.sound_settings import SoundConfig
+from glassformer.tasks.shared.sound_settings import AugmentConfig, SoundConfig
 
 SCALE = 2**15  # samples are stored as 16-bit integers
 
@@ -71,12 +71,7 @@ class SoundStore:
         if self.settings.store == "features":
             features = self._stored(row, speed)
         else:
-            sound = at_speed(as_floats(self.rows[row]), speed)
-            if augment.volume:
-                sound = perturb_volume(sound, rng, augment.volume)
-            if augment.noise:
-                sound = add_noise(sound, rng, augment.noise)
-            features = self.extract(sound)
+            features = self.extract(heard(at_speed(as_floats(self.rows[row]), speed), augment, rng))
         return spec_augment(
             features.astype(np.float32),
             rng,
@@ -85,6 +80,13 @@ class SoundStore:
             time_masks=masking.times,
             time_share=masking.share,
         )
+
+
+def heard(sound: Sound, augment: AugmentConfig, rng: np.random.Generator) -> Sound:
+    """A recording as it is heard while training: louder or quieter, and with noise."""
+    if augment.volume:
+        sound = perturb_volume(sound, rng, augment.volume)
+    return add_noise(sound, rng, augment.noise) if augment.noise else sound
 
 
 def stored_speeds(settings: SoundConfig) -> list[float]:

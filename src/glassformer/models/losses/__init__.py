@@ -1,8 +1,8 @@
 """Losses over a vocabulary, and their gradients.
 
-    scores    cross-entropy and divergence of given scores
-    chunked   cross-entropy of an output layer, whose scores never exist all at once
-    kernels   both as GPU kernels, in Triton
+    scores         cross-entropy and divergence of given scores
+    chunked        cross-entropy of an output layer, whose scores never exist all at once
+    score_kernel   both as GPU kernels, in Triton
 
 The gradient of such a sum is known as soon as the scores are,
 

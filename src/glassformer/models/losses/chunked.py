@@ -18,7 +18,7 @@ from glassformer.core.scoring import capped
 from glassformer.models.losses.scores import IGNORED, with_gradients
 
 if has_triton():
-    from glassformer.models.losses import kernels
+    from glassformer.models.losses import score_kernel
 
 CHUNK = {"cpu": 2**25, "cuda": 2**30}  # scores at a time
 
@@ -88,7 +88,7 @@ def losses_into_gradients(
 ) -> Float[Tensor, " n"]:
     """The losses of a chunk; their gradients replace the scores."""
     if has_triton() and scores.is_cuda and softcap is None:
-        return kernels.cross_entropy(scores, labels, smoothing, scores)
+        return score_kernel.cross_entropy(scores, labels, smoothing, scores)
     x = capped(scores.float(), softcap)
     counts, right = labels != IGNORED, labels.clamp(min=0)
     each, spread = torch.arange(len(x), device=x.device), smoothing / x.shape[1]

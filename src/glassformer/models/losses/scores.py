@@ -11,7 +11,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.utils._triton import has_triton
 
 if has_triton():
-    from glassformer.models.losses import kernels
+    from glassformer.models.losses import score_kernel
 
 IGNORED = -100  # a label that counts nothing, as PyTorch's cross-entropy has it
 
@@ -29,7 +29,7 @@ def cross_entropy(
             scores.float(), labels, reduction="sum", label_smoothing=smoothing, ignore_index=IGNORED
         )
     gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
-    losses = kernels.cross_entropy(scores.detach(), labels, smoothing, gradient)
+    losses = score_kernel.cross_entropy(scores.detach(), labels, smoothing, gradient)
     return with_gradients(losses.sum(), [scores], [gradient])
 
 
@@ -42,7 +42,7 @@ def divergence(
         apart = (log_a.exp() * (log_a - log_b)).sum(-1)
         return apart.masked_fill(labels == IGNORED, 0.0).sum()
     gradients = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (a, b)]
-    apart = kernels.divergence(a.detach(), b.detach(), labels, *gradients)
+    apart = score_kernel.divergence(a.detach(), b.detach(), labels, *gradients)
     return with_gradients(apart.sum(), [a, b], gradients)
 
 

@@ -11,7 +11,7 @@ import pytest
 from glassformer.data.audio.morse import CODE
 from glassformer.data.catalog import morse, open_entry
 from glassformer.data.catalog.checking import RECORDED, count
-from glassformer.data.catalog.morse import RATE, SPEEDS, clips, letters
+from glassformer.data.catalog.morse import RATE, clips
 from glassformer.data.rows import Row
 from glassformer.errors import GlassformerError
 
@@ -29,15 +29,9 @@ def few(monkeypatch, tmp_path):
     return open_entry("morse")
 
 
-@pytest.fixture(scope="module")
-def single():
-    return list(letters())
-
-
-def test_recordings_are_those_on_record(made, single):
-    for name, some in (("morse", made), ("morse-letters", single)):
-        rows = [Row({"text": clip.text, "split": clip.split}, name, 1) for clip in some]
-        assert count(rows) == RECORDED[name]
+def test_recordings_are_those_on_record(made):
+    rows = [Row({"text": clip.text, "split": clip.split}, "morse", 1) for clip in made]
+    assert count(rows) == RECORDED["morse"]
 
 
 def test_no_text_no_speed_and_no_operator_is_in_two_splits(made):
@@ -58,17 +52,9 @@ def test_all_letters_speeds_and_pitches_are_learned(made):
     assert 695 < max(pitches) <= 700
 
 
-def test_single_letters_are_all_there_with_some_pairs_and_no_speed_of_another_split(single):
-    texts = [clip.text for clip in single if clip.split == "train"]
-    assert {*"".join(texts)} == {*CODE, " "}
-    assert 0.95 < sum(len(text) == 1 for text in texts) / len(texts) < 0.99
-    assert {len(text) for text in texts} == {1, 3}
-    assert all(clip.keying.wpm in SPEEDS[clip.split] for clip in single)
-
-
-def test_what_is_held_out_has_one_snr(made):
+def test_what_is_held_out_has_one_snr_and_training_has_little_noise(made):
     assert {clip.keying.snr for clip in made if clip.split != "train"} == {0.0}
-    assert len({clip.keying.snr for clip in made if clip.split == "train"}) > 100
+    assert min(clip.keying.snr for clip in made if clip.split == "train") >= 10
 
 
 def test_recordings_are_written_once_as_16_bit_wav(few):
@@ -88,5 +74,5 @@ def test_recordings_are_written_once_as_16_bit_wav(few):
 
 def test_recordings_that_cannot_be_written_are_one_line(few, tmp_path):
     (tmp_path / "glassformer").write_text("in the way")
-    with pytest.raises(GlassformerError, match=r"morse-4: cannot be written .*XDG_CACHE_HOME"):
+    with pytest.raises(GlassformerError, match=r"morse-5: cannot be written .*XDG_CACHE_HOME"):
         next(few.rows())

@@ -55,8 +55,10 @@ def test_the_key_does_not_click():
     assert clicks < 1e-4 * power.sum()
 
 
-def test_no_sample_is_clipped():
-    assert np.abs(sent("QRZ?", wpm=30, snr=-12.0)).max() < 1
+def test_the_tone_is_as_loud_in_any_noise_and_no_sample_is_clipped():
+    quiet, noisy, noisier = (sent("QRZ?", wpm=30, snr=snr) for snr in (np.inf, 0.0, -30.0))
+    assert np.dot(noisy, quiet) / np.dot(quiet, quiet) == pytest.approx(1, abs=0.1)
+    assert np.abs(noisier).max() < 1
 
 
 @pytest.mark.parametrize("wpm", range(12, 36))

@@ -24,7 +24,7 @@ CODE = {
 RAMP = 0.006  # seconds from silence to full strength, so that the key does not click
 BAND = 500.0  # Hz around the tone, in which noise is measured
 MARGINS = (0.05, 0.2)  # seconds of silence before and after
-PEAK = 0.9  # of full scale
+LOUDNESS, PEAK = 0.05, 0.9  # of full scale: the tone, and the loudest noise
 
 Sound = Float[np.ndarray, " _"]  # no name: each has its own length
 
@@ -82,7 +82,7 @@ def send(text: str, keying: Keying, *, rate: int, rng: np.random.Generator) -> S
     noise_in_band = 0.5 * 10 ** (-keying.snr / 10)  # the power of the tone is 1/2
     deviation = np.sqrt(noise_in_band * (rate / 2) / BAND)
     sound = clean + deviation * rng.standard_normal(len(down))
-    return sound * (PEAK / np.abs(sound).max())
+    return sound * min(LOUDNESS, PEAK / np.abs(sound).max())
 
 
 def _joined(parts: list[list[float]], gap: float) -> list[float]:

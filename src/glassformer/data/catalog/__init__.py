@@ -11,7 +11,7 @@ from glassformer.data.catalog.corpora import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.data.catalog.dates import DATES
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
 from glassformer.data.catalog.languages import LANGUAGES
-from glassformer.data.catalog.morse import MORSE, MORSE_LETTERS
+from glassformer.data.catalog.morse import MORSE
 from glassformer.data.catalog.multi30k import MULTI30K
 from glassformer.data.catalog.python_reference import PYTHON_REFERENCE
 from glassformer.data.catalog.sentences import MR, TREC
@@ -36,7 +36,7 @@ def family(name: str) -> list[str]:
 CATALOG: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        *(LANGUAGES, DATES, MORSE, MORSE_LETTERS, PYTHON_REFERENCE, IMDB, UNLABELLED, TREC, MR),
+        *(LANGUAGES, DATES, MORSE, PYTHON_REFERENCE, IMDB, UNLABELLED, TREC, MR),
         *MULTI30K,
         *TATOEBA,
         *(CMUDICT, AN4, FSDD, TINY_SHAKESPEARE, TANG_POETRY),

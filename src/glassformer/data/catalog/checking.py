@@ -50,8 +50,7 @@ def verdict(name: str, found: Counted) -> str:
 
 
 RECORDED: dict[str, Counted] = {
-    "morse": Counted({"train": 6_000, "valid": 150, "test": 200}, "af5f5f0742a4afef"),
-    "morse-letters": Counted({"train": 5_000, "valid": 100, "test": 100}, "0ffd91af9e8395b3"),
+    "morse": Counted({"train": 6_000, "valid": 150, "test": 200}, "130b1787a99ebc61"),
     "imdb": Counted({"train": 25_000, "test": 25_000}, "a633f195c5d0b510"),
     "imdb-unlabelled": Counted({"": 50_000}, "0ae3410a293791a5"),
     "trec": Counted({"train": 5_452, "test": 500}, "01483dd86d27ec9d"),

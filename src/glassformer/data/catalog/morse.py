@@ -1,16 +1,15 @@
 """Morse code in noise: recordings made with numpy, the same at every call, kept in the cache.
 
 Texts are words without meaning, groups of letters, numbers and call signs. Each operator has one
-speed and habits of keying. No text and no speed is in two splits. Training recordings have any SNR
-in SNRS or LETTER_SNRS; the other splits have HELD_OUT_SNR, and longer texts. The set
-`morse-letters` has mostly single characters, from which CTC learns soon.
+speed and habits of keying. No text and no speed is in two splits. Training recordings have little
+noise, so that more can be added, anew in each epoch; the other splits have HELD_OUT_SNR, and longer
+texts.
 """
 
 import random
 import wave
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from string import ascii_uppercase, digits
 
@@ -22,21 +21,19 @@ from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.files import cache_folder, locked, replacing, to_json
 
-VERSION = 4  # of the recordings: what is in the cache is made again when it changes
+VERSION = 5  # of the recordings: what is in the cache is made again when it changes
 CLIPS = {"train": 6000, "valid": 150, "test": 200}
-LETTERS = {"train": 5000, "valid": 100, "test": 100}
 OPERATORS = 4  # of each speed
 SPEEDS = {
     "train": [wpm for wpm in range(14, 33) if wpm % 5 not in (0, 3)],
     "valid": [15, 20, 25, 30],
     "test": [18, 23, 28],
 }  # words a minute
-SNRS, LETTER_SNRS = (-4.0, 6.0), (-3.0, 12.0)  # dB, of training recordings
+SNRS = (10.0, 20.0)  # dB, of training recordings
 HELD_OUT_SNR = 0.0
 PITCHES = (500.0, 700.0)  # Hz
-SECONDS = {"train": (0.5, 3.5), "valid": (3.0, 6.0), "test": (3.0, 6.0)}  # keyed perfectly
-PAIRED = 0.02  # of the single characters: in fact two, with a gap between words
-RATE = 4000
+SECONDS = {"train": (1.6, 2.2), "valid": (3.0, 6.0), "test": (3.0, 6.0)}  # keyed perfectly
+RATE = 2000
 PUNCTUATION = "".join(c for c in CODE if not c.isalnum())
 TABLE = "morse.jsonl"
 
@@ -63,7 +60,7 @@ def clips() -> Iterator[Clip]:
     rng, earlier = random.Random(0), set[str]()
     for split, count in CLIPS.items():
         texts = set()
-        for keying, operator, seed in keyed(split, count, SNRS, rng):
+        for keying, operator, seed in keyed(split, count, rng):
             while (text := draw_text(SECONDS[split], keying.wpm, rng)) in earlier:
                 pass
             texts.add(text)
@@ -71,19 +68,7 @@ def clips() -> Iterator[Clip]:
         earlier |= texts
 
 
-def letters() -> Iterator[Clip]:
-    """The recordings of single characters, split by split."""
-    rng = random.Random(1)
-    for split, count in LETTERS.items():
-        for keying, operator, seed in keyed(split, count, LETTER_SNRS, rng):
-            size = 2 if rng.random() < PAIRED else 1
-            text = " ".join(rng.choices([*CODE], k=size))
-            yield Clip(text, keying, operator, split, seed)
-
-
-def keyed(
-    split: str, count: int, snrs: tuple[float, float], rng: random.Random
-) -> Iterator[tuple[Keying, str, int]]:
+def keyed(split: str, count: int, rng: random.Random) -> Iterator[tuple[Keying, str, int]]:
     """How each recording of a split is keyed, by whom, and its seed."""
     operators = [draw_operator(wpm, rng) for wpm in SPEEDS[split] for _ in range(OPERATORS)]
     for _ in range(count):
@@ -92,7 +77,7 @@ def keyed(
             operators[number],
             pitch=rng.uniform(*PITCHES),
             fading=rng.uniform(0, 6),
-            snr=round(rng.uniform(*snrs), 1) if split == "train" else HELD_OUT_SNR,
+            snr=round(rng.uniform(*SNRS), 1) if split == "train" else HELD_OUT_SNR,
         )
         yield keying, f"{split} {number}", rng.getrandbits(32)
 
@@ -136,30 +121,30 @@ def draw(characters: str, fewest: int, most: int, rng: random.Random) -> str:
     return "".join(rng.choices(characters, k=rng.randint(fewest, most)))
 
 
-def rows_of(name: str) -> Iterator[Row]:
-    """The recordings and texts of a set; they are made by the first call."""
-    table = recordings(name) / TABLE
+def rows_of() -> Iterator[Row]:
+    """The recordings and texts; they are made by the first call."""
+    table = recordings() / TABLE
     for row in read_rows(table):
         yield Row({**row.values, "audio": str(table.parent / row["audio"])}, row.file, row.number)
 
 
-def recordings(name: str) -> Path:
+def recordings() -> Path:
     """The folder with the recordings and a table of them, which appears when it is complete."""
-    folder = cache_folder() / "data" / f"{name}-{VERSION}"
+    folder = cache_folder() / "data" / f"morse-{VERSION}"
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent, wait=True):
             if not folder.is_dir():
                 with replacing(folder) as half:
-                    write_recordings(SETS[name](), half)
+                    write_recordings(half)
     return folder
 
 
-def write_recordings(some: Iterable[Clip], folder: Path) -> None:
+def write_recordings(folder: Path) -> None:
     """Recordings, and the table that lists them."""
     folder.mkdir()
     lines = []
-    for number, clip in enumerate(some, start=1):
+    for number, clip in enumerate(clips(), start=1):
         name = f"{clip.split}-{number:04}.wav"
         with wave.open(str(folder / name), "wb") as file:
             file.setparams((1, 2, RATE, 0, "NONE", ""))
@@ -170,19 +155,11 @@ def write_recordings(some: Iterable[Clip], folder: Path) -> None:
     (folder / TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-SETS: dict[str, Callable[[], Iterator[Clip]]] = {"morse": clips, "morse-letters": letters}
-
-MORSE, MORSE_LETTERS = (
-    Entry(
-        name=name,
-        what=what,
-        licence="CC0, made by this program",
-        source="https://www.itu.int/rec/R-REC-M.1677-1-200910-I/",
-        rows=partial(rows_of, name),
-        group="operator",
-    )
-    for name, what in (
-        ("morse", "Morse code in noise, 6,350 recordings of many speeds; built in"),
-        ("morse-letters", "Single letters of Morse code in noise, 5,200 recordings; built in"),
-    )
+MORSE = Entry(
+    name="morse",
+    what="Morse code in noise, 6,350 recordings of many speeds; built in",
+    licence="CC0, made by this program",
+    source="https://www.itu.int/rec/R-REC-M.1677-1-200910-I/",
+    rows=rows_of,
+    group="operator",
 )

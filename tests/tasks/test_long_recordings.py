@@ -15,7 +15,7 @@ from glassformer.data.audio.features import FilterBank
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Partial
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
-from glassformer.tasks.transcribe.searching import Timed, Written
+from glassformer.tasks.transcribe.searching import Searcher, Timed, Written
 
 WORDS = [word for word in ALL_WORDS if word != "abba"]  # two equal letters sound like a long one
 BANK = FilterBank(RATE, 20)
@@ -38,14 +38,14 @@ def letter_of(frame):
     return LETTERS.get(int(frame.argmax()), "") if frame.max() > LOUD else ""
 
 
-class Reader:
+class Reader(Searcher):
     """Reads tones by their pitch; a word that is cut in two becomes two words."""
 
     def __init__(self):
-        self.pieces = []
+        object.__setattr__(self, "pieces", [])  # a Searcher is frozen
 
     def write(self, model, sounds, *, times):
-        self.pieces += [len(sound) for sound in sounds]
+        self.pieces.extend(len(sound) for sound in sounds)
         return [self.read(sound) for sound in sounds]
 
     def read(self, sound):

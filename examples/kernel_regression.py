@@ -18,7 +18,7 @@ from rich.text import Text
 from torch import Tensor
 
 from glassformer.core.classic import KernelRegression, all_but_self
-from glassformer.explaining.terminal import shaded
+from glassformer.explaining.views.heatmap import shaded
 
 Line = tuple[Tensor, Tensor, str]  # x, y, and a style
 

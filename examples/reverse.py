@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from glassformer import Layout, build_transformer, encoder_decoder_of_size, watching
-from glassformer.explaining.terminal import labelled
+from glassformer.explaining.views.heatmap import labelled
 from glassformer.models.transformer import Transformer
 
 SYMBOLS = "0123456789>."  # the ten digits, a start, an end

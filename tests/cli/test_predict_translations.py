@@ -12,7 +12,7 @@ from small_translator import sentences, translation, translator
 
 from glassformer.cli import main, predict as command
 from glassformer.errors import GlassformerError
-from glassformer.explaining import alignment_picture
+from glassformer.explaining.views import alignment_picture
 from glassformer.runs.run import Run
 from glassformer.tasks.shared.generation import GenerationOptions
 

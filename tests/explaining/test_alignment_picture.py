@@ -9,11 +9,11 @@ import torch
 from rich.cells import cell_len
 
 from glassformer.errors import GlassformerError
-from glassformer.explaining import alignment_picture, pictures
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.alignment_picture import centres, draw_alignment
-from glassformer.explaining.alignment_terminal import alignment_text
-from glassformer.explaining.pictures import check_picture, families_for
+from glassformer.explaining.views import alignment_picture, pictures
+from glassformer.explaining.views.alignment_picture import centres, draw_alignment
+from glassformer.explaining.views.alignment_terminal import alignment_text
+from glassformer.explaining.views.pictures import check_picture, families_for
 
 MORNING = Alignment(
     ("早上", "好", "！"),

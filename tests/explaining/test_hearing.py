@@ -8,7 +8,7 @@ from glassformer.config import ModelConfig
 from glassformer.config.values import build
 from glassformer.core.layout import Layout
 from glassformer.explaining.hearing import hear
-from glassformer.explaining.hearing_picture import HearingPicture, draw_hearing, peaks
+from glassformer.explaining.views.hearing_picture import HearingPicture, draw_hearing, peaks
 from glassformer.explaining.watching import watching
 from glassformer.models.blocks import BLOCKS
 from glassformer.models.build import build_transcriber

@@ -58,7 +58,7 @@ def attention(
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
     from glassformer.benchmarks.chart import draw
-    from glassformer.explaining.pictures import check_picture
+    from glassformer.explaining.views.pictures import check_picture
 
     chosen, place = parse_lengths(lengths), find_device(device, threads)
     if chart is not None:

@@ -1,11 +1,12 @@
-"""Explanations: what a model attends to.
+"""Explanations: what a model attends to, and what a prediction is based on.
 
 Reading order:
 
-watching            the attention weights of any model, whatever kernel runs
-alignment           which source words each word of a translation attended to
-alignment_terminal  the same in a terminal; `terminal` has its shades
-alignment_picture   the same as a picture
-hearing             what a transcriber makes of a sound: CTC posteriors and attention over time
-hearing_picture     the same as a picture; `pictures` has what all of them share, such as fonts
+watching     the attention weights of any model, whatever kernel runs
+alignment    which source words each word of a translation attended to
+hearing      what a transcriber makes of a sound: CTC posteriors and attention over time
+parts        the parts of an explanation, as plain data
+explanation  what one prediction is based on
+subject      one input and what the model made of it, which a job provides
+views        how all of it is shown
 """

@@ -9,97 +9,15 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.explaining.parts import AttentionMap, Branch, Neighbour, Sound, Target
+
 DIGITS = 4  # of numbers in JSON
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Target:
-    """One thing that is explained.
-
-    Attributes:
-        text: A label, a written word or token, the fill of a gap.
-        probability: The model's probability of it.
-        alternatives: What else was likely in its place, with probabilities, best first.
-        time: Where in the recording it was heard, in seconds.
-    """
-
-    text: str
-    probability: float
-    alternatives: tuple[tuple[str, float], ...] = ()
-    time: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class AttentionMap:
-    """The weights of one attention layer.
-
-    Attributes:
-        name: The path of the layer in the model, such as `encoder.blocks.0.attention`.
-        queries, keys: The tokens on either side.
-    """
-
-    name: str
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
-    weights: Float[Tensor, "H T S"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Sound:
-    """The recording that was read.
-
-    Attributes:
-        samples: The waveform, mono.
-        spectrogram: Its log-mel features.
-        frame: Seconds from one frame to the next.
-        posteriors: How likely CTC finds each of `symbols` at every vector; None without CTC.
-        vector: Seconds from one vector of the encoder to the next.
-    """
-
-    samples: Float[Tensor, " samples"]
-    rate: int
-    spectrogram: Float[Tensor, "frames M"]
-    frame: float
-    vector: float
-    posteriors: Float[Tensor, "S symbols"] | None = None
-    symbols: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Branch:
-    """A hypothesis of a beam at one step: its last token, its score so far, and its parent.
-
-    Attributes:
-        parent: The place of the branch that it extends in the step before; None at the first.
-        kept: Whether it became part of the answer.
-    """
-
-    token: str
-    score: float
-    parent: int | None
-    kept: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Neighbour:
-    """A training row close to the input in the encoder's space.
-
-    Attributes:
-        where: The file and row it comes from.
-        similarity: The cosine of the angle between both.
-        target: Its label or its other side, if it has one.
-    """
-
-    where: str
-    text: str
-    target: str
-    similarity: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -111,6 +29,8 @@ class Explanation:
         pieces: Joined, they are the text that was read.
         method: The method that gave `influence`, a name in `explaining.methods.METHODS`.
         verdict: How far that method can be trusted on this run, in one sentence.
+        written: Whether the targets are parts of a text, one after the other, such as words of a
+            translation or fills of gaps, rather than labels to choose from.
     """
 
     job: str
@@ -124,7 +44,8 @@ class Explanation:
     attention: tuple[AttentionMap, ...] = ()
     sound: Sound | None = None
     beam: Sequence[Sequence[Branch]] = ()
-    neighbours: tuple[Neighbour, ...] = field(default=())
+    neighbours: tuple[Neighbour, ...] = ()
+    written: bool = False
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -12,7 +12,7 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from glassformer.explaining.explanation import AttentionMap, Branch, Sound, Target
+from glassformer.explaining.parts import AttentionMap, Branch, Sound, Target
 from glassformer.models.transformer import Noise
 
 
@@ -27,6 +27,7 @@ class Subject(ABC):
         piece_of: The piece that each vector of the frontend is of, and -1 for special tokens; an
             input may be read as several rows.
         sound, beam: What the pictures of some jobs show besides.
+        written: Whether the targets are parts of a text rather than labels to choose from.
     """
 
     model: nn.Module
@@ -37,6 +38,7 @@ class Subject(ABC):
     piece_of: Int[Tensor, "rows T"]
     sound: Sound | None = None
     beam: Sequence[Sequence[Branch]] = ()
+    written: bool = False
 
     @abstractmethod
     def scores(

@@ -12,7 +12,7 @@ from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.features import bin_of
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.explaining.hearing import hear
-from glassformer.explaining.hearing_picture import HearingPicture, draw_hearing
+from glassformer.explaining.views.hearing_picture import HearingPicture, draw_hearing
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.searching import Written
 from glassformer.tasks.transcribe.sounds import BLANK

@@ -16,7 +16,7 @@ from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.reading import read_blocks, sound_info
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
-from glassformer.explaining.pictures import check_picture
+from glassformer.explaining.views.pictures import check_picture
 from glassformer.tasks.extension import Companion
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.shared.recordings import Part

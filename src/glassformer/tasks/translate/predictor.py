@@ -19,9 +19,9 @@ from glassformer.explaining.alignment import (
     as_written,
     cross_attention_weights,
 )
-from glassformer.explaining.alignment_picture import draw_alignment
-from glassformer.explaining.alignment_terminal import AlignmentTable
-from glassformer.explaining.pictures import check_picture
+from glassformer.explaining.views.alignment_picture import draw_alignment
+from glassformer.explaining.views.alignment_terminal import AlignmentTable
+from glassformer.explaining.views.pictures import check_picture
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.generation import GenerationOptions

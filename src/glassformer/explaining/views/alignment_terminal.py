@@ -13,7 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.terminal import HEAT, SHADES
+from glassformer.explaining.views.heatmap import HEAT, SHADES
 from glassformer.terminal import printable
 
 GAP = 1  # between two columns

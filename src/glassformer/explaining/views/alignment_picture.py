@@ -12,7 +12,13 @@ from typing import Any
 from rich.cells import cell_len
 
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.pictures import INK, LINE, check_picture, families_for, save_picture
+from glassformer.explaining.views.pictures import (
+    INK,
+    LINE,
+    check_picture,
+    families_for,
+    save_picture,
+)
 from glassformer.terminal import printable
 
 FAINTEST = 0.08  # weaker links are not drawn

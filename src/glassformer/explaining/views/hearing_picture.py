@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.explaining.pictures import INK, LINE, check_picture, families_for, save_picture
+from glassformer.explaining.views.pictures import (
+    INK,
+    LINE,
+    check_picture,
+    families_for,
+    save_picture,
+)
 from glassformer.terminal import printable
 
 QUIET, BLANK = "#767676", "#BDBDBD"

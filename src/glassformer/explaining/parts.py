@@ -1,0 +1,101 @@
+"""The parts of an explanation, as plain data: targets, attention, a sound, a beam, neighbours."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """One thing that is explained.
+
+    Attributes:
+        text: A label, a written word or token, the fill of a gap.
+        probability: The model's probability of it.
+        alternatives: What else was likely in its place, with probabilities, best first.
+        time: Where in the recording it was heard, in seconds.
+    """
+
+    text: str
+    probability: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+    time: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class AttentionMap:
+    """The weights of one attention layer.
+
+    Attributes:
+        name: The path of the layer in the model, such as `encoder.blocks.0.attention`.
+        queries, keys: The tokens on either side.
+    """
+
+    name: str
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    weights: Float[Tensor, "H T S"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Sound:
+    """The recording that was read.
+
+    Attributes:
+        samples: The waveform, mono.
+        spectrogram: Its log-mel features.
+        frame: Seconds from one frame to the next.
+        posteriors: How likely CTC finds each of `symbols` at every vector, the blank first; None
+            without CTC.
+        vector: Seconds from one vector of the encoder to the next.
+        stretches: Where each piece of the explanation starts and ends, in seconds.
+        unit, ticks: What the features are, and labels of some, by their place.
+    """
+
+    samples: Float[Tensor, " samples"]
+    rate: int
+    spectrogram: Float[Tensor, "frames M"]
+    frame: float
+    vector: float
+    posteriors: Float[Tensor, "S symbols"] | None = None
+    symbols: tuple[str, ...] = ()
+    stretches: tuple[tuple[float, float], ...] = ()
+    unit: str = "Hz"
+    ticks: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return len(self.samples) / self.rate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Branch:
+    """A hypothesis of a beam at one step: its last token, its score so far, and its parent.
+
+    Attributes:
+        parent: The place of the branch that it extends in the step before; None at the first.
+        kept: Whether it became part of the answer.
+    """
+
+    token: str
+    score: float
+    parent: int | None
+    kept: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Neighbour:
+    """A training row close to the input in the encoder's space.
+
+    Attributes:
+        where: The file and row it comes from.
+        similarity: The cosine of the angle between both.
+        target: Its label or its other side, if it has one.
+    """
+
+    where: str
+    text: str
+    target: str
+    similarity: float

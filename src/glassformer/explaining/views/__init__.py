@@ -1,0 +1,8 @@
+"""How an explanation is shown.
+
+pictures            what all pictures share: formats, colours, fonts
+heatmap             attention as shades in a terminal
+alignment_terminal  which source words each word of a translation attended to, in a terminal
+alignment_picture   the same as a picture
+hearing_picture     what a transcriber makes of a sound, as a picture
+"""

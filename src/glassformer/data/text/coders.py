@@ -51,13 +51,6 @@ class Coder(ABC):
         """The text of these tokens; invalid bytes become U+FFFD."""
         return b"".join([self.tokens[token] for token in ids]).decode("utf-8", "replace")
 
-    def ends(self, text: str) -> NDArray[np.int64]:
-        """Where each token ends in its text, in characters; one inside a character ends with it."""
-        [ids] = self.encode([text])
-        line = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        begun = np.cumsum(line & 0xC0 != 0x80)  # all but those inside a character
-        return begun[np.cumsum([len(self.tokens[token]) for token in ids], dtype=np.int64) - 1]
-
     @classmethod
     def sanitise(cls, text: str) -> str:
         """The text as this kind can encode it: lone surrogates of broken UTF-8 become U+FFFD."""
@@ -142,9 +135,6 @@ class Characters(Coder):
         ids = self.numbers[code_points("".join(texts))]
         ends = [*accumulate(map(len, texts))]
         return [ids[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-    def ends(self, text: str) -> NDArray[np.int64]:
-        return np.arange(len(text)) + 1
 
 
 def chunked(texts: Iterable[str]) -> Iterator[list[str]]:

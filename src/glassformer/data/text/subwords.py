@@ -83,10 +83,6 @@ class Words(FromLibrary):
     def decode(self, ids: list[int]) -> str:
         return b" ".join([self.tokens[token] for token in ids if self.tokens[token]]).decode()
 
-    def ends(self, text: str) -> NDArray[np.int64]:
-        offsets = self.library.encode(text, add_special_tokens=False).offsets
-        return np.array([end for _, end in offsets], dtype=np.int64)
-
 
 def _at_words() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Split(Regex(WORD), "removed", invert=True)

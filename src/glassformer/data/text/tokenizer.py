@@ -100,10 +100,6 @@ class Tokenizer:
         starts[rows.starts[rows.lengths > 0]] = True
         return number_words(first, last, starts)
 
-    def ends(self, text: str) -> NDArray[np.int64]:
-        """Where each token of a cleaned text ends, in characters."""
-        return self.coder.ends(text)
-
     @property
     def size(self) -> int:
         """The vocabulary size, including specials."""

@@ -1,6 +1,6 @@
 """What several jobs share.
 
-text         texts as tokens; pieces are their words, for explanations
+text         texts as tokens
 batches      batches of them, padded, packed, or filled up to a shape
 losses       cross-entropy over a vocabulary, and how far two answers are apart
 ngrams       texts as counts of their n-grams

@@ -5,9 +5,11 @@ import inspect
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from small_files import reviews, shared, train, trained, write_csv
 
@@ -15,6 +17,8 @@ from glassformer.cli import job_options, main
 from glassformer.data.sources import decoding
 from glassformer.runs.run import Run
 from glassformer.tasks.about import Option
+from glassformer.tasks.classify.ngram_baseline import NgramBaseline
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
 
 
 @pytest.fixture(scope="module")
@@ -281,3 +285,18 @@ def test_options_of_a_job_leave_those_of_the_command_alone(monkeypatch):
     found = inspect.signature(job_options.with_job_options(command)).parameters
     assert list(found) == ["run", "beam"]
     assert found["run"].annotation is str
+
+
+def test_the_baseline_answers_in_place_of_the_model(run, texts, tmp_path, capsys):
+    copied = tmp_path / "run"
+    shutil.copytree(run, copied)
+    assert predict(copied, "--baseline", "fine") == 1
+    assert "the run keeps no baseline; leave out" in capsys.readouterr().err
+    learned, labels = ["great lovely", "dull slow"] * 5, np.array([1, 0] * 5)
+    StoredBaseline.of(NgramBaseline.fit(learned, labels, [], labels[:0], 2)).save(copied)
+    expected = StoredBaseline.load(copied).probabilities(texts)
+    assert predict(copied, "--baseline", "--json", *texts) == 0
+    found = [json.loads(line)["probabilities"] for line in capsys.readouterr().out.splitlines()]
+    assert [[one["bad"], one["good"]] for one in found] == pytest.approx(expected)
+    same = [list(one.details["probabilities"].values()) for one in Run(run).predict(texts)]
+    assert same != pytest.approx(expected)

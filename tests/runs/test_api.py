@@ -12,7 +12,9 @@ from small_runs import learn, same, weights, write_reviews
 import glassformer
 from glassformer import GlassformerError, Run
 from glassformer.runs import api
+from glassformer.runs.checksums import known_checksums
 from glassformer.runs.evaluation import Evaluation
+from glassformer.runs.folder import reporter_of
 from glassformer.runs.listing import list_runs_in
 from glassformer.tasks.predictor import Prediction
 from glassformer.training.machine import choose_machine
@@ -80,6 +82,18 @@ def test_the_report_has_the_scores_of_a_baseline_on_the_same_rows(run):
     assert "Some rows" in titles
     page = (run.folder.path / "report.html").read_text(encoding="utf-8")
     assert "n-grams (" in page
+
+
+def test_the_baseline_stays_in_the_run_and_predicts_as_it_was_scored(run):
+    found = run.predict(TEXTS, baseline=True)
+    assert {one.text for one in found} <= {"good", "bad"}
+    assert run.predict(TEXTS[0], baseline=True).details == found[0].details
+    task = run.folder.open_task(run.config, run.folder.data)
+    scored = reporter_of(task).baseline("test").answers.probabilities()
+    samples = [sample["text"] for sample in task.samples.of("test")]
+    again = [one.details["probabilities"] for one in run.predict(samples, baseline=True)]
+    assert [list(one.values()) for one in again] == pytest.approx(scored, abs=1e-5)
+    assert {"baseline.json", "baseline.safetensors"} <= known_checksums(run.folder.path).keys()
 
 
 def test_what_happened_is_written_line_by_line_and_for_tensorboard(run):

@@ -35,6 +35,9 @@ def predict(
     abstain: Annotated[
         float | None, typer.Option(min=0, max=1, help="Give no answer below this confidence.")
     ] = None,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Answer with the baseline instead of the model.")
+    ] = False,
     device: Device = "auto",
     int8: Int8 = False,
     as_json: AsJson = False,
@@ -49,6 +52,7 @@ def predict(
 
     loaded = Run(run, device=device, int8=int8)
     given = given_options(options, loaded.config.job, inputs)
+    given |= {"baseline": True} if baseline else {}
     loaded.configured(**given)  # bad options and a bad model
     _ = loaded.model  # fail before anything is typed
     answer = partial(_answer, loaded, given, Show(abstain=abstain, as_json=as_json))

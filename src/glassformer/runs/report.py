@@ -90,6 +90,8 @@ def findings(
         baseline, remarks = baseline_of(reporter, split)
     found.notes += remarks
     if baseline is not None:
+        if baseline.save is not None:
+            baseline.save(task.folder)
         found.scores[baseline.name] = reporter.scores(baseline.answers)
         rows = len(task.lengths(split))
         table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)

@@ -92,7 +92,8 @@ class Run:
 
         Args:
             inputs: What the job takes, such as a text, or several of them.
-            options: Those of the job's predictor, such as `alternatives=3` for a translator.
+            options: Those of the job's predictor, such as `alternatives=3` for a translator, and
+                `baseline=True` for the answers of the baseline.
         """
         one = isinstance(inputs, self.predictor.kinds)
         if not one and (isinstance(inputs, Mapping) or not isinstance(inputs, Iterable)):
@@ -114,14 +115,26 @@ class Run:
 
     def configured(self, **options: Any) -> Predictor[Any, Any]:
         """The predictor with these options; unknown ones are refused."""
+        predictor = self._baseline if options.pop("baseline", False) else self.predictor
         if not options:
-            return self.predictor
+            return predictor
         about = JOBS[self.config.job].about
         refuse_foreign_options(about, options)
         for option in about.options:
             if option.run and options.get(option.name) is not None:
                 options[option.name] = self._companion(str(options[option.name]))
-        return self.predictor.configured(**options)
+        return predictor.configured(**options)
+
+    @cached_property
+    def _baseline(self) -> Predictor[Any, Any]:
+        """The baseline that the report compares the model with, as a predictor."""
+        found = self.predictor.baseline()
+        if found is None:
+            raise GlassformerError(
+                f"{self.folder.path}: the run keeps no baseline; leave out the option baseline, or "
+                f"train a run of a job that has one, with its library installed"
+            )
+        return found
 
     def evaluate(
         self,

@@ -106,6 +106,10 @@ class Predictor(ABC, Generic[SomeTask, Input]):
         """The same predictor with the options that the job's `About` declares."""
         return self
 
+    def baseline(self) -> "Predictor[SomeTask, Input] | None":
+        """A predictor that answers with the baseline in the run folder; None if there is none."""
+        return None
+
     def example(self) -> str:
         """A placeholder for an input in an example command."""
         return "..."

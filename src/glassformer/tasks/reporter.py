@@ -6,8 +6,9 @@ cross-validated has a `PoolingReporter`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from glassformer.data.samples import Sample
@@ -27,12 +28,14 @@ class Baseline(Generic[Answers]):
         kind: What it is, in a word or two.
         chosen: The settings chosen on the validation rows, or derived from the data.
         notes: Remarks for the report.
+        save: Writes it into a run folder, for `Predictor.baseline`; None if it cannot be kept.
     """
 
     kind: str
     chosen: str
     answers: Answers
     notes: Sequence[str] = ()
+    save: Callable[[Path], None] | None = None
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.predictor import Prediction
@@ -63,6 +64,22 @@ class TextLabelPredictor(TextPredictor[ClassifyTask]):
         """What is read of the texts, and the text that each piece is of."""
         encoded = Jagged.of(self.texts.tokenizer.encode(texts))
         return self.texts.cut(encoded, np.arange(len(texts)))
+
+    def baseline(self) -> "BaselineLabelPredictor | None":
+        stored = StoredBaseline.load(self.task.folder)
+        return None if stored is None else BaselineLabelPredictor(self.task, stored)
+
+
+class BaselineLabelPredictor(TextPredictor[ClassifyTask]):
+    """The same from the baseline of the run; it needs no model."""
+
+    def __init__(self, task: ClassifyTask, stored: StoredBaseline) -> None:
+        super().__init__(task)
+        self.stored = stored
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        for text in inputs:
+            yield from self.task.labels.predictions(self.stored.probabilities([text]))
 
 
 class SoundLabelPredictor(SoundPredictor[ClassifyTask]):

@@ -14,6 +14,7 @@ from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
 from glassformer.tasks.classify.sections import classification_sections, side_by_side
 from glassformer.tasks.classify.sounds import SoundInputs
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.nearest import NearestRecordings
@@ -70,7 +71,8 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         fitted = self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
         chances = fitted.probabilities([samples[row]["text"] for row in numbers])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
-        return Baseline("n-grams", fitted.described, answers, notes)
+        save = StoredBaseline.of(fitted).save
+        return Baseline("n-grams", fitted.described, answers, notes, save)
 
     def _nearest(self, inputs: SoundInputs, split: str) -> Baseline[ClassAnswers]:
         """The votes of the most similar training recordings."""

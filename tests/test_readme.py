@@ -116,6 +116,19 @@ def test_the_map_shows_every_folder_and_nothing_that_is_not_there():
     assert {f"{folder.relative_to(ROOT)}/" for folder in folders} <= set(places)
 
 
+def test_hints_for_a_missing_library_name_an_extra_there_is_from_a_package_and_a_clone():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r"\{install\('(\w+)'\)\}", text)}
+    assert len(named) >= 8
+    assert named <= extras.keys()
+    assert [
+        text[:80] for text in sources if "pip install" in text and "def install(" not in text
+    ] == []
+
+
 @pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
 def test_every_file_named_exists(text):
     named = re.findall(r"`((?:src|tests|docs|examples)/[\w./]+)`|\]\((\w+\.md)\)", text)

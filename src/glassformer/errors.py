@@ -48,3 +48,12 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}; {hint}The choices are {', '.join(listed)}".replace(
         "; The", "; the"
     )
+
+
+def install(extra: str) -> str:
+    """How to get the libraries of an extra, from a package and from a clone.
+
+    >>> install("audio")
+    "pip install 'glassformer[audio]' (in a clone: pip install -e '.[audio]')"
+    """
+    return f"pip install 'glassformer[{extra}]' (in a clone: pip install -e '.[{extra}]')"

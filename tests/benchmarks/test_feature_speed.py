@@ -39,4 +39,4 @@ def test_the_report_has_ratios_and_how_much_faster_than_real_time_ours_is(capsys
 def test_without_the_other_library_there_is_nothing_to_compare_with(monkeypatch, capsys):
     monkeypatch.setattr(features, "installed", lambda name: peers.installed(f"no_{name}"))
     assert main(LINE) == 1
-    assert 'pip install "glassformer[bench]"' in capsys.readouterr().err
+    assert "pip install 'glassformer[bench]'" in capsys.readouterr().err

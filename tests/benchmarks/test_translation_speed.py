@@ -13,6 +13,7 @@ import torch
 from glassformer.benchmarks import marian, timing, translation
 from glassformer.benchmarks.marian import END, Size
 from glassformer.cli import main
+from glassformer.errors import install
 
 CPU = torch.device("cpu")
 TINY = Size(vocabulary=101, dim=24, depth=2, heads=3, hidden=37)
@@ -115,8 +116,7 @@ def test_without_transformers_one_line_says_what_to_install(capsys, monkeypatch)
     monkeypatch.setitem(sys.modules, "transformers.models.marian.modeling_marian", None)
     assert main(LINE) == 1
     told = (
-        "translators are measured against transformers, which is not installed; "
-        'pip install "glassformer[bench]"'
+        f"translators are measured against transformers, which is not installed; {install('bench')}"
     )
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 

@@ -11,7 +11,7 @@ from glassformer.benchmarks.attention import SDPA, ladder
 from glassformer.cli import main
 from glassformer.cli.bench import attempt
 from glassformer.core.kernels import KERNELS
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 CPU = torch.device("cpu")
 TINY = ["bench", "attention", "--device", "cpu", "--lengths", "8,16", "--rounds", "2"]
@@ -179,7 +179,7 @@ def test_without_matplotlib_a_chart_is_refused_before_anything_is_measured(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main([*QUICK, "--chart", str(tmp_path / "cost.png")]) == 1
-    told = "a picture needs matplotlib, which is not installed; pip install 'glassformer[pictures]'"
+    told = f"a picture needs matplotlib, which is not installed; {install('pictures')}"
     assert capsys.readouterr() == ("", f"glassformer: {told}\n")
 
 

@@ -139,7 +139,7 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(ngrams, "import_module", missing)
-    with pytest.raises(GlassformerError, match=r'pip install "glassformer\[baseline\]"'):
+    with pytest.raises(GlassformerError, match=r"pip install 'glassformer\[baseline\]' \("):
         fitted(20)
 
 

@@ -15,7 +15,7 @@ from glassformer.benchmarks.pairs import Pair, Result, forward
 from glassformer.benchmarks.peers import installed
 from glassformer.benchmarks.timing import Work
 from glassformer.data.audio.features import FULL_SCALE, FilterBank
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 RATE, BINS = 16000, 80
 LIBRARY = "kaldi_native_fbank"
@@ -27,7 +27,7 @@ def feature_pairs(device: torch.device) -> list[Pair]:
     if installed(LIBRARY) is None:
         raise GlassformerError(
             "features are compared with kaldi-native-fbank, which is not installed; "
-            'pip install "glassformer[bench]"'
+            f"{install('bench')}"
         )
     return [
         Pair(

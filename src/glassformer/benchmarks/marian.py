@@ -26,6 +26,7 @@ from glassformer.config import (
     PositionConfig,
     StackConfig,
 )
+from glassformer.errors import install
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Transformer
 
@@ -140,7 +141,7 @@ def no_ctranslate2(device: torch.device) -> str | None:
     if library is None:
         return (
             "CTranslate2 is not installed, so nothing is measured against it; "
-            'pip install "glassformer[bench]" adds it'
+            f"{install('bench')} adds it"
         )
     if device.type == "cuda" and not library.get_cuda_device_count():
         return "CTranslate2 finds no CUDA device here, so nothing is measured against it"

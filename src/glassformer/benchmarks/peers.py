@@ -14,13 +14,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 Layer = tuple[nn.Module, Callable[[Tensor], Tensor]]  # and how it is called
 
 NO_X = (
     "x-transformers is not installed, so nothing is measured against it; "
-    'pip install "glassformer[bench]" adds it'
+    f"{install('bench')} adds it"
 )
 
 
@@ -39,7 +39,7 @@ def needed(name: str, measured: str) -> ModuleType:
     except ImportError:
         raise GlassformerError(
             f"{measured} are measured against {name.partition('.')[0]}, which is not installed; "
-            f'pip install "glassformer[bench]"'
+            f"{install('bench')}"
         ) from None
 
 

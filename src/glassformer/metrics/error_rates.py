@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 from glassformer.metrics.intervals import Score, ratio
 from glassformer.metrics.measurement import Measurement, References, Texts, check_rows
 from glassformer.metrics.ratios import rate_score, share_score
@@ -86,7 +86,6 @@ def _levenshtein() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:
         from rapidfuzz.distance import Levenshtein
     except ImportError:
         raise GlassformerError(
-            "error rates need rapidfuzz, which is not installed; pip install "
-            "'glassformer[translate]'"
+            f"error rates need rapidfuzz, which is not installed; {install('translate')}"
         ) from None
     return Levenshtein.distance

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 from glassformer.metrics.measurement import Measurement, References, Texts, check_rows
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ def _sacrebleu() -> Any:
         from sacrebleu import metrics
     except ImportError:
         raise GlassformerError(
-            "BLEU, chrF and TER need sacrebleu, which is not installed; pip install "
-            "'glassformer[translate]'"
+            f"BLEU, chrF and TER need sacrebleu, which is not installed; {install('translate')}"
         ) from None
     return metrics

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from glassformer.data.sources.files import kind_of, reason
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 Block = Float32[np.ndarray, "samples channels"]
 
@@ -71,7 +71,7 @@ def import_soundfile() -> Any:
         import soundfile  # type: ignore[import-untyped]
     except ImportError:
         raise GlassformerError(
-            "recordings need soundfile, which is not installed; pip install 'glassformer[audio]'"
+            f"recordings need soundfile, which is not installed; {install('audio')}"
         ) from None
     return soundfile
 
@@ -107,7 +107,7 @@ def _open_by_pyav(path: Path, why: str) -> Iterator[Decoder]:
     except ImportError:
         raise GlassformerError(
             f"{path}: not a WAV, FLAC, OGG or MP3 file; convert it, or, to read m4a and webm, "
-            f"pip install 'glassformer[media]'"
+            f"{install('media')}"
         ) from None
     options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "none"}
     with path.open("rb") as file:

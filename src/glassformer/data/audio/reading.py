@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from glassformer.data.audio.decoders import Decoder, open_sound
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 Sound = Float32[np.ndarray, " samples"]
 
@@ -78,7 +78,7 @@ def import_soxr() -> Any:
     except ImportError:
         raise GlassformerError(
             "changing the rate of a recording needs soxr, which is not installed; "
-            "pip install 'glassformer[audio]'"
+            f"{install('audio')}"
         ) from None
     return soxr
 

@@ -11,7 +11,7 @@ from typing import Any
 from glassformer.data.rows import Row, row_of
 from glassformer.data.sources.files import reason
 from glassformer.data.splits import SPLIT_NAMES
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 PREFIX = "hf:"
 READABLE = ("Value", "ClassLabel", "Sequence", "List", "LargeList", "Translation")
@@ -40,8 +40,7 @@ def _load(name: str) -> Mapping[str, Any]:
         import datasets  # type: ignore[import-not-found]
     except ImportError:
         raise GlassformerError(
-            f"{name}: needs the package datasets, which is not installed; "
-            f"pip install 'glassformer[hub]'"
+            f"{name}: needs the package datasets, which is not installed; {install('hub')}"
         ) from None
     dataset, _, config = name.removeprefix(PREFIX).partition(":")
     if not dataset:

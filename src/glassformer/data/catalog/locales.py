@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -25,6 +25,6 @@ def locale_of(code: str) -> "Locale":
     except ImportError:
         raise GlassformerError(
             "this set is made from the locale data in Babel, which is not installed; "
-            "pip install 'glassformer[embedded]'"
+            f"{install('embedded')}"
         ) from None
     return Locale.parse(code)

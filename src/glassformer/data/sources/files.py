@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 BUFFER = 1 << 16  # bytes
 
@@ -161,7 +161,7 @@ def _zstd(path: Path) -> Any:
     except ImportError:
         raise GlassformerError(
             f"{path}: .zst needs pyarrow, which is not installed; "
-            f"pip install 'glassformer[tables]', or decompress the file"
+            f"{install('tables')}, or decompress the file"
         ) from None
     return pyarrow.input_stream(str(path), compression="zstd")
 

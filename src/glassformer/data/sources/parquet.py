@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from glassformer.data.rows import Row, row_of
 from glassformer.data.sources.files import BUFFER, opened, packing_of, reason
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 BATCH = 256  # rows
 MOST_UNPACKED = 2**30  # bytes
@@ -30,8 +30,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
         from pyarrow import parquet
     except ImportError:
         raise GlassformerError(
-            f"{path}: Parquet needs pyarrow, which is not installed; "
-            f"pip install 'glassformer[tables]'"
+            f"{path}: Parquet needs pyarrow, which is not installed; {install('tables')}"
         ) from None
     try:
         with _seekable(path) as stream, parquet.ParquetFile(stream) as file:

@@ -6,7 +6,7 @@ The model learns one script, and inputs in either are understood.
 from functools import lru_cache
 from typing import Any
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 TO_SIMPLIFIED = "t2s"
 TO_TRADITIONAL = "s2hk"  # as in Hong Kong, which leaves more of what both scripts share
@@ -37,6 +37,6 @@ def _converter(direction: str) -> Any:
     except ImportError:
         raise GlassformerError(
             "reading traditional Chinese as simplified (data.tokenizer.simplified) needs opencc, "
-            "which is not installed; pip install 'glassformer[chinese]'"
+            f"which is not installed; {install('chinese')}"
         ) from None
     return OpenCC(direction)

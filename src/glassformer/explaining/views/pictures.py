@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 from glassformer.files import replacing
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -28,8 +28,7 @@ def check_picture(path: Path) -> None:
         raise GlassformerError(f"{path.parent}: no such folder for the picture; create it first")
     if find_spec("matplotlib") is None:
         raise GlassformerError(
-            "a picture needs matplotlib, which is not installed; "
-            "pip install 'glassformer[pictures]'"
+            f"a picture needs matplotlib, which is not installed; {install('pictures')}"
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from glassformer.data.samples import Samples
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 
 BUCKETS = 2**22
 MOST_COLUMNS = 2**21
@@ -124,8 +124,7 @@ def learn(part: str) -> ModuleType:
         return import_module(f"sklearn.{part}")
     except ImportError:
         raise GlassformerError(
-            "the baseline needs scikit-learn, which is not installed; "
-            'pip install "glassformer[baseline]"'
+            f"the baseline needs scikit-learn, which is not installed; {install('baseline')}"
         ) from None
 
 

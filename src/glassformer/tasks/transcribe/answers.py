@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, install
 from glassformer.metrics.error_rates import character_error_rate, exact_match, word_error_rate
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.measurement import Measure, Measurement
@@ -108,6 +108,6 @@ def _editops() -> Callable[[list[str], list[str]], Any]:
         from rapidfuzz.distance import Levenshtein
     except ImportError:
         raise GlassformerError(
-            "error rates need rapidfuzz, which is not installed; pip install 'glassformer[audio]'"
+            f"error rates need rapidfuzz, which is not installed; {install('audio')}"
         ) from None
     return Levenshtein.editops

@@ -3,7 +3,8 @@
 import pytest
 
 from glassformer.errors import GlassformerError
-from glassformer.tasks.transcribe.subtitles import Spoken, check_subtitles, cues, write_subtitles
+from glassformer.tasks.served import Spoken
+from glassformer.tasks.transcribe.subtitles import check_subtitles, cues, write_subtitles
 
 WORDS = [Spoken("so", 0.5, 0.7), Spoken("be", 0.8, 1.0), Spoken("it", 2.5, 3661.25)]
 

@@ -6,6 +6,7 @@
     Request        what each row must and must not contain, as tokens
     RequiredWords  what counts as having all required words (`automaton.py`)
     Hypothesis     an answer, with the model's log-probability of every token
+    cancelling     ends a search that nobody waits for
     Fusion         a language model whose scores are added (`fusion.py`)
     ctc            searches without a decoder, over the scores of every frame (`ctc/`)
 

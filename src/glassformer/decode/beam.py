@@ -22,6 +22,7 @@ from torch import Tensor
 from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.active_rows import ActiveRows
 from glassformer.decode.automaton import RequiredWords
+from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.decode.paths import END, LENGTH, STOP, UNFINISHED, Hypothesis, Paths
 from glassformer.decode.penalties import Ranking
 from glassformer.decode.request import Request, resolve_limits
@@ -75,6 +76,7 @@ def beam_search(scorer: Scorer, request: Request, config: DecodeConfig) -> list[
     state = scorer.begin(config.beam.width, max(limits))
     tokens = scorer.first[:, None].expand(-1, config.beam.width)
     for step in range(max(limits)):
+        raise_if_cancelled()
         scores, state = scorer.step(tokens, state)
         tokens, parents = search.advance(step, log_probabilities(scores))
         keep = rows.select((~search.done).tolist())

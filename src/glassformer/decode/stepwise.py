@@ -22,6 +22,7 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.core.cuda_graphs import graph_on, stepped
 from glassformer.decode import noise
 from glassformer.decode.active_rows import ActiveRows
+from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.decode.filters import filter_scores
 from glassformer.decode.paths import END, LENGTH, STOP, STUCK, UNFINISHED, Hypothesis, Paths
 from glassformer.decode.request import Request, resolve_limits
@@ -66,6 +67,7 @@ def token_by_token(
     state = scorer.begin(branches, longest)
     tokens = scorer.first[:, None].expand(-1, branches)
     for step in range(longest):
+        raise_if_cancelled()
         scores, state = scorer.step(tokens, state)
         tokens = choice(scores)
         if (step + 1) % burst and step + 1 < longest:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from glassformer.core.caches.paged import to_device
 from glassformer.decode.paths import Hypothesis
-from glassformer.engine.generation import Generation, GenerationRequest
+from glassformer.engine.generation import Alternatives, Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.paged_steps import PagedSteps, supports
 from glassformer.engine.rows import RowSteps
@@ -33,12 +33,15 @@ class Progress(NamedTuple):
         token: The token; -1 if none was left to choose.
         finished: Whether it was the last.
         answer: The whole answer, if it was; None if the request got stuck.
+        score, alternatives: The token's log-probability, and the likeliest tokens.
     """
 
     number: int
     token: int
     finished: bool
     answer: Hypothesis | None
+    score: float
+    alternatives: Alternatives
 
 
 class Engine:
@@ -218,7 +221,7 @@ class Engine:
                 self.steps.leave(generation)
                 self.scheduler.finish(generation)
             answer = generation.answer() if ended else None
-            yield Progress(generation.number, token, ended, answer)
+            yield Progress(generation.number, token, ended, answer, score, alternatives)
 
 
 def steps_for(decoder: PagedDecoder, *, rows: int, exact: bool) -> Steps:

@@ -155,11 +155,15 @@ class MaskedModel(nn.Module):
         Args:
             positions: Indices into the flattened batch, so that only masked tokens are scored.
         """
-        x, layout = embedded(self.frontend, tokens, layout, noise)
-        x = self.encoder(x, layout=layout)
+        x = self.encoded(tokens, layout=layout, noise=noise)
         if positions is not None:
             x = x.reshape(-1, x.shape[-1])[positions]  # (positions, D)
         return scored(x, self.frontend, self.unembed)
+
+    def encoded(self, tokens: TokenIds, *, layout: Layout, noise: Noise | None = None) -> Vectors:
+        """A vector for every token, which the tokens of the vocabulary are scored by."""
+        x, layout = embedded(self.frontend, tokens, layout, noise)
+        return self.encoder(x, layout=layout)
 
 
 class Classifier(nn.Module):
@@ -180,8 +184,19 @@ class Classifier(nn.Module):
         mask: Mask = everything,
         noise: Noise | None = None,
     ) -> Float[Tensor, "B C"]:
+        return self.to_class(self.pooled(samples, layout=layout, mask=mask, noise=noise))
+
+    def pooled(
+        self,
+        samples: Tensor,
+        *,
+        layout: Layout,
+        mask: Mask = everything,
+        noise: Noise | None = None,
+    ) -> Float[Tensor, "B D"]:
+        """One vector for each sequence, which the classes are scored by."""
         x, layout = embedded(self.frontend, samples, layout, noise)
-        return self.to_class(self.pool(self.encoder(x, layout=layout, mask=mask), layout))
+        return self.pool(self.encoder(x, layout=layout, mask=mask), layout)
 
 
 def embedded(

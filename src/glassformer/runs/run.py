@@ -73,7 +73,7 @@ class Run:
         return int8_twin(model) if self.int8 else model
 
     @cached_property
-    def _fast(self) -> nn.Module:
+    def fast_model(self) -> nn.Module:
         """The model used for predictions, with its weights laid out for speed on a CPU."""
         return for_inference(self.model.eval())
 
@@ -104,14 +104,14 @@ class Run:
     def predict_each(self, inputs: Iterable[Any], **options: Any) -> Iterator[Prediction]:
         """Yield predictions one by one as inputs arrive."""
         predictor = self.configured(**options)
-        yield from predictions(predictor, self._fast.eval(), self.machine, inputs)
+        yield from predictions(predictor, self.fast_model.eval(), self.machine, inputs)
 
     def predict_partly(
         self, inputs: Iterable[Any], **options: Any
     ) -> Iterator[Prediction | Partial]:
         """The same, with what is known of a prediction while it is being made."""
         predictor = self.configured(**options)
-        yield from partial_predictions(predictor, self._fast.eval(), self.machine, inputs)
+        yield from partial_predictions(predictor, self.fast_model.eval(), self.machine, inputs)
 
     def configured(self, **options: Any) -> Predictor[Any, Any]:
         """The predictor with these options; unknown ones are refused."""

@@ -64,7 +64,10 @@ def partial_predictions(
     predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
 ) -> Iterator[Prediction | Partial]:
     """The same, with what is known of a prediction while it is being made."""
-    found = predictor.predict(model, map(predictor.accept, inputs))
+    accepted: Iterable[Any] = map(predictor.accept, inputs)
+    if isinstance(inputs, list):  # all that is there can be worked on at once
+        accepted = list(accepted)
+    found = predictor.predict(model, accepted)
     while True:
         with torch.no_grad(), machine.autocast():  # not while the caller runs
             prediction = next(found, None)

@@ -4,6 +4,7 @@ about        what is known about a job before it is loaded
 job          the record of its parts: schema, task, predictor, reporter
 task         what training needs
 predictor    predictions for new inputs
+served       what a predictor can do beside predicting, for a server
 reporter     scores, compared with a baseline
 extension    more samples, made with another run
 first_stage  another job that may train first

@@ -22,6 +22,7 @@ class Option:
         single: Whether it needs exactly one input.
         run: Whether its value is the folder of another run, which the predictor gets opened, as a
             `Companion`.
+        remote: Whether a client of `glassformer serve` may set it, if it is no path.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Option:
     least: int | None = None
     single: bool = False
     run: bool = False
+    remote: bool = True
 
     @property
     def typed(self) -> str:

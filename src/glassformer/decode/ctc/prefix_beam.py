@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.decode.fusion import Fusion
 from glassformer.decode.topk import topk
 
@@ -94,6 +95,7 @@ def ctc_prefix_beam(
     beams = empty_beams(rows, width, frames, log_probs.device)
     beams = foreseen(beams, torch.ones_like(beams.sizes, dtype=torch.bool), fusion)
     for frame in range(max(lengths, default=0)):
+        raise_if_cancelled()
         advanced = advance(beams, log_probs[:, frame].float(), blank, fusion)
         beams = advanced.only_where(ends > frame, beams)
     ended = beams.fused if fusion is None else beams.fused + beams.next[..., fusion.end]

@@ -5,20 +5,23 @@ from itertools import islice
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
 from glassformer.data.audio.extractor import Features
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.models.transformer import Classifier
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.predictor import Prediction
-from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.served import Embedder
+from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
@@ -26,13 +29,13 @@ from glassformer.tasks.shared.text import TextPredictor, growing
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
-RECORDINGS = 16  # per batch, after the first one
+RECORDINGS = 16  # per batch, after the first one if more are still to come
 ENOUGH = 32  # rows of one length for a batch without padding
 
 Rows = Int[np.ndarray, " chosen"]
 
 
-class TextLabelPredictor(TextPredictor[ClassifyTask]):
+class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
     """The label or labels of a text, and the probability of every label."""
 
     def __init__(self, task: ClassifyTask) -> None:
@@ -47,6 +50,21 @@ class TextLabelPredictor(TextPredictor[ClassifyTask]):
             with torch.no_grad():  # not while the caller's code runs
                 found = task.answers(model, batches).probabilities()
             yield from task.labels.predictions(found)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.texts.tokenizer
+
+    @torch.no_grad()
+    def embed(self, model: nn.Module, texts: Sequence[str]) -> Float[np.ndarray, "N D"]:
+        """What the labels of each text are scored by; of a long text, the mean of its pieces."""
+        assert isinstance(model, Classifier)
+        device, found, rows = next(model.parameters()).device, [], []
+        for batch in self._unlabelled(texts):
+            read = batch.to(device)
+            found.append(model.pooled(read.ids, layout=read.layout).float().cpu().numpy())
+            rows.append(batch.row_ids.numpy())
+        return row_means(np.concatenate(found), np.concatenate(rows), len(texts))
 
     def _unlabelled(self, texts: Sequence[str]) -> Iterator[TextBatch]:
         """Batches of texts in pieces, grouped by length."""
@@ -92,7 +110,7 @@ class SoundLabelPredictor(SoundPredictor[ClassifyTask]):
 
     def predict(self, model: nn.Module, inputs: Iterable[Recording]) -> Iterator[Prediction]:
         task, device = self.task, next(model.parameters()).device
-        rest, size = map(self._features, inputs), 1
+        rest, size = map(self._features, inputs), RECORDINGS if isinstance(inputs, list) else 1
         while some := list(islice(rest, size)):
             features, layout = padded_features(some)
             none, row_ids = unlabelled(task.labels, len(some)), torch.arange(len(some))

@@ -2,7 +2,7 @@
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import chain, islice
 from typing import Any
@@ -28,6 +28,7 @@ from glassformer.models.transformer import LanguageModel
 from glassformer.tasks.generate.streaming import Streamed
 from glassformer.tasks.generate.task import GenerateTask
 from glassformer.tasks.predictor import Partial, Prediction
+from glassformer.tasks.served import TokenWriter
 from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.shared.text import TextPredictor, growing
 from glassformer.tasks.shared.written import (
@@ -41,7 +42,7 @@ TOGETHER = 64  # prompts that are continued at a time
 NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
 
 
-class GeneratePredictor(TextPredictor[GenerateTask]):
+class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
     """The prompt and how it goes on; on request with what else was likely at each token."""
 
     def __init__(self, task: GenerateTask) -> None:
@@ -52,9 +53,16 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
         decode, others = decode_settings(options.get("settings", ())), options.get("alternatives")
         if others is not None:
             decode["alternatives"] = others
+        return self.with_decoding(decode)
+
+    def with_decoding(self, settings: Mapping[str, Any]) -> "GeneratePredictor":
         other = copy(self)
-        other.decode = GenerationOptions(decode=decode).decoding(self.decode)
+        other.decode = GenerationOptions(decode=settings).decoding(self.decode)
         return other
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.task.tokenizer
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction | Partial]:
         """Continuations; that of a single prompt token by token as they come."""
@@ -95,7 +103,7 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
 
     def _streamed(self, model: nn.Module, text: str) -> Iterator[Prediction | Partial]:
         """What is written of one continuation, and the prediction."""
-        prompt, written = self._prompt(text), Streamed(self.task.tokenizer, self.decode.stop)
+        prompt, written = self._prompt(text), self.stream()
         steps = token_by_token(self._scorer(model, [prompt]), self._request([prompt]), self.decode)
         yield Partial(text=text)
         while True:
@@ -135,6 +143,18 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
             detokenize=self.task.tokenizer.decode,
         )
 
+    def request(self, text: str) -> GenerationRequest:
+        return self._generation(self._prompt(text))
+
+    def stream(self) -> Streamed:
+        return Streamed(self.task.tokenizer, self.decode.stop)
+
+    def continuation(self, text: str, found: Hypothesis) -> Prediction:
+        return self._prediction(text, 0, [found])
+
+    def piece(self, token: int) -> str:
+        return self.task.tokenizer.pieces([token])[0]
+
     def _generation(self, prompt: Sequence[int]) -> GenerationRequest:
         """The same for the engine."""
         return GenerationRequest(
@@ -153,7 +173,7 @@ class GeneratePredictor(TextPredictor[GenerateTask]):
     def _prediction(self, text: str, length: int, answers: Sequence[Hypothesis]) -> Prediction:
         """The best continuation, with the others."""
         first, *others = map(self._text, answers)
-        tokens = tokens_of(answers[0], lambda token: self.task.tokenizer.pieces([token])[0])
+        tokens = tokens_of(answers[0], self.piece)
         values = [token.as_values() for token in tokens]
         below: list[Any] = [f"  or {text}{other}" for other in others]
         return Prediction(

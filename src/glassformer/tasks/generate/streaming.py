@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import cut_at_stop
+from glassformer.tasks.served import TextStream
 
 LOST = "\ufffd"  # a character of which some bytes are still to come
 
 
-class Streamed:
+class Streamed(TextStream):
     """The text of a single branch, token by token.
 
     What may be the beginning of a stop text, or of a character, is held back.

@@ -1,19 +1,24 @@
 """Words for the gaps of new texts."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.coders import SPECIALS
+from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.models.pooling import MeanPool
+from glassformer.models.transformer import MaskedModel
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.pretrain.task import PretrainTask
-from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.served import Embedder
+from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
 from glassformer.tasks.shared.text import TextPredictor
 
 GAP = "<mask>"
@@ -21,7 +26,7 @@ TAKE_BLANKS = ("bpe", "unigram")  # kinds whose words include the space before t
 ALTERNATIVES = 5
 
 
-class PretrainPredictor(TextPredictor[PretrainTask]):
+class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
     """The text with its gaps filled, and the alternatives for each gap."""
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
@@ -36,6 +41,31 @@ class PretrainPredictor(TextPredictor[PretrainTask]):
                 logits = self.task.forward(model, batch).float()
             logits[:, : len(SPECIALS)] = -math.inf
             yield self._filled(text, logits.softmax(-1).cpu())
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.task.tokenizer
+
+    @torch.no_grad()
+    def embed(self, model: nn.Module, texts: Sequence[str]) -> Float[np.ndarray, "N D"]:
+        """The mean vector of each text's tokens, start included; of a long text, of its pieces."""
+        assert isinstance(model, MaskedModel)
+        device, room = next(model.parameters()).device, self.task.settings.max_length - 1
+        encoded = self.task.tokenizer.encode(texts)
+        pieces = [np.array_split(ids, max(1, -(-len(ids) // room))) for ids in encoded]
+        rows = np.repeat(np.arange(len(texts)), [len(some) for some in pieces])
+        every = Jagged.of([piece for some in pieces for piece in some])
+        every = every.before(self.task.tokenizer.start)
+        vectors: dict[int, Float[np.ndarray, " D"]] = {}
+        pool = MeanPool(model.frontend.dim)
+        for batch in ordered_batches(
+            every.lengths, self.task.config.data.batch_tokens, padded=True
+        ):
+            ids, layout = text_batch(every.take(batch), packed=False)
+            x = model.encoded(ids.to(device), layout=layout.to(device))
+            found = pool(x, layout.to(device)).float().cpu().numpy()
+            vectors |= zip(batch.tolist(), found, strict=True)
+        return row_means(np.stack([vectors[n] for n in range(len(rows))]), rows, len(texts))
 
     def _with_gaps(
         self, text: str

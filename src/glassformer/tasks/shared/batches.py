@@ -3,9 +3,10 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils._pytree import register_dataclass
 
@@ -112,6 +113,19 @@ def filler_rows(longest: int, tokens: int) -> int:
 def pad_first(x: Tensor, size: int, value: int) -> Tensor:
     """The tensor with its first axis filled up to a size."""
     return F.pad(x, (0, 0) * (x.ndim - 1) + (0, size - len(x)), value=value)
+
+
+def row_means(
+    vectors: Float[np.ndarray, "pieces D"], rows: Int[np.ndarray, " pieces"], count: int
+) -> Float[np.ndarray, "rows D"]:
+    """The mean of the vectors of each row.
+
+    >>> row_means(np.array([[1.0], [3.0], [5.0]]), np.array([1, 1, 0]), 2).tolist()
+    [[5.0], [2.0]]
+    """
+    total = np.zeros((count, vectors.shape[1]))
+    np.add.at(total, rows, vectors)
+    return (total / np.bincount(rows, minlength=count)[:, None]).astype(vectors.dtype)
 
 
 def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:

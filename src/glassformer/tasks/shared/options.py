@@ -29,4 +29,5 @@ SETTINGS = Option(
     metavar="decode.key=value",
     several=True,
     help="Change a decoding setting; may be repeated.",
+    remote=False,
 )

@@ -20,6 +20,12 @@ class SoundPredictor(Predictor[SomeTask, Recording]):
     kinds = (str, Path, np.ndarray, Part)
     noun = "recording"
 
+    @property
+    def sampling_rate(self) -> int:
+        """Samples a second of a recording from Python."""
+        rate: int = self.task.settings.rate  # type: ignore[attr-defined]
+        return rate
+
     def accept(self, value: Any) -> Recording:
         value = super().accept(value)
         if isinstance(value, str | Path):
@@ -27,7 +33,7 @@ class SoundPredictor(Predictor[SomeTask, Recording]):
         return value if isinstance(value, Part) else self._samples(value)
 
     def _samples(self, value: np.ndarray) -> np.ndarray:
-        rate: int = self.task.settings.rate  # type: ignore[attr-defined]
+        rate = self.sampling_rate
         if value.ndim != 1 or value.dtype.kind != "f":
             raise GlassformerError(
                 f"a recording is one channel of numbers between -1 and 1, {rate:,} a second; got "

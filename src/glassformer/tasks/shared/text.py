@@ -1,5 +1,6 @@
 """What jobs that read text share: choosing and learning tokens, and indexing."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -25,6 +26,15 @@ SHORT = 40  # characters: texts of names rather than of sentences
 class TextPredictor(Predictor[SomeTask, str]):
     """Predicts from texts."""
 
+    @property
+    @abstractmethod
+    def tokenizer(self) -> Tokenizer:
+        """What its texts are read with."""
+
+    def tokens_of(self, text: str) -> int:
+        """How many tokens a text is read as."""
+        return len(self.tokenizer.encode([text])[0])
+
     def from_sample(self, sample: Sample) -> str:
         return str(sample["text"])
 
@@ -32,15 +42,19 @@ class TextPredictor(Predictor[SomeTask, str]):
 def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[list[str]]:
     """The inputs some at a time: the first alone, for a quick answer, then more and more.
 
+    Of a list, which is there as a whole, it is the most from the beginning.
+
     Args:
         most: Inputs at a time; more where they do not have so many characters together.
 
     >>> list(growing("abcdefgh", 3))
     [['a'], ['b', 'c'], ['d', 'e', 'f'], ['g', 'h']]
-    >>> list(growing(["a", "b", "c", "long", "long", "d", "e"], 1, 6))
+    >>> list(growing(["a", "b", "c", "d"], 3))
+    [['a', 'b', 'c'], ['d']]
+    >>> list(growing(iter(["a", "b", "c", "long", "long", "d", "e"]), 1, 6))
     [['a'], ['b', 'c'], ['long', 'long', 'd'], ['e']]
     """
-    rest, size = iter(inputs), 1
+    rest, size = iter(inputs), most if isinstance(inputs, list) else 1
     while texts := list(islice(rest, size)):
         yield texts
         mean = 1 + sum(map(len, texts)) / len(texts)  # with the end of the line

@@ -18,10 +18,10 @@ from glassformer.data.audio.features import SHIFT, WINDOW, frame_count
 from glassformer.data.audio.reading import Sound
 from glassformer.models.incremental.listening import Listener
 from glassformer.models.transcriber import Transcriber
+from glassformer.tasks.served import Spoken
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.hearing import chunk_mask
 from glassformer.tasks.transcribe.sounds import BLANK, writable
-from glassformer.tasks.transcribe.subtitles import Spoken
 from glassformer.tasks.transcribe.task import TranscribeTask
 from glassformer.tasks.transcribe.transcripts import words_of
 

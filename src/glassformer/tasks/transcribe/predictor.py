@@ -1,6 +1,6 @@
 """Texts of new recordings: paths, or samples from Python."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +19,7 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.views.pictures import check_picture
 from glassformer.tasks.extension import Companion
 from glassformer.tasks.predictor import Partial, Prediction
+from glassformer.tasks.served import SpeechWriter, Spoken
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
@@ -30,8 +31,9 @@ from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until
 from glassformer.tasks.transcribe.searching import Searcher, Written
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
-    Spoken,
     check_subtitles,
+    cues,
+    subtitles,
     write_subtitles,
 )
 from glassformer.tasks.transcribe.task import TranscribeTask
@@ -57,14 +59,14 @@ class Piece:
     last: bool
 
 
-class TranscribePredictor(SoundPredictor[TranscribeTask]):
+class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
     """The text of a recording; with `align`, when each word is spoken."""
 
     def __init__(self, task: TranscribeTask) -> None:
         super().__init__(task)
         self.align = self.stream = False
         self.rate: int | None = None  # of raw samples on standard input
-        self.subtitles: dict[str, Path] = {}  # by format
+        self.subtitle_files: dict[str, Path] = {}  # by format
         self.picture: Path | None = None
         self.searcher = task.searcher
 
@@ -73,13 +75,15 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         other.align, other.stream = options.get("align", False), options.get("stream", False)
         other.rate = options.get("rate")
         given = {form: options.get(form) for form in FORMATS}
-        other.subtitles = {form: Path(path) for form, path in given.items() if path is not None}
-        for path in other.subtitles.values():
+        other.subtitle_files = {
+            form: Path(path) for form, path in given.items() if path is not None
+        }
+        for path in other.subtitle_files.values():
             check_subtitles(path)
         if options.get("picture") is not None:
             other.picture = Path(options["picture"])
             check_picture(other.picture)
-        if (other.align or other.subtitles) and not self.task.settings.ctc_weight:
+        if (other.align or other.subtitle_files) and not self.has_times:
             raise GlassformerError(
                 "this run was trained without CTC, which tells when words are spoken; train with "
                 "--set task.ctc_weight=0.3, or leave out --align, --srt and --vtt"
@@ -117,7 +121,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
             return
         rest = (piece for one in inputs for piece in self._pieces(one))
         found = list[tuple[float, Written]]()
-        for some in windows(rest):
+        for some in windows(rest, at_once=isinstance(inputs, list) and len(inputs) > 1):
             for piece, written in zip(some, self._written(model, some), strict=True):
                 if self.picture is not None and not found:
                     draw_picture(self.task, model, piece.features, written, self.picture)
@@ -190,10 +194,21 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
         return len(recording) / self.task.settings.rate
 
     @property
+    def has_times(self) -> bool:
+        """Only CTC tells when words are spoken."""
+        return bool(self.task.settings.ctc_weight)
+
+    def cues(self, words: Sequence[Spoken]) -> list[Spoken]:
+        return list(cues(words, self._between))
+
+    def subtitles(self, words: Sequence[Spoken], form: str) -> str:
+        return subtitles(words, form=form, between=self._between)
+
+    @property
     def _times(self) -> bool:
         """Whether anything needs to know when words are spoken."""
-        drawn = self.picture is not None and self.task.settings.ctc_weight > 0
-        return self.align or bool(self.subtitles) or drawn
+        drawn = self.picture is not None and self.has_times
+        return self.align or bool(self.subtitle_files) or drawn
 
     @property
     def _longest(self) -> float:
@@ -215,7 +230,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
 
     def _complete(self, text: str, confidence: float, words: list[Spoken]) -> Prediction:
         """The prediction, with what was asked for besides."""
-        for form, path in self.subtitles.items():
+        for form, path in self.subtitle_files.items():
             write_subtitles(words, path, form=form, between=self._between)
         if not self.align:
             return Prediction(text, confidence, {})
@@ -237,9 +252,9 @@ class TranscribePredictor(SoundPredictor[TranscribeTask]):
                 yield Spoken(word.text, start, end)
 
 
-def windows(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """The first piece alone, so that it is answered soon, then many at a time."""
-    some, seconds, most = list[Piece](), 0.0, 0.0
+def windows(pieces: Iterable[Piece], *, at_once: bool = False) -> Iterator[list[Piece]]:
+    """Many pieces at a time; the first alone, so that it is answered soon, unless `at_once`."""
+    some, seconds, most = list[Piece](), 0.0, AHEAD if at_once else 0.0
     for piece in pieces:
         some.append(piece)
         seconds += piece.end - piece.start

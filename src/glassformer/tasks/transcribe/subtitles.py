@@ -1,25 +1,16 @@
 """Subtitles: words with their times, a line or so at a time, as SRT or WebVTT."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.errors import GlassformerError
 from glassformer.files import write_text
+from glassformer.tasks.served import Spoken
 
 WIDEST = 42  # characters of a cue
 LONGEST = 6.0  # seconds that a cue stays
 PAUSE = 0.8  # seconds of silence after which a new cue begins
 FORMATS = ("srt", "vtt")
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """A word, or several, and when they are spoken, in seconds."""
-
-    text: str
-    start: float
-    end: float
 
 
 def check_subtitles(path: Path) -> None:
@@ -30,11 +21,16 @@ def check_subtitles(path: Path) -> None:
 
 def write_subtitles(words: Sequence[Spoken], path: Path, *, form: str, between: str = " ") -> None:
     """Write the words to a file, in one of `FORMATS`, with `between` between two of them."""
+    write_text(subtitles(words, form=form, between=between), path)
+
+
+def subtitles(words: Sequence[Spoken], *, form: str, between: str = " ") -> str:
+    """The words in one of `FORMATS`."""
     point, lines = (".", ["WEBVTT", ""]) if form == "vtt" else (",", [])
     for number, cue in enumerate(cues(words, between), start=1):
         times = f"{clock(cue.start, point)} --> {clock(cue.end, point)}"
         lines += [str(number), times, cue.text, ""]
-    write_text("\n".join(lines) + "\n", path)
+    return "\n".join(lines) + "\n"
 
 
 def cues(words: Sequence[Spoken], between: str = " ") -> Iterator[Spoken]:

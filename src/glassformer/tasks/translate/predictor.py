@@ -62,6 +62,10 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
             check_picture(other.picture)
         return other
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.task.pair.source
+
     def from_sample(self, sample: Sample) -> str:
         tag = f"<{sample['to']}> " if self.task.pair.tags and sample.get("to") else ""
         return tag + str(sample["source"])

@@ -1,0 +1,87 @@
+"""What a predictor can do beside predicting, which a server offers in a form of its own.
+
+    TokenWriter     continues a text token by token, through an engine
+    Embedder        turns texts into vectors
+    SpeechWriter    writes down speech, with the times of words if it knows them
+
+A predictor that has none of them is still served: its inputs in, its predictions out.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import nn
+
+from glassformer.decode.paths import Hypothesis
+from glassformer.engine.generation import GenerationRequest
+from glassformer.tasks.predictor import Prediction
+
+
+class TextStream(ABC):
+    """A text as it is written."""
+
+    @abstractmethod
+    def add(self, token: int) -> str:
+        """What can be written after the newest token, since it cannot change any more."""
+
+
+class TokenWriter(ABC):
+    """Continues texts; each continuation is one request to an engine."""
+
+    @abstractmethod
+    def with_decoding(self, settings: Mapping[str, Any]) -> "TokenWriter":
+        """The same with other decoding settings, nested: `{"sample": {"top_p": 0.9}}`."""
+
+    @abstractmethod
+    def request(self, text: str) -> GenerationRequest:
+        """What the engine is asked for."""
+
+    @abstractmethod
+    def stream(self) -> TextStream:
+        """The text of one continuation, as it is written."""
+
+    @abstractmethod
+    def continuation(self, text: str, found: Hypothesis) -> Prediction:
+        """A finished continuation, with `continuation` and `tokens` in its details."""
+
+    @abstractmethod
+    def piece(self, token: int) -> str:
+        """A token as it is shown."""
+
+
+class Embedder(ABC):
+    """Turns texts into vectors: those that its model works with before it answers."""
+
+    @abstractmethod
+    def embed(self, model: nn.Module, texts: Sequence[str]) -> Float[np.ndarray, "N D"]:
+        """A vector for each text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A word, or several, and when they are spoken, in seconds."""
+
+    text: str
+    start: float
+    end: float
+
+
+class SpeechWriter(ABC):
+    """Writes down speech. With the option `align`, its predictions are explained by `Spoken`."""
+
+    @property
+    @abstractmethod
+    def has_times(self) -> bool:
+        """Whether it knows when words are spoken."""
+
+    @abstractmethod
+    def cues(self, words: Sequence[Spoken]) -> list[Spoken]:
+        """Words that are shown together."""
+
+    @abstractmethod
+    def subtitles(self, words: Sequence[Spoken], form: str) -> str:
+        """The words as subtitles, `srt` or `vtt`."""

@@ -1,7 +1,13 @@
-"""Errors a person can do something about. The command line prints these without a traceback."""
+"""Errors a person can do something about. The command line prints these without a traceback.
+
+Messages are written in the words of the command line, such as `--run`. Where they are read in
+Python, they speak of arguments instead.
+"""
 
 import errno
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 NO_MEMORY = (  # as PyTorch, its libraries and the system say it
@@ -16,8 +22,26 @@ NO_MEMORY = (  # as PyTorch, its libraries and the system say it
 )
 
 
+_at_command_line = False
+
+# What an option is called in Python, if not the same with underscores.
+ARGUMENTS = {
+    "from": "from_",
+    "with": "required",
+    "without": "forbidden",
+    "no-pretrain": "pretrain=False",
+    "fix": ".fix(path)",
+}
+SHELL = r"`(?!glassformer )[^`]*`"  # another command, which keeps its options
+SETTING = r"--set ([\w.]+=(?:\.\.\.|[^\s,;:]*[^\s,;:.]))"
+VERBS = {"resume": "glassformer.resume({})", "predict": "glassformer.load({}).predict(...)"}
+
+
 class GlassformerError(Exception):
     """Says what was wrong, what was found, and what to do."""
+
+    def __str__(self) -> str:
+        return worded(super().__str__())
 
 
 class NonFiniteScoresError(GlassformerError):
@@ -57,3 +81,56 @@ def install(extra: str) -> str:
     "pip install 'glassformer[audio]' (in a clone: pip install -e '.[audio]')"
     """
     return f"pip install 'glassformer[{extra}]' (in a clone: pip install -e '.[{extra}]')"
+
+
+@contextmanager
+def at_command_line() -> Iterator[None]:
+    """While this lasts, messages are read at the command line."""
+    global _at_command_line
+    before, _at_command_line = _at_command_line, True
+    try:
+        yield
+    finally:
+        _at_command_line = before
+
+
+def worded(message: str) -> str:
+    """A message in the words of its reader: options, or in Python arguments."""
+    return message if _at_command_line else in_python(message)
+
+
+def in_python(message: str) -> str:
+    """A message about options as one about arguments; other commands in it stay as they are.
+
+    >>> in_python("name another with --run, or resume it with `glassformer resume runs/a`")
+    'name another with run=..., or resume it with `glassformer.resume("runs/a")`'
+    >>> in_python("add --from RUN, --no-pretrain or --set train.clip=0.5 --set seed=1")
+    'add from_=RUN, pretrain=False or set=["train.clip=0.5", "seed=1"]'
+    """
+    if "--" not in message and "glassformer " not in message:
+        return message
+    pieces = re.split(f"({SHELL})", message)
+    return "".join(text if number % 2 else _arguments(text) for number, text in enumerate(pieces))
+
+
+def _arguments(text: str) -> str:
+    for verb, call in VERBS.items():
+        for path in re.findall(rf"glassformer {verb} ('[^']+'|[^\s`,;]+)", text):
+            shown = call.format('"' + path.strip("'") + '"')
+            text = text.replace(f"glassformer {verb} {path}", shown)
+    text = re.sub(rf"{SETTING}(?: {SETTING})*", _settings, text)
+    text = re.sub(r"--columns (\w+=[^\s;]+)", r'columns="\1"', text)
+    text = re.sub(r"--device (\w+)", r'device="\1"', text)
+    text = re.sub(r"--(from|module) (\S+)", lambda m: f"{_argument(m[1])}={m[2]}", text)
+    text = re.sub(r"with --(run|valid|columns)", r"with \1=...", text)
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda m: _argument(m[1]), text)
+
+
+def _settings(found: re.Match[str]) -> str:
+    """The settings of one or several `--set`, as text or a list."""
+    texts = [f'"{setting}"' for setting in re.findall(SETTING, found[0])]
+    return f"set={texts[0]}" if len(texts) == 1 else f"set=[{', '.join(texts)}]"
+
+
+def _argument(option: str) -> str:
+    return ARGUMENTS.get(option, option.replace("-", "_"))

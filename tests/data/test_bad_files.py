@@ -90,15 +90,15 @@ CASES = {
     ),
     ("x.csv", "text,label\ngood,a\ndéjà vu,b\n".encode("cp1252")): (
         "x.csv line 3: not valid UTF-8 (byte 0xe9 at position 19); "
-        "it looks like cp1252: save it as UTF-8, or train with --set data.encoding=cp1252"
+        'it looks like cp1252: save it as UTF-8, or train with set="data.encoding=cp1252"'
     ),
     ("x.txt", "да\nпросто хороший фильм".encode("cp1251")): (
         "x.txt line 1: not valid UTF-8 (byte 0xe4 at position 0); "
-        "it looks like cp1251: save it as UTF-8, or train with --set data.encoding=cp1251"
+        'it looks like cp1251: save it as UTF-8, or train with set="data.encoding=cp1251"'
     ),
     ("x.txt", "film\n这部电影非常好看".encode("gbk")): (
         "x.txt line 2: not valid UTF-8 (byte 0xd5 at position 5); "
-        "it looks like gb18030: save it as UTF-8, or train with --set data.encoding=gb18030"
+        'it looks like gb18030: save it as UTF-8, or train with set="data.encoding=gb18030"'
     ),
     ("x.txt", "café\nréal\n".encode() + b"caf\xe9 noir\n"): (
         "x.txt line 3: not valid UTF-8 (byte 0xe9 at position 15); earlier lines are UTF-8 and "
@@ -114,11 +114,11 @@ CASES = {
     ),
     ("x.csv", "text,label\n".encode("utf-16-le")): (
         "x.csv: every other byte is zero, which looks like utf-16-le without a byte order "
-        "mark; save it as UTF-8, or train with --set data.encoding=utf-16-le"
+        'mark; save it as UTF-8, or train with set="data.encoding=utf-16-le"'
     ),
     ("x.csv", "text,label\n".encode("utf-16-be")): (
         "x.csv: every other byte is zero, which looks like utf-16-be without a byte order "
-        "mark; save it as UTF-8, or train with --set data.encoding=utf-16-be"
+        'mark; save it as UTF-8, or train with set="data.encoding=utf-16-be"'
     ),
     ("x.csv", b"text,label\na\0b,c\n"): (
         "x.csv line 2: a zero byte, so this is a binary file and not text; give "

@@ -123,7 +123,7 @@ def test_one_column_where_two_are_wanted_says_what_to_pass(name):
         LABELLED.find_columns(named(name), {})
     assert str(error.value) == (
         f"reviews.csv: no column for label; the only column is {name}; "
-        f"rename them, or specify them with --columns text=...,label=... where the command has it"
+        'rename them, or specify them with columns="text=...,label=..." where the command has it'
     )
 
 
@@ -202,7 +202,7 @@ def test_columns_are_read_from_the_command_line():
 def test_columns_that_cannot_be_read_are_refused(text, words):
     with pytest.raises(GlassformerError) as error:
         parse_columns(text)
-    assert str(error.value).startswith("--columns: ")
+    assert str(error.value).startswith("columns: ")
     assert words in str(error.value)
 
 

@@ -286,7 +286,7 @@ def test_too_few_rows_to_hold_some_out_is_one_line(tmp_path):
     path = table(tmp_path / "x.csv", *numbered(3))
     assert refusal(tmp_path, path, test_share=0.0) == (
         "x.csv: 3 rows are too few to hold some out for validation; give more rows, or give some "
-        "with --valid"
+        "with valid=..."
     )
     assert len(take(tmp_path, path, valid_share=0.0, test_share=0.0)[0]) == 3
     path = table(tmp_path / "y.csv", *numbered(1))
@@ -297,7 +297,7 @@ def test_test_rows_that_cannot_be_used_are_not_passed_over(tmp_path):
     path = table(tmp_path / "x.csv", *numbered(50))
     blank = table(tmp_path / "t.csv", ("", "a"), ("", "b"))
     assert refusal(tmp_path, path, test=(str(blank),)).endswith(
-        "no usable row in --test (2 with empty text, first t.csv row 1); check those files, or "
+        "no usable row in test (2 with empty text, first t.csv row 1); check those files, or "
         "leave them out"
     )
 
@@ -308,7 +308,7 @@ def test_rows_that_all_say_the_same_are_not_called_too_few(tmp_path):
         told = refusal(tmp_path, table(tmp_path / "x.csv", *rows, header=header), schema=schema)
         assert told == (
             f"x.csv: 200 rows with only 1 different {header[0]} are too few to hold some out for "
-            f"validation; give more rows, or give some with --valid"
+            f"validation; give more rows, or give some with valid=..."
         )
 
 
@@ -337,7 +337,7 @@ def test_nothing_to_use_is_one_line_that_says_why(tmp_path):
     path = table(tmp_path / "x.csv", ("", "a"), ("b", ""), ("", "c"))
     assert refusal(tmp_path, path) == (
         "x.csv: no usable row (2 with empty text, first x.csv row 1; 1 with empty label, first "
-        "x.csv row 2); check the columns, or name them with --columns"
+        "x.csv row 2); check the columns, or name them with columns=..."
     )
     assert refusal(tmp_path) == "no data given; name a file, a folder or a named data set"
 
@@ -346,7 +346,7 @@ def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
     path = table(tmp_path / "x.csv", *[(f"only text {n}",) for n in range(90)], header=("text",))
     assert refusal(tmp_path, path) == (
         "x.csv: no column for label; the only column is text; rename them, or specify them with "
-        "--columns text=...,label=... where the command has it"
+        'columns="text=...,label=..." where the command has it'
     )
     maybe = LabelledTexts()
     maybe.roles = (TEXT, replace(LABEL, required=False))

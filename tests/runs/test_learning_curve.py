@@ -64,7 +64,7 @@ NOTHING_TO_CHOOSE_BY = ("data.valid_share=0", "data.test_share=0.2")
 
 def test_a_curve_without_rows_to_score_on_is_refused_before_anything_is_learned(tmp_path):
     data = write_reviews(tmp_path / "x.csv")
-    with pytest.raises(GlassformerError, match="--curve needs validation rows; give"):
+    with pytest.raises(GlassformerError, match="curve needs validation rows; give"):
         learn(data, tmp_path / "run", *NOTHING_TO_CHOOSE_BY, curve=True)
     assert not (tmp_path / "run").exists()
 

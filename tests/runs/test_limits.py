@@ -67,7 +67,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_space(
 
 def test_a_disk_that_is_full_from_the_start_keeps_nothing(data, tmp_path, monkeypatch):
     monkeypatch.setattr(Samples, "write", raising(FULL[0]))
-    with pytest.raises(GlassformerError, match="or choose another folder with --run"):
+    with pytest.raises(GlassformerError, match="or choose another folder with run="):
         learn(data, tmp_path / "run")
     assert list(tmp_path.iterdir()) == [data]
 

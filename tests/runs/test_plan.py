@@ -155,7 +155,7 @@ def test_a_step_that_would_not_fit_is_not_tried(data, monkeypatch):
     assert not found.memory.measured
     assert found.memory.total > state + 100_000
     assert "Out of memory" in found.notes[0]
-    assert "--set data.batch_tokens=" in found.notes[0]
+    assert 'set=["data.batch_tokens=' in found.notes[0]
 
 
 def planned_state(data):

@@ -96,7 +96,7 @@ def test_a_place_without_permission_is_refused(data, tmp_path, monkeypatch):
 
     before = names(tmp_path)
     monkeypatch.setattr(new_folder.Path, "mkdir", forbidden)
-    told = "run: cannot be created .Permission denied.; choose another folder with --run"
+    told = "run: cannot be created .Permission denied.; choose another folder with run="
     with pytest.raises(GlassformerError, match=told):
         prepared(asked_for(data, run=Path("run")), Display(quiet=True))
     assert names(tmp_path) == before

@@ -118,7 +118,7 @@ def test_what_cannot_be_read_is_refused_in_a_line(tmp_path):
     (tmp_path / "one.txt").write_text("a")
     assert refusal(tmp_path, "one.txt").endswith(
         "one.txt: 1 row is too few to hold some out for validation; give more rows, or give some "
-        "with --valid"
+        "with valid=..."
     )
     (mixed / "b.csv").unlink()
     (mixed / "loop").symlink_to(mixed)

@@ -83,13 +83,13 @@ def test_one_label_comes_with_the_probability_of_each(tmp_path):
 def test_what_cannot_be_learned_is_refused_in_one_line(tmp_path):
     assert refusal(tmp_path, many("same", times=3)) == (
         "a classifier needs two or more labels, found only 'same'; "
-        "name the column with --columns text=...,label=..."
+        'name the column with columns="text=...,label=..."'
     )
     assert refusal(tmp_path, many([], [])).startswith("a classifier needs two or more labels, fou")
     rows = many("a", "b") + labelled(("x", "lone"))
     assert refusal(tmp_path, rows) == (
         "rows.jsonl row 5: label 'lone' occurs only once; it cannot be both trained on and scored: "
-        "add rows, merge labels, or allow it with --set task.rarest=1"
+        'add rows, merge labels, or allow it with set="task.rarest=1"'
     )
     rows = many("a", "b", times=4) + many("c", "d", "e", times=3)
     assert "'c' occurs only 3 times, and 2 more are as rare; it" in refusal(
@@ -102,7 +102,7 @@ def test_more_than_a_thousand_labels_are_taken_for_texts(tmp_path):
     rows = labelled(*((f"text {n}", f"label {n % 1001}") for n in range(2002)))
     assert refusal(tmp_path, rows) == (
         "rows.jsonl row 1001: more than 1,000 different labels, such as 'label 1000'; "
-        "is it the right column? Name it with --columns"
+        "is it the right column? Name it with columns=..."
     )
 
 

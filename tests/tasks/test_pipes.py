@@ -91,7 +91,7 @@ def test_a_pipe_that_breaks_off_gives_what_arrived():
         (bytes(4) + b"ftypM4A " + bytes(99), None, "neither WAV nor raw"),
         (wav(kind="ULAW"), None, "WAV of format 7 with 8 bits; convert it"),
         (wav()[:30], None, "a WAV header without samples"),
-        (wav(), 16000, "its header says 8000 Hz, but --rate 16000; leave out --rate"),
+        (wav(), 16000, "its header says 8000 Hz, but rate 16000; leave out rate"),
         (wav(np.full(99, np.nan, np.float32), "FLOAT"), None, "NaN or infinity"),
         (wav()[:24] + bytes(4) + wav()[28:], None, r"header is damaged \(0 Hz, channels: 1\)"),
     ],

@@ -61,12 +61,12 @@ def test_it_must_be_a_language_model_of_the_same_characters(tmp_path):
     with pytest.raises(GlassformerError, match="poems: never read 'e', which this run writes"):
         fused(task, language_model(tmp_path / "some", ["abcd"]))
     other = replace(words, job="classify", model=torch.nn.Identity())
-    with pytest.raises(GlassformerError, match=r"poems: a run of classify; --lm takes one of"):
+    with pytest.raises(GlassformerError, match=r"poems: a run of classify; lm takes one of"):
         fused(task, other)
     lm = language_model(tmp_path / "lm")
-    with pytest.raises(GlassformerError, match="--lm-weight must be above 0, got -1"):
+    with pytest.raises(GlassformerError, match="lm_weight must be above 0, got -1"):
         fused(task, lm, -1.0)
-    with pytest.raises(GlassformerError, match="--lm-weight is that of --lm"):
+    with pytest.raises(GlassformerError, match="lm_weight is that of lm"):
         fused(task, None, 0.3)
-    with pytest.raises(GlassformerError, match=r"--lm needs a search by beam"):
+    with pytest.raises(GlassformerError, match=r"lm needs a search by beam"):
         fused(transcriber(tmp_path / "greedy", decode={"method": "greedy"}), lm)

@@ -163,18 +163,18 @@ def test_predictions_of_streams_come_word_by_word_with_their_latency(live, tmp_p
 def test_a_run_that_was_not_trained_for_streams_says_how_to_train_one(tmp_path):
     task = task_of(tmp_path, task={"stream": {"chunk": 0.0}})
     predictor = JOBS["transcribe"].predictor(task)
-    with pytest.raises(GlassformerError, match=r"train one with --set task.stream.chunk=0.64"):
+    with pytest.raises(GlassformerError, match=r"train one with set=..task.stream.chunk=0.64"):
         predictor.configured(stream=True)
-    with pytest.raises(GlassformerError, match=r"--rate is that of raw sound .*; add --stream -"):
+    with pytest.raises(GlassformerError, match=r"rate is that of raw sound .*; add stream -"):
         predictor.configured(rate=8000)
-    with pytest.raises(GlassformerError, match="leave out --picture or --stream"):
+    with pytest.raises(GlassformerError, match="leave out picture or stream"):
         predictor.configured(stream=True, picture="a.png")
 
 
 def test_standard_input_is_for_streams_and_a_rate_for_standard_input(live, tmp_path):
     _, model, predictor = live
     path = write_wave(tmp_path / "ad.wav", play("ad", np.random.default_rng(3)))
-    with pytest.raises(GlassformerError, match=r"ad.wav: --rate is that of raw sound"):
+    with pytest.raises(GlassformerError, match=r"ad.wav: rate is that of raw sound"):
         [*predictor.configured(stream=True, rate=8000).predict(model, [predictor.accept(path)])]
-    with pytest.raises(GlassformerError, match="standard input is read by --stream only"):
+    with pytest.raises(GlassformerError, match="standard input is read by stream only"):
         [*predictor.configured().predict(model, [predictor.accept("-")])]

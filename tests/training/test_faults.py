@@ -161,7 +161,7 @@ def test_after_repeated_failure_it_gives_up_in_one_line_that_names_rows(
     assert "row " in message
     assert message.endswith(
         ", after 3 retries at lower learning rates; check these rows, or lower the learning rate: "
-        "--set train.optimiser.lr=0.0004"
+        'set="train.optimiser.lr=0.0004"'
     )
     assert "\n" not in message
 
@@ -226,7 +226,7 @@ def test_a_row_that_does_not_fit_alone_ends_in_one_line(task, monkeypatch):
         train_on(task, setup_for(task, steps=2))
     assert str(ended.value).startswith(
         "step 1 does not fit in device memory, even with one row at a time: CUDA out of "
-        "memory. Tried to allocate 2 GiB; use a smaller --size"
+        "memory. Tried to allocate 2 GiB; use a smaller size"
     )
 
 

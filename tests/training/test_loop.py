@@ -179,7 +179,7 @@ def test_a_loss_that_is_no_number_ends_in_one_clear_line(task, loss, at, monkeyp
     message = str(ended.value)
     assert re.fullmatch(
         rf"training diverged at step {at} in batch \d of epoch \d+: loss {loss}, gradient norm "
-        r"(nan|inf); lower the learning rate with --set train\.optimiser\.lr=\.\.\.",
+        r"(nan|inf); lower the learning rate with set=.train\.optimiser\.lr=\.\.\..",
         message,
     )
     weights = checkpoint_weights(tmp_path / "checkpoints", 10)  # the last good state is there

@@ -31,7 +31,7 @@ def test_a_device_that_is_not_there_is_refused(asked):
     with pytest.raises(GlassformerError) as refused:
         choose_machine(MachineConfig(device=asked))
     assert str(refused.value) == (
-        f"--device {asked}: not available on this machine, only cpu; use --device auto"
+        f'device="{asked}": not available on this machine, only cpu; use device="auto"'
     )
 
 

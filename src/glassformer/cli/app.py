@@ -30,7 +30,7 @@ from glassformer.cli.plan import plan
 from glassformer.cli.predict import predict
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.train import resume, train
-from glassformer.errors import GlassformerError, is_out_of_memory
+from glassformer.errors import GlassformerError, at_command_line, is_out_of_memory
 from glassformer.terminal import Terminal, print_line
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -48,6 +48,7 @@ class Interrupted(BaseException):
     """Ctrl-C or SIGTERM arrived."""
 
 
+@at_command_line()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:

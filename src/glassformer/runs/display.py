@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from glassformer import processes
+from glassformer.errors import worded
 from glassformer.files import send_nowhere
 from glassformer.terminal import Terminal
 from glassformer.training.setup import Event, Note, Step, Trouble, Validation
@@ -45,7 +46,7 @@ class Display:
     def say(self, sentence: str) -> None:
         """Print one line."""
         if not self.quiet:
-            self.console.say(sentence)
+            self.console.say(worded(sentence))
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int], None]]:

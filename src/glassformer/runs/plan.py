@@ -17,7 +17,7 @@ import torch
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import RowNumbers
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, worded
 from glassformer.runs.display import Display, clock
 from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
 from glassformer.runs.fit import initial_state
@@ -163,7 +163,7 @@ class TrialRun:
             memory=needs,
             disk=disk,
             seconds=seconds,
-            notes=(*notes, *self.caveats(seconds)),
+            notes=tuple(map(worded, (*notes, *self.caveats(seconds)))),
         )
 
     def batch(self, rows: RowNumbers) -> SomeBatch:

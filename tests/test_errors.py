@@ -1,0 +1,51 @@
+"""Errors: in the words of the command line there, and in Python's from Python."""
+
+import pytest
+
+import glassformer
+from glassformer.cli import main
+from glassformer.errors import GlassformerError, at_command_line, in_python
+
+
+@pytest.mark.parametrize(
+    ("typed", "in_words"),
+    [
+        ("name another with --run", "name another with run=..."),
+        ("drop --curve, or use a smaller --size.", "drop curve, or use a smaller size."),
+        ("--no-pretrain skips both", "pretrain=False skips both"),
+        ("train without --from", "train without from_"),
+        ("--module encoder needs --from RUN", "module=encoder needs from_=RUN"),
+        ("--device cuda: no; use --device auto", 'device="cuda": no; use device="auto"'),
+        ("write --columns text=a,label=b", 'write columns="text=a,label=b"'),
+        ("use --set a.b=0.5; or drop it", 'use set="a.b=0.5"; or drop it'),
+        ("with --set a=1 --set b=[2].", 'with set=["a=1", "b=[2]"].'),
+        ("--set 'a' is not key=value", "set 'a' is not key=value"),
+        ("--lm-weight needs --lm", "lm_weight needs lm"),
+        ("leave out --with and --without", "leave out required and forbidden"),
+        ("use `glassformer resume 'my run'`", 'use `glassformer.resume("my run")`'),
+        ("use `glassformer predict a/b`", 'use `glassformer.load("a/b").predict(...)`'),
+        ("try `torchrun --nproc-per-node 2`", "try `torchrun --nproc-per-node 2`"),
+        ("a well-known -- and usual -- dash", "a well-known -- and usual -- dash"),
+    ],
+)
+def test_options_become_arguments(typed, in_words):
+    assert in_python(typed) == in_words
+
+
+def test_an_error_speaks_to_whoever_reads_it():
+    error = GlassformerError("name another with --run")
+    assert str(error) == "name another with run=..."
+    with at_command_line():
+        assert str(error) == "name another with --run"
+    assert str(error) == "name another with run=..."
+
+
+def test_the_same_mistake_is_told_in_both_ways(tmp_path, capsys):
+    data = tmp_path / "a.csv"
+    data.write_text("text,label\na,b\n")
+    with pytest.raises(GlassformerError) as error:
+        glassformer.train("classify", data, module="encoder")
+    assert str(error.value) == "module=encoder needs a run to copy it from; add from_=RUN"
+    assert main(["train", "classify", str(data), "--module", "encoder"]) == 1
+    said = capsys.readouterr().err
+    assert said == "glassformer: --module encoder needs a run to copy it from; add --from RUN\n"

@@ -95,6 +95,11 @@ class BaselineLabelPredictor(TextPredictor[ClassifyTask]):
         super().__init__(task)
         self.stored = stored
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        assert isinstance(self.task.inputs, TextInputs)
+        return self.task.inputs.tokenizer
+
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         for text in inputs:
             yield from self.task.labels.predictions(self.stored.probabilities([text]))

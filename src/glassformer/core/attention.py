@@ -139,12 +139,20 @@ class MultiHeadAttention(AttentionLayer):
         cache: Cache | None,
         layout: Layout,
     ) -> Answers:
-        q, k, v, call = self._around(x, mask, position, keys_of(cache), layout)
-        return attend(q, k, v, call, kernel=self.kernel)
+        return self.attend(*self._around(x, mask, position, keys_of(cache), layout))
 
     def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
-        q, k, v, call = self._across(x, memory, mask, layout)
+        return self.attend(*self._across(x, memory, mask, layout))
+
+    def attend(
+        self, q: Queries, k: Keys, v: Values, call: Call, cache: Cache | None = None
+    ) -> Answers:
         return attend(q, k, v, call, kernel=self.kernel)
+
+    def weigh(
+        self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
+    ) -> Float[Tensor, "B H T S"]:
+        return attention_weights(q, k, call)
 
     def weights(
         self,

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.heads import Heads, check_heads, named_biases
+from glassformer.core.kernels import Call
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, everything
 from glassformer.core.positions import Position
@@ -104,6 +105,22 @@ class AttentionLayer(nn.Module, ABC):
     @abstractmethod
     def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
         """Cross-attention: the answers by head, in the form of `x`."""
+
+    @abstractmethod
+    def attend(
+        self, q: Queries, k: Keys, v: Values, call: Call, cache: Cache | None = None
+    ) -> Answers:
+        """The formula itself: the answers by head, in the form of the queries.
+
+        Args:
+            cache: Of a kind that keeps a state instead of keys: where to continue from.
+        """
+
+    @abstractmethod
+    def weigh(
+        self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
+    ) -> Float[Tensor, "B H T S"]:
+        """The weights of the values in the answers of `attend`, for padded rows."""
 
     @abstractmethod
     def new_cache(self) -> Cache:

@@ -2,7 +2,8 @@
 
 Reading order:
 
-watching     the attention weights of any model, whatever kernel runs
+copies       eager copies of a model, to be looked into
+watching     the attention weights of any model, whatever kernel runs, as `recording` keeps them
 alignment    which source words each word of a translation attended to
 hearing      what a transcriber makes of a sound: CTC posteriors and attention over time
 parts        the parts of an explanation, as plain data

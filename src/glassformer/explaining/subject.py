@@ -7,12 +7,12 @@ attention), and what are they if whole pieces are left out (occlusion, faithfuln
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.explaining.parts import AttentionMap, Branch, Sound, Target
+from glassformer.explaining.watching import Maps
 from glassformer.models.transformer import Noise
 
 
@@ -57,5 +57,5 @@ class Subject(ABC):
         """The score of each target if only these pieces are read, without gradients, in batches."""
 
     @abstractmethod
-    def attention_of(self, maps: dict[str, Any]) -> tuple[AttentionMap, ...]:
+    def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         """The weights that `watching` recorded while `scores` ran, with their tokens."""

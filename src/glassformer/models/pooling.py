@@ -62,10 +62,15 @@ class AttentionPool(nn.Module):
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
         x, real = in_rows(x, layout)
+        return (self.weigh(x, real) * x).sum(1)
+
+    def weigh(
+        self, x: Float[Tensor, "B positions D"], real: Bool[Tensor, "B positions 1"]
+    ) -> Float[Tensor, "B positions 1"]:
+        """The weight of each vector of padded rows."""
         exact = torch.promote_types(x.dtype, torch.float32)
         scores = self.to_score(x).to(exact).masked_fill(~real, torch.finfo(exact).min)
-        weights = scores.softmax(1).masked_fill(~real, 0.0).to(x.dtype)
-        return (weights * x).sum(1)
+        return scores.softmax(1).masked_fill(~real, 0.0).to(x.dtype)
 
 
 def in_rows(

@@ -19,6 +19,7 @@ from glassformer.core.attention import describe
 from glassformer.core.caches import Cache, Memory, StateCache
 from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import packed_up, padded_call
+from glassformer.core.kernels.plain import share
 from glassformer.core.layer import AttentionLayer
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, causal, everything
@@ -57,15 +58,27 @@ class LinearAttention(AttentionLayer):
         layout = state.place(layout)
         q, (k, v) = self.queries(x), self.keys_and_values(x)
         call = describe(q, k, mask=mask, queries=layout, keys=layout, aligned=True)
-        answer, sums = attend_linearly(q, k, v, call, state.before(layout))
-        state.hold(sums, layout)
-        return answer
+        return self.attend(q, k, v, call, state)
 
     def look_across(self, x: Vectors, memory: Memory, mask: Mask, layout: Layout) -> Answers:
         _refuse_across(mask)
         q = self.queries(x)
         call = describe(q, memory.k, queries=layout, keys=memory.layout, aligned=False)
-        return attend_linearly(q, memory.k, memory.v, call)[0]
+        return self.attend(q, memory.k, memory.v, call)
+
+    def attend(
+        self, q: Queries, k: Keys, v: Values, call: Call, cache: Cache | None = None
+    ) -> Answers:
+        state = _state(cache)
+        answer, sums = attend_linearly(q, k, v, call, state.before(call.queries))
+        state.hold(sums, call.queries)
+        return answer
+
+    def weigh(
+        self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
+    ) -> Float[Tensor, "B H T S"]:
+        """The weights that the sums stand for: φ(q[t]) · φ(k[s]) / Σ φ(q[t]) · φ(k[s])."""
+        return linear_weights(q, k, call)
 
     def new_cache(self) -> LinearState:
         """An empty state for decoding from left to right."""
@@ -93,6 +106,19 @@ def attend_linearly(
         answer = summed[..., :-1] / weight.masked_fill(weight == 0, 1.0)
         answer = answer.flatten(1, 2).to(dtype)  # (B, H, T, W)
     return packed_up(answer, form) if form.is_packed else answer, after
+
+
+def linear_weights(
+    q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
+) -> Float[Tensor, "B H T S"]:
+    """How much each query takes from each key; all zeros for a query that may see none."""
+    wide, allowed = torch.promote_types(q.dtype, torch.float32), call.allowed()
+    with torch.autocast(q.device.type, enabled=False):
+        products = features(q.to(wide)) @ features(share(k, q).to(wide)).mT  # (B, H, T, S)
+        if allowed is not None:
+            products = products.masked_fill(~allowed, 0.0)
+        total = products.sum(-1, keepdim=True)
+        return (products / total.masked_fill(total == 0, 1.0)).to(q.dtype)
 
 
 def features(x: ByHead) -> ByHead:

@@ -21,7 +21,9 @@ from torch import Tensor, nn
 from glassformer.core.attention import attend, describe
 from glassformer.core.caches.base import Cache, Memory
 from glassformer.core.heads import Heads
+from glassformer.core.kernels import Call
 from glassformer.core.kernels.forms import padded
+from glassformer.core.kernels.plain import attention_weights
 from glassformer.core.layer import AttentionLayer
 from glassformer.core.layout import Layout, zero_padding
 from glassformer.core.masks import Mask, everything
@@ -94,7 +96,18 @@ class Linformer(AttentionLayer):
     def _attend(self, q: Queries, summary: Memory, mask: Mask, layout: Layout) -> Answers:
         _refuse_mask(mask)
         call = describe(q, summary.k, queries=layout, keys=summary.layout, aligned=False)
-        return attend(q, summary.k, summary.v, call)
+        return self.attend(q, summary.k, summary.v, call)
+
+    def attend(
+        self, q: Queries, k: Keys, v: Values, call: Call, cache: Cache | None = None
+    ) -> Answers:
+        return attend(q, k, v, call)
+
+    def weigh(
+        self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G summary K"], call: Call
+    ) -> Float[Tensor, "B H T summary"]:
+        """The weights of the summary's values."""
+        return attention_weights(q, k, call)
 
     def _summarise(self, k: Keys, v: Values, layout: Layout) -> Memory:
         """The summary of each row: `summary` keys and values, none of them padding."""

@@ -148,8 +148,12 @@ class BahdanauDecoder(nn.Module):
         return state[self.depth - 1]
 
     def _attend(self, query: Float[Tensor, "B D"], memory: Memory) -> Float[Tensor, "B E"]:
-        """AdditiveAttention, with keys computed beforehand."""
+        """The average of the memory's vectors by these weights."""
+        return (self.weigh(query, memory) @ memory.v[:, 0])[:, 0]
+
+    def weigh(self, query: Float[Tensor, "B D"], memory: Memory) -> Float[Tensor, "B 1 S"]:
+        """The weights of AdditiveAttention, with keys computed beforehand."""
         pairs = self.attention.to_q(query)[:, None] + memory.k[:, 0]  # (B, S, D)
         scores = self.attention.to_score(pairs.tanh()).mT  # (B, 1, S)
         lengths = None if memory.layout.is_full else memory.layout.lengths
-        return (masked_softmax(scores, lengths) @ memory.v[:, 0])[:, 0]
+        return masked_softmax(scores, lengths)

@@ -11,7 +11,7 @@ from typing import TypeGuard, cast
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from glassformer.core.attention import MultiHeadAttention, attend, describe
+from glassformer.core.attention import MultiHeadAttention, describe
 from glassformer.core.caches import Ancestry, BranchingCache, Memory
 from glassformer.core.cuda_graphs import CapturedStep, graph_on, stepped
 from glassformer.core.layout import Layout
@@ -146,7 +146,7 @@ def attend_back(
     call = describe(
         q, k, mask=mask, bias=bias, scoring=layer.scoring, aligned=False, branches=ancestry
     )
-    return layer.project_out(attend(q, k, v, call, kernel=layer.kernel))
+    return layer.project_out(layer.attend(q, k, v, call))
 
 
 def keeps_keys(decoder: nn.Module) -> TypeGuard[Decoder]:

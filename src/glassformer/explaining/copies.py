@@ -1,0 +1,40 @@
+"""Copies of a model that share its weights and run in eager mode, to be looked into or cut.
+
+The model itself is never touched: another thread may be serving it. What only makes it faster is
+left out of a copy: compiled code, weights in packed layouts, fused steps of decoding.
+"""
+
+import copy
+from itertools import chain
+from typing import TypeVar, cast
+
+from torch import nn
+
+from glassformer.models.packing import PackedLinear
+from glassformer.models.stacks import Stack
+from glassformer.models.transformer import LanguageModel
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def eager_copy(model: Model) -> Model:
+    """A copy of the modules that shares all parameters and buffers."""
+    model = cast(Model, getattr(model, "_orig_mod", model))  # what torch.compile wraps
+    shared = chain(model.parameters(), model.buffers())
+    twin = copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
+    for module in twin.modules():
+        if isinstance(module, LanguageModel):
+            module.frozen = False  # so that its steps are those of its layers
+        if isinstance(module, Stack):
+            module.recomputes = False
+        for name, child in module.named_children():
+            if isinstance(child, PackedLinear):
+                setattr(module, name, plain_linear(child))
+    return twin
+
+
+def plain_linear(packed: PackedLinear) -> nn.Linear:
+    """The layer that was packed: the same weights, with gradients."""
+    linear = nn.Linear(packed.in_features, packed.out_features, bias=False, device="meta")
+    linear.weight, linear.bias = packed.weight, packed.bias
+    return linear

@@ -25,6 +25,7 @@ from glassformer.cli.bench_generate import generate
 from glassformer.cli.bench_train import bench_train
 from glassformer.cli.doctor import doctor
 from glassformer.cli.evaluate import evaluate
+from glassformer.cli.explain import explain
 from glassformer.cli.output import watched_output
 from glassformer.cli.plan import plan
 from glassformer.cli.predict import predict
@@ -34,7 +35,7 @@ from glassformer.errors import GlassformerError, at_command_line, is_out_of_memo
 from glassformer.terminal import Terminal, print_line
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (doctor, train, plan, resume, predict, evaluate, reproduce):
+for command in (doctor, train, plan, resume, predict, evaluate, explain, reproduce):
     app.command()(command)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")

@@ -3,11 +3,15 @@
 A job makes it (see `tasks.explainer`); the methods (`explaining.methods`) ask it two questions:
 what are the scores of the targets if the vectors that were read are changed a little (gradients,
 attention), and what are they if whole pieces are left out (occlusion, faithfulness).
+
+A score is the log-odds of a target, log p / (1 - p), which has a gradient however sure the model
+is. Batches are padded.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -24,8 +28,10 @@ class Subject(ABC):
         given, answer: The input and the prediction as text.
         pieces: What can be left out: words, tokens, stretches of sound. Joined, they are the text.
         targets: What is explained, the most important first.
-        piece_of: The piece that each vector of the frontend is of, and -1 for special tokens; an
-            input may be read as several rows.
+        piece_of: The piece that each vector of the frontend is of, and -1 for special tokens and
+            padding; an input may be read as several rows.
+        readers: How much each target is read off each vector of the last layer: 1 at a position, or
+            the weights of a pool. None where no attention leads there.
         sound, beam: What the pictures of some jobs show besides.
         written: Whether the targets are parts of a text rather than labels to choose from.
     """
@@ -36,6 +42,7 @@ class Subject(ABC):
     pieces: tuple[str, ...]
     targets: tuple[Target, ...]
     piece_of: Int[Tensor, "rows T"]
+    readers: Float[Tensor, "targets rows Q"] | None = None
     sound: Sound | None = None
     beam: Sequence[Sequence[Branch]] = ()
     written: bool = False
@@ -44,7 +51,7 @@ class Subject(ABC):
     def scores(
         self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
     ) -> Float[Tensor, "copies targets"]:
-        """The score of each target, differentiable.
+        """The log-odds of each target, differentiable.
 
         Args:
             model: The model, or a copy that shares its weights and is watched.
@@ -54,8 +61,27 @@ class Subject(ABC):
 
     @abstractmethod
     def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
-        """The score of each target if only these pieces are read, without gradients, in batches."""
+        """The same if only these pieces are read, without gradients, in batches."""
 
     @abstractmethod
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         """The weights that `watching` recorded while `scores` ran, with their tokens."""
+
+    def baseline(self, x: Float[Tensor, "rows T D"]) -> Float[Tensor, "rows T D"]:
+        """The vectors of an input that says nothing: zeros, but for special tokens."""
+        return x.masked_fill((self.piece_of >= 0)[..., None], 0.0)
+
+    def by_piece(self, values: Float[Tensor, "targets rows T"]) -> Float[Tensor, "targets pieces"]:
+        """Values of the frontend's vectors, summed up for each piece."""
+        inside = self.piece_of >= 0
+        total = values.new_zeros(len(values), len(self.pieces))
+        return total.index_add(1, self.piece_of[inside], values[:, inside])
+
+
+def log_odds(
+    logits: Float[Tensor, "*rows C"], chosen: Int[Tensor, "*rows"]
+) -> Float[Tensor, "*rows"]:
+    """The log-odds of one of several choices in each row, log p / (1 - p), from their logits."""
+    place = chosen[..., None]
+    others = logits.scatter(-1, place, -torch.inf).logsumexp(-1)
+    return logits.gather(-1, place)[..., 0] - others

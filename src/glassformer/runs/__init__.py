@@ -24,7 +24,8 @@ pretraining         a first stage, where a trial shows that it helps
 learning_curve      whether more rows would help
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
-run                 a finished run: predict, evaluate
+explain             what predictions are based on
+run                 a finished run: predict, evaluate, explain
 api                 train, resume, load and align, one call each
 doctor              examining raw data
 estimate, plan      the cost of a training run, before it starts

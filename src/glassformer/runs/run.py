@@ -1,4 +1,4 @@
-"""A finished run: predict with it, evaluate it."""
+"""A finished run: predict with it, evaluate it, explain its predictions."""
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,10 +17,12 @@ from glassformer.data.rows import Row
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
+from glassformer.explaining.explanation import Explanation
 from glassformer.models.packing import for_inference, int8_twin
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.evaluation import Evaluation, SplitAnswers
+from glassformer.runs.explain import RunExplainer, explainer_of
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import scratch_folder
 from glassformer.runs.request import named_columns, path_of
@@ -135,6 +137,32 @@ class Run:
                 f"train a run of a job that has one, with its library installed"
             )
         return found
+
+    def explain(
+        self,
+        given: Any,
+        *,
+        method: str | None = None,
+        target: str | None = None,
+        unit: str | None = None,
+    ) -> Explanation:
+        """What the prediction for one input is based on: `run.explain("What a film")`.
+
+        Args:
+            given: An input of the job, such as a text.
+            method: A name in `explaining.methods.METHODS`; by default the most faithful one that
+                is fast.
+            target: What to explain instead of the prediction, such as another label.
+            unit: What a piece is, word or token.
+        """
+        accepted = self.predictor.accept(given)
+        return self._explainer.explain(accepted, method=method, target=target, unit=unit)
+
+    @cached_property
+    def _explainer(self) -> RunExplainer:
+        if self.int8:
+            raise GlassformerError("int8 has no gradients; load the run without int8 to explain")
+        return explainer_of(self.folder, self.task, self.model.eval())
 
     def evaluate(
         self,

@@ -6,6 +6,7 @@
     task        what training needs, over the samples of a run folder
     predictor   what it says about new inputs
     reporter    how good it is, and what its report shows
+    explainer   what of a prediction can be explained, if anything
 
 To add one, write a folder with a `JOB` and an `about.py`, and list it in `tasks.BUILT_IN`, or name
 its About in the entry point group `glassformer.jobs` of a package of your own.
@@ -24,6 +25,7 @@ from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.tasks.about import About
+from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.extension import Extension, FirstStage
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.reporter import Reporter
@@ -58,6 +60,7 @@ class Job:
     unused: tuple[str, ...] = ()
     extension: Extension | None = None
     first_stage: FirstStage | None = None
+    explainer: Callable[[Any], Explainer[Any, Any]] | None = None
 
     @property
     def name(self) -> str:

@@ -47,6 +47,13 @@ class Coder(ABC):
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token ids of each text."""
 
+    @abstractmethod
+    def spans(self, text: str) -> NDArray[np.int64]:
+        """Where each token of a text begins and ends, in characters: (tokens, 2).
+
+        Tokens that are parts of one character share it.
+        """
+
     def decode(self, ids: list[int]) -> str:
         """The text of these tokens; invalid bytes become U+FFFD."""
         return b"".join([self.tokens[token] for token in ids]).decode("utf-8", "replace")
@@ -90,6 +97,10 @@ class Bytes(Coder):
         return [
             np.frombuffer(line, dtype=np.uint8).astype(np.int32) + len(SPECIALS) for line in encoded
         ]
+
+    def spans(self, text: str) -> NDArray[np.int64]:
+        sizes = [len(character.encode("utf-8", "surrogatepass")) for character in text]
+        return _one_by_one(np.repeat(np.arange(len(text)), sizes))
 
     def decode(self, ids: list[int]) -> str:
         line = b"".join([self.tokens[token] for token in ids])
@@ -135,6 +146,14 @@ class Characters(Coder):
         ids = self.numbers[code_points("".join(texts))]
         ends = [*accumulate(map(len, texts))]
         return [ids[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+    def spans(self, text: str) -> NDArray[np.int64]:
+        return _one_by_one(np.arange(len(text)))
+
+
+def _one_by_one(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The spans of single characters."""
+    return np.stack([starts, starts + 1], axis=1)
 
 
 def chunked(texts: Iterable[str]) -> Iterator[list[str]]:

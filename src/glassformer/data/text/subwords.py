@@ -56,6 +56,10 @@ class FromLibrary(Coder):
         encodings = self.library.encode_batch_fast(list(texts), add_special_tokens=False)
         return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
 
+    def spans(self, text: str) -> NDArray[np.int64]:
+        offsets = self.library.encode(text, add_special_tokens=False).offsets
+        return np.array(offsets, dtype=np.int64).reshape(-1, 2)
+
 
 class Words(FromLibrary):
     """Full words and single signs; rare ones are unknown. White space is lost."""

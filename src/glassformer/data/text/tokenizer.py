@@ -75,6 +75,10 @@ class Tokenizer:
         """The text as it is tokenised: lowercased, simplified, without lone surrogates."""
         return _clean(self.coder, [text], self.lowercase, self.simplified)[0]
 
+    def spans(self, text: str) -> NDArray[np.int64]:
+        """Where each token of a cleaned text begins and ends in it, in characters: (tokens, 2)."""
+        return self.coder.spans(text)
+
     def decode(self, ids: ArrayLike) -> str:
         """The text of these tokens. Specials are dropped, but an unknown token becomes U+FFFD.
 

@@ -2,6 +2,7 @@
 
 from glassformer.tasks.classify.about import ABOUT
 from glassformer.tasks.classify.data import ClassifySchema
+from glassformer.tasks.classify.explainer import explainer_of
 from glassformer.tasks.classify.predictor import predictor_of
 from glassformer.tasks.classify.pretraining import PRETRAIN_FIRST
 from glassformer.tasks.classify.reporter import ClassifyReporter
@@ -18,5 +19,6 @@ JOB = Job(
     reporter=ClassifyReporter,
     first_stage=PRETRAIN_FIRST,
     predictor=predictor_of,
+    explainer=explainer_of,
     model="classifier",
 )

@@ -68,20 +68,9 @@ class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
 
     def _unlabelled(self, texts: Sequence[str]) -> Iterator[TextBatch]:
         """Batches of texts in pieces, grouped by length."""
-        labels, budget = self.task.labels, self.task.config.data.batch_tokens
-        pieces, row_ids = self._pieces(texts)
-        for rows in batches_of_lengths(pieces.lengths, budget):
-            chosen = pieces.take(rows)
-            ids, layout = text_batch(chosen, packed=False)
-            if layout.tokens == layout.rows * layout.longest:
-                layout = Layout.full(layout.rows, layout.longest)
-            none = unlabelled(labels, len(rows))
-            yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))
-
-    def _pieces(self, texts: Sequence[str]) -> tuple[Jagged, Rows]:
-        """What is read of the texts, and the text that each piece is of."""
         encoded = Jagged.of(self.texts.tokenizer.encode(texts))
-        return self.texts.cut(encoded, np.arange(len(texts)))
+        pieces, row_ids = self.texts.cut(encoded, np.arange(len(texts)))
+        return unlabelled_batches(self.task, pieces, row_ids)
 
     def baseline(self) -> "BaselineLabelPredictor | None":
         stored = StoredBaseline.load(self.task.folder)
@@ -134,6 +123,20 @@ def predictor_of(task: ClassifyTask) -> TextLabelPredictor | SoundLabelPredictor
     """The predictor for what the run reads."""
     sound = isinstance(task.inputs, SoundInputs)
     return SoundLabelPredictor(task) if sound else TextLabelPredictor(task)
+
+
+def unlabelled_batches(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> Iterator[TextBatch]:
+    """Batches of what is read of some texts, grouped by length.
+
+    Args:
+        row_ids: The text that each piece is of.
+    """
+    for rows in batches_of_lengths(pieces.lengths, task.config.data.batch_tokens):
+        ids, layout = text_batch(pieces.take(rows), packed=False)
+        if layout.tokens == layout.rows * layout.longest:
+            layout = Layout.full(layout.rows, layout.longest)
+        none = unlabelled(task.labels, len(rows))
+        yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))
 
 
 def unlabelled(labels: Labels, rows: int) -> Int[Tensor, "rows ..."]:

@@ -1,0 +1,135 @@
+"""What speaks for and against each label of a text."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from glassformer.data.jagged import Jagged
+from glassformer.errors import GlassformerError, unknown
+from glassformer.explaining.explanation import AttentionMap, Target
+from glassformer.explaining.subject import Subject, log_odds
+from glassformer.explaining.text_pieces import rows_with, text_pieces
+from glassformer.models.transformer import Noise
+from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.classify.predictor import unlabelled_batches
+from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.texts import TextInputs
+from glassformer.tasks.explainer import Explainer
+from glassformer.tasks.shared.batches import TextBatch, text_batch
+
+MOST = 5  # labels that are explained
+
+
+class LabelExplainer(Explainer[ClassifyTask, str]):
+    """Explains the labels of texts."""
+
+    def subject(
+        self,
+        model: nn.Module,
+        given: str,
+        *,
+        target: str | None = None,
+        unit: str | None = None,
+    ) -> "LabelledText":
+        return LabelledText(self.task, model, given, target, unit)
+
+
+class LabelledText(Subject):
+    """A text and the labels that it may have.
+
+    What is not read of a long text is in no piece.
+
+    Attributes:
+        rows: The tokens that are read, with specials, in one row or several.
+        owner: The piece of each of them, -1 for specials.
+        chosen: The numbers of the labels that are explained.
+    """
+
+    def __init__(
+        self, task: ClassifyTask, model: nn.Module, text: str, target: str | None, unit: str | None
+    ) -> None:
+        assert isinstance(task.inputs, TextInputs)
+        self.task, self.model, self.given = task, model, text
+        self.tokenizer = task.inputs.tokenizer
+        self.device = next(model.parameters()).device
+        found, one = text_pieces(self.tokenizer, text, unit), np.zeros(1, dtype=np.int64)
+        if not found.pieces:
+            raise GlassformerError(f"{text[:40]!r} has nothing to explain; give a text with words")
+        self.rows, _ = task.inputs.cut(Jagged.of([found.ids]), one)
+        places, _ = task.inputs.cut(Jagged.of([-1 - np.arange(len(found.ids))]), one)
+        inside = places.values < 0  # specials are not
+        read, owner = np.unique(found.piece_of[-1 - places.values[inside]], return_inverse=True)
+        self.pieces = tuple(found.pieces[piece] for piece in read.tolist())
+        self.owner = np.full(len(inside), -1)
+        self.owner[inside] = owner
+        owners, _ = text_batch(Jagged(self.owner + 1, self.rows.lengths), packed=False)
+        self.piece_of = owners.to(self.device) - 1  # padding is 0 there
+        answers = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
+        self.targets, self.chosen = chosen_labels(task.labels, answers, target)
+        [prediction] = task.labels.predictions(answers.probabilities())
+        self.answer = prediction.text
+
+    def scores(
+        self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
+    ) -> Float[Tensor, "copies targets"]:
+        rows = self.rows.take(np.tile(np.arange(len(self.rows.lengths)), copies))
+        ids, layout = text_batch(rows, packed=False)
+        none = torch.zeros(len(rows.lengths), dtype=torch.long)
+        batch = TextBatch(ids, layout, none, none).to(self.device)
+        logits = self.task.forward(model, batch, noise=noise).unflatten(0, (copies, -1))
+        return self._log_odds(combined(logits, multi=self.task.labels.multi))
+
+    def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
+        return self._log_odds(torch.from_numpy(self._answers(kept).raw))
+
+    def attention_of(self, maps: dict[str, Tensor]) -> tuple[AttentionMap, ...]:
+        tokens = tuple(self.tokenizer.pieces(self.rows.rows[0]))
+        return tuple(
+            AttentionMap(name=name, queries=tokens, keys=tokens, weights=weights[0].cpu())
+            for name, weights in maps.items()
+        )
+
+    def _answers(self, kept: Bool[Tensor, "variants pieces"]) -> ClassAnswers:
+        """The model's answers if only these pieces are read."""
+        rows = rows_with(self.rows, self.owner, kept.numpy())
+        variant = np.repeat(np.arange(len(kept)), len(self.rows.lengths))
+        batches = unlabelled_batches(self.task, rows, variant)
+        with torch.no_grad():
+            return self.task.answers(self.model, (batch.to(self.device) for batch in batches))
+
+    def _log_odds(self, logits: Float[Tensor, "variants C"]) -> Float[Tensor, "variants targets"]:
+        labels, chosen = self.task.labels, self.chosen.to(logits.device)
+        logits = logits / labels.temperature
+        if labels.multi:
+            return logits[:, chosen]
+        shape = len(logits), len(chosen)
+        return log_odds(logits[:, None].expand(*shape, -1), chosen.expand(shape))
+
+
+def combined(logits: Float[Tensor, "copies rows C"], *, multi: bool) -> Float[Tensor, "copies C"]:
+    """Logits that give the mean probability of the rows of a text, as `ClassAnswers` does."""
+    if logits.shape[1] == 1:
+        return logits[:, 0]
+    if not multi:
+        return logits.log_softmax(-1).logsumexp(1)
+    return logits.sigmoid().mean(1).logit(eps=1e-7)
+
+
+def chosen_labels(
+    labels: Labels, answers: ClassAnswers, target: str | None
+) -> tuple[tuple[Target, ...], Int[Tensor, " targets"]]:
+    """The labels that are explained, the most likely first, and their numbers."""
+    [found] = answers.probabilities().tolist()
+    if target is not None and target not in labels.names:
+        raise GlassformerError(unknown("label", target, labels.names))
+    ranked = sorted(range(len(found)), key=lambda label: -found[label])
+    chosen = ranked[:MOST] if target is None else [labels.names.index(target)]
+    targets = tuple(Target(text=labels.names[n], probability=found[n]) for n in chosen)
+    return targets, torch.tensor(chosen)
+
+
+def explainer_of(task: ClassifyTask) -> LabelExplainer:
+    """The explainer for what the run reads."""
+    return LabelExplainer(task)

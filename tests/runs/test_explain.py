@@ -1,0 +1,87 @@
+"""Labels explained: what is left out, what is read, and what is refused."""
+
+import json
+
+import pytest
+import torch
+from small_runs import learn, write_reviews
+
+from glassformer.cli import main
+from glassformer.errors import GlassformerError
+from glassformer.explaining.methods import METHODS
+
+TEXT = "The film was great, with some people who said: a lovely town."
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explained")
+    return learn(write_reviews(folder / "reviews.csv"), folder / "run", steps=30)
+
+
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("windows")
+    longer = ("task.long=windows", "task.max_length=7")
+    return learn(write_reviews(folder / "reviews.csv"), folder / "run", *longer, steps=3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_each_piece_an_influence_on_each_label(run, method):
+    found = run.explain(TEXT, method=method)
+    assert "".join(found.pieces) == TEXT
+    assert found.influence.shape == (2, len(found.pieces))
+    assert found.influence.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", ["run", "windows"])
+def test_the_scores_of_all_pieces_are_those_of_the_input(name, request):
+    used = request.getfixturevalue(name)
+    subject = used._explainer.job.subject(used.model, TEXT)
+    every = torch.ones(1, len(subject.pieces), dtype=torch.bool)
+    scores = subject.scores(subject.model, copies=2)
+    assert torch.allclose(scores, subject.scores_of(every).expand(2, -1), atol=1e-5)
+    odds = torch.tensor([target.probability for target in subject.targets]).logit()
+    assert torch.allclose(scores[0], odds, atol=1e-4)
+
+
+def test_leaving_out_a_word_gives_the_answer_for_the_shorter_text(run):
+    without = run.predict("the film great").details["probabilities"]
+    kept = torch.tensor([[True, True, False, True]])
+    subject = run._explainer.job.subject(run.model, "the film was great", unit="word")
+    expected = torch.tensor([without[target.text] for target in subject.targets])
+    assert torch.allclose(subject.scores_of(kept)[0].sigmoid(), expected, atol=1e-5)
+
+
+def test_what_a_model_does_not_read_is_in_no_piece(tmp_path):
+    short = learn(
+        write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", "task.max_length=5", steps=1
+    )
+    assert short.explain(TEXT).pieces == ("The ", "film ", "was ", "great")
+
+
+def test_the_command_prints_the_influence_of_each_word(run, capsys):
+    assert main(["explain", str(run.folder.path), TEXT, "--json", "--target", "bad"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["targets"][0]["text"] == "bad"
+    assert len(found["influence"][0]) == len(found["pieces"])
+    assert main(["explain", str(run.folder.path), TEXT]) == 0
+    assert "lovely" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "occlsion"}, "unknown method 'occlsion'; did you mean 'occlusion'?"),
+        ({"target": "god"}, "unknown label 'god'; did you mean 'good'?"),
+        ({"unit": "letter"}, "unknown unit 'letter'; the choices are word, token"),
+    ],
+)
+def test_an_unknown_choice_is_refused(run, options, message):
+    with pytest.raises(GlassformerError, match=message.replace("?", r"\?")):
+        run.explain(TEXT, **options)
+
+
+def test_an_empty_text_is_refused(run):
+    with pytest.raises(GlassformerError, match="' ' has nothing to explain; give a text"):
+        run.explain(" ")

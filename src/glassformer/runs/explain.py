@@ -55,6 +55,7 @@ class RunExplainer:
             method=name,
             sound=subject.sound,
             beam=subject.beam,
+            written=subject.written,
         )
 
 

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from glassformer.data.jagged import Jagged
 from glassformer.errors import GlassformerError, unknown
-from glassformer.explaining.explanation import AttentionMap, Target
+from glassformer.explaining.parts import AttentionMap, Target
 from glassformer.explaining.subject import Subject, log_odds
 from glassformer.explaining.text_pieces import rows_with, text_pieces
+from glassformer.explaining.watching import Maps
 from glassformer.models.transformer import Noise
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.labels import Labels
@@ -84,7 +85,7 @@ class LabelledText(Subject):
     def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
         return self._log_odds(torch.from_numpy(self._answers(kept).raw))
 
-    def attention_of(self, maps: dict[str, Tensor]) -> tuple[AttentionMap, ...]:
+    def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         tokens = tuple(self.tokenizer.pieces(self.rows.rows[0]))
         return tuple(
             AttentionMap(name=name, queries=tokens, keys=tokens, weights=weights[0].cpu())

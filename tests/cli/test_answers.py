@@ -12,7 +12,7 @@ PREDICTION = Prediction("two words", 0.5, {}, below=["below"])
 
 
 def test_a_text_is_printed_as_it_comes_and_the_line_is_that_of_one_that_comes_at_once(capsys):
-    show = Show()
+    show = Show(confidence=True)
     show.show("input", PREDICTION)
     at_once = capsys.readouterr().out
     for text in ("two", " words"):
@@ -24,8 +24,39 @@ def test_a_text_is_printed_as_it_comes_and_the_line_is_that_of_one_that_comes_at
     assert capsys.readouterr().out == at_once
 
 
+def test_a_line_is_the_answer_and_nothing_else_unless_asked(capsys):
+    Show().show("input", replace(PREDICTION, below=()))
+    assert capsys.readouterr() == ("two words\n", "")
+
+
+def test_inputs_of_which_nothing_is_known_get_no_answer_and_are_counted(capsys):
+    unknown = replace(PREDICTION, below=(), unknown=True)
+    show = Show()
+    for one in (unknown, replace(unknown, unknown=False), unknown):
+        show.show("input", one)
+    show.sum_up()
+    show.sum_up()  # says it once
+    told = "nothing in 2 of 3 inputs was seen in training, so there is no answer (?)"
+    out, err = capsys.readouterr()
+    assert out == "?\ntwo words\n?\n"
+    assert err == f"glassformer: {told}; --json has the model's guess\n"
+    Show(as_json=True).show("input", unknown)
+    values = json.loads(capsys.readouterr().out)
+    assert values["unknown"] is True
+    assert values["prediction"] is None
+
+
+def test_an_empty_input_has_an_empty_answer_that_is_marked(capsys):
+    empty = Prediction("", 0.0, {}, empty=True)
+    Show(abstain=0.5).show("", empty)
+    assert capsys.readouterr().out == "\n"
+    Show(as_json=True).show("", empty)
+    values = json.loads(capsys.readouterr().out)
+    assert values == {"input": "", "prediction": "", "confidence": 0.0, "empty": True}
+
+
 def test_a_doubtful_text_that_was_printed_is_followed_by_a_question_mark(capsys):
-    show = Show(abstain=0.9)
+    show = Show(abstain=0.9, confidence=True)
     show.show_partial(Partial(text="two words"))
     show.show("input", PREDICTION)
     show.show("input", PREDICTION)
@@ -35,7 +66,7 @@ def test_a_doubtful_text_that_was_printed_is_followed_by_a_question_mark(capsys)
 def test_a_remark_does_not_break_a_line_that_has_begun(capsys, monkeypatch):
     remarked, remark = replace(PREDICTION, note="was short"), "glassformer: 'input' was short\n"
     monkeypatch.setattr("sys.stderr", sys.stdout)  # as on a terminal
-    show = Show()
+    show = Show(confidence=True)
     show.show("input", remarked)
     assert capsys.readouterr().out == f"{remark}two words\t0.500\nbelow\n"
     show.show_partial(Partial(text="two words"))
@@ -44,7 +75,7 @@ def test_a_remark_does_not_break_a_line_that_has_begun(capsys, monkeypatch):
 
 
 def test_a_line_that_has_begun_ends_if_no_more_comes(capsys):
-    show = Show()
+    show = Show(confidence=True)
     show.show_partial(Partial(text="two"))
     show.end()
     show.end()
@@ -61,7 +92,7 @@ def test_as_json_each_part_of_a_text_is_a_line(capsys):
 
 
 def test_how_much_of_an_input_was_read_is_shown_on_a_terminal_only(capsys, monkeypatch):
-    show = Show()
+    show = Show(confidence=True)
     show.show_partial(Partial(done=0.25))
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(Terminal, "is_terminal", True)

@@ -32,7 +32,7 @@ def texts():
 
 
 def lines_of(out):
-    """Answers and confidences as the command prints them."""
+    """Answers and confidences as the command prints them with --confidence."""
     return [(label, float(sure)) for label, sure in (line.split("\t") for line in out.splitlines())]
 
 
@@ -44,7 +44,7 @@ def answers_to(run, texts):
 
 
 def predict(run, *words):
-    return main(["predict", str(run), *map(str, words)])
+    return main(["predict", str(run), "--confidence", *map(str, words)])
 
 
 def test_a_text_gets_an_answer_and_how_sure_it_is(run, capsys):
@@ -54,6 +54,48 @@ def test_a_text_gets_an_answer_and_how_sure_it_is(run, capsys):
     [(label, sure)] = lines_of(out)
     assert label == "good"
     assert 0.5 <= sure <= 1
+
+
+def test_a_line_has_the_answer_and_nothing_else_unless_asked(run, texts, capsys):
+    assert main(["predict", str(run), *texts, ""]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        *(label for label, _ in answers_to(run, texts)),
+        "",
+    ]
+
+
+def test_an_empty_text_has_an_empty_answer_marked_so(run, capsys):
+    assert predict(run, "--json", "", "a great film", " ") == 0
+    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["prediction"], first["empty"], first["probabilities"]) == ("", True, {})
+    assert "empty" not in second
+    assert (third["prediction"], third["empty"]) == ("", True)
+
+
+def test_a_text_of_which_nothing_is_known_gets_no_confident_label(run, tmp_path, capsys):
+    assert predict(run, "--json", "a great film", "猫 ☃ 犬") == 0
+    out, err = capsys.readouterr()
+    known, unknown = map(json.loads, out.splitlines())
+    assert "unknown" not in known
+    assert unknown["unknown"] is True
+    assert unknown["prediction"] is None
+    assert "nothing in 1 of 2 inputs was seen in training" in err
+    assert main(["predict", str(run), "猫 ☃ 犬"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "?\n"
+    assert "nothing in the input was seen in training" in err
+
+
+def test_a_text_that_is_the_name_of_a_file_asks_whether_its_lines_are_meant(
+    run, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "few.csv", ["text", "a great film"])
+    assert predict(run, "few.csv") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "few.csv is a file, but the inputs are texts; did you mean @few.csv?" in err
+    assert predict(run, "@few.csv") == 0
 
 
 def test_several_texts_get_an_answer_each_in_order(run, texts, capsys):
@@ -126,8 +168,9 @@ def test_a_file_is_read_after_an_at_sign_and_empty_texts_keep_their_place(
 def test_texts_and_files_may_be_mixed(run, texts, tmp_path, capsys):
     write_lines(tmp_path / "x.txt", texts[2:])
     assert predict(run, texts[0], f"@{tmp_path / 'x.txt'}", texts[1], "@") == 0
-    order = [texts[0], *texts[2:], texts[1], "@"]
-    assert lines_of(capsys.readouterr().out) == answers_to(run, order)
+    *found, at = lines_of(capsys.readouterr().out)
+    assert found == answers_to(run, [texts[0], *texts[2:], texts[1]])
+    assert at[0] == "?"  # a text like any other, if an unknown one
 
 
 def test_more_texts_than_fit_one_batch_keep_their_order(run, tmp_path, capsys):
@@ -209,12 +252,12 @@ def test_standard_input_is_a_text_a_line(run, texts, typed, capsys):
 
 
 def test_broken_utf_8_on_standard_input_names_the_line(run, typed, capsys):
-    with typed(b"fine\na great film\nd\xe9j\xe0\nnever answered\n"):
+    with typed(b"a dog\na great film\nd\xe9j\xe0\nnever answered\n"):
         assert predict(run) == 1
     told = "standard input line 3: not UTF-8 (byte 0xe9); save it as UTF-8"
     out, err = capsys.readouterr()
     assert err == f"glassformer: {told}\n"
-    assert lines_of(out) == answers_to(run, ["fine", "a great film"])
+    assert lines_of(out) == answers_to(run, ["a dog", "a great film"])
 
 
 def test_no_input_gets_no_answer(run, typed, capsys):
@@ -227,16 +270,16 @@ def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
     from glassformer.cli import inputs
 
     monkeypatch.setattr(inputs, "MOST_BYTES", 100_000)
-    with typed(b"one\n" + b"word " * 50_000):
+    with typed(b"film\n" + b"word " * 50_000):
         assert predict(run) == 1
     told = "standard input line 2: longer than 100,000 bytes; split it into several lines"
     out, err = capsys.readouterr()
     assert err == f"glassformer: {told}\n"
-    assert lines_of(out) == answers_to(run, ["one"])
+    assert lines_of(out) == answers_to(run, ["film"])
 
 
 def test_a_line_through_a_pipe_is_answered_before_the_pipe_is_closed(run):
-    command = [sys.executable, "-m", "glassformer", "predict", str(run)]
+    command = [sys.executable, "-m", "glassformer", "predict", str(run), "--confidence"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(command, text=True, env=usual, **pipes) as process:

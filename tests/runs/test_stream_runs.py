@@ -42,7 +42,7 @@ def test_a_stream_is_answered_as_the_file_is_from_a_file_or_standard_input(
     talk = str(run / "talk.wav")
 
     def answer(*given):
-        assert main(["predict", str(run / "run"), *given]) == 0
+        assert main(["predict", str(run / "run"), "--confidence", *given]) == 0
         printed = capsys.readouterr()
         [line] = printed.out.splitlines()
         return line.split("\t"), printed.err

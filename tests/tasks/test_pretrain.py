@@ -224,11 +224,16 @@ def test_a_gap_in_a_long_text_is_seen_with_what_stands_around_it(learned):
         )
 
 
+def test_an_empty_text_has_an_empty_answer(learned):
+    job, model = learned
+    [found] = PretrainPredictor(job).predict(model, [" "])
+    assert (found.text, found.empty) == ("", True)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("no gap\nat all", "'no gap\\nat all' has no gap to fill; write <mask> for it"),
-        ("", "'' has no gap to fill; write <mask> for it"),
         (
             "<mask> " + "fox " * 300 + "<mask>",
             "'<mask> fox fox fox fox fox fox fox fox f' has gaps 301 tokens apart, but the model "

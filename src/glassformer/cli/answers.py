@@ -26,12 +26,17 @@ class Show:
 
     Attributes:
         abstain: Confidence below which no answer is given.
+        confidence: Whether each line has the confidence of its answer.
+        shown, unknown: How many were shown, and how many of them to inputs without anything known.
         begun: Whether some of the text of the next prediction was printed.
         bar: How much of the next input was read.
     """
 
     abstain: float | None = None
+    confidence: bool = False
     as_json: bool = False
+    shown: int = 0
+    unknown: int = 0
     begun: bool = False
     bar: Progress | None = None
 
@@ -75,6 +80,8 @@ class Show:
         """Print one prediction; the caller flushes standard output."""
         self._end_bar()
         begun = self.begun
+        self.shown += 1
+        self.unknown += prediction.unknown
         if not begun:
             self._remark(given, prediction)
         if self.as_json:
@@ -83,6 +90,18 @@ class Show:
             self._answer(prediction)
         if begun:  # a remark would break its line
             self._remark(given, prediction)
+
+    def sum_up(self) -> None:
+        """Say how many inputs nothing is known of, and start counting again."""
+        if self.unknown:
+            of = f"{self.unknown:,} of {self.shown:,} inputs" if self.shown > 1 else "the input"
+            sys.stdout.flush()
+            print_line(
+                f"glassformer: nothing in {of} was seen in training, so there is no answer (?); "
+                f"--json has the model's guess",
+                stderr=True,
+            )
+        self.shown = self.unknown = 0
 
     def _remark(self, given: Any, prediction: "Prediction") -> None:
         if prediction.note:
@@ -94,19 +113,21 @@ class Show:
         text, doubt = ("", " ?") if self.begun else (prediction.text, "?")
         self.begun = False
         answer = doubt if self._abstains(prediction) else text
-        print_line(answer, f"{prediction.confidence:.3f}", flush=False)
+        sure = [f"{prediction.confidence:.3f}"] if self.confidence else []
+        print_line(answer, *sure, flush=False)
         for renderable in prediction.below:
             show_below(renderable)
 
     def _abstains(self, prediction: "Prediction") -> bool:
-        return self.abstain is not None and prediction.confidence < self.abstain
+        unsure = self.abstain is not None and prediction.confidence < self.abstain
+        return prediction.unknown or (unsure and not prediction.empty)
 
     def _values(self, given: Any, prediction: "Prediction") -> dict[str, Any]:
         values: dict[str, Any] = {"input": str(given), **prediction.as_values()}
+        abstains = self._abstains(prediction)
         if self.abstain is not None:
-            abstains = self._abstains(prediction)
-            values |= {"abstained": abstains} | ({"prediction": None} if abstains else {})
-        return values
+            values["abstained"] = abstains
+        return values | ({"prediction": None} if abstains else {})
 
 
 def show_below(renderable: RenderableType) -> None:

@@ -24,18 +24,25 @@ def given_inputs(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]
         if given.startswith("@") and given != "@":
             yield _from_file(Path(given[1:]), run)
         else:
-            yield [("", run.predictor.parse(_unicode(given, f"input {number}")))]
+            parsed = run.predictor.parse(_unicode(given, f"input {number}"))
+            refuse_file_name(given, parsed)
+            yield [("", parsed)]
 
 
-def typed_line() -> str:
-    """The next typed line; unlike `input`, it does not stop at a zero byte."""
-    line = sys.stdin.buffer.readline()
-    if not line:
-        raise EOFError
+def refuse_file_name(given: str, parsed: Any) -> None:
+    """Refuse a text that is the name of a file: most likely the lines in it are meant."""
+    if isinstance(parsed, str) and _is_file(given):
+        raise GlassformerError(
+            f"{given} is a file, but the inputs are texts; did you mean @{given}? A text that is "
+            f"also the name of a file can be sent through standard input"
+        )
+
+
+def _is_file(name: str) -> bool:
     try:
-        return line.decode().removesuffix("\n")
-    except UnicodeDecodeError:
-        raise GlassformerError("this line is not UTF-8; set the terminal to UTF-8") from None
+        return Path(name).is_file()
+    except (OSError, ValueError):  # a text is often too long for a name
+        return False
 
 
 def _unicode(text: str, name: str) -> str:

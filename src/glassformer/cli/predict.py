@@ -2,17 +2,17 @@
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.inputs import Placed, from_stdin, given_inputs, typed_line
+from glassformer.cli.conversation import talk
+from glassformer.cli.inputs import Placed, from_stdin, given_inputs
 from glassformer.cli.job_options import given_options, with_job_options
 from glassformer.cli.options import AsJson, Device, Int8, RunFolder
 from glassformer.errors import GlassformerError
-from glassformer.terminal import Terminal, print_line
 
 if TYPE_CHECKING:
     from glassformer.cli.answers import Show
@@ -35,6 +35,9 @@ def predict(
     abstain: Annotated[
         float | None, typer.Option(min=0, max=1, help="Give no answer below this confidence.")
     ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Show the confidence of every answer, too.")
+    ] = False,
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Answer with the baseline instead of the model.")
     ] = False,
@@ -43,7 +46,9 @@ def predict(
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Predict with a run: one line per input, the answer and its confidence.
+    """Predict with a run: one line per input, the answer and nothing else.
+
+    An empty input has an empty answer. Where nothing of an input was seen in training, it is ?.
 
     Example: glassformer predict runs/reviews "What a film"
     """
@@ -55,16 +60,18 @@ def predict(
     given |= {"baseline": True} if baseline else {}
     loaded.configured(**given)  # bad options and a bad model
     _ = loaded.model  # fail before anything is typed
-    answer = partial(_answer, loaded, given, Show(abstain=abstain, as_json=as_json))
+    shown = Show(abstain=abstain, confidence=confidence, as_json=as_json)
+    answer = partial(_answer, loaded, given, shown)
     if not inputs and sys.stdin is None:
         raise GlassformerError(
             "standard input is closed; give an input or @FILE, or pipe inputs in"
         )
     if not inputs and sys.stdin.isatty():
-        _talk(loaded, answer)
+        talk(loaded, answer, shown)
         return
     for placed in given_inputs(inputs, loaded) if inputs else from_stdin(loaded):
         answer(placed)
+    shown.sum_up()
 
 
 def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]) -> None:
@@ -141,18 +148,3 @@ def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Predict
 
 def _located(where: str, error: GlassformerError) -> GlassformerError:
     return GlassformerError(f"{where}: {error}") if where else error
-
-
-def _talk(run: "Run", answer: Callable[[Iterable[Placed]], None]) -> None:
-    """Answer typed lines one at a time; an error does not end the conversation."""
-    print_line(f"One {run.predictor.noun} per line; Ctrl-D to quit.", stderr=True)
-    prompt = "> " if sys.stdout.isatty() else ""  # otherwise it would mix with the answers
-    while True:
-        Terminal().print(prompt, end="")
-        try:
-            answer([("", run.predictor.parse(typed_line()))])
-        except EOFError:
-            print_line(stderr=True)
-            return
-        except GlassformerError as error:
-            print_line(f"glassformer: {error}", stderr=True)

@@ -31,6 +31,8 @@ class Prediction:
         below: What a terminal shows below it: lines, or anything rich can draw.
         note: A remark about the input, such as that it was truncated.
         explanation: What the prediction is based on, if requested.
+        empty: Whether the input was empty, and so is the text.
+        unknown: Whether nothing in the input was seen in training, so that the text means little.
     """
 
     text: str
@@ -39,10 +41,13 @@ class Prediction:
     below: Sequence[RenderableType] = ()
     note: str = ""
     explanation: Any = None
+    empty: bool = False
+    unknown: bool = False
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"prediction": self.text, "confidence": self.confidence, **self.details}
+        marks = {name: True for name in ("empty", "unknown") if getattr(self, name)}
+        return {"prediction": self.text, "confidence": self.confidence, **marks, **self.details}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -164,6 +164,11 @@ class Labels:
                 name = self.names[best[row]]
                 yield Prediction(name, values[best[row]], {"label": name, "probabilities": by_name})
 
+    def no_prediction(self) -> Prediction:
+        """The prediction for an empty text."""
+        chosen: dict[str, Any] = {"labels": []} if self.multi else {"label": ""}
+        return Prediction("", 0.0, {**chosen, "probabilities": {}}, empty=True)
+
     def save(self, path: Path) -> None:
         """Write one JSON file, atomically."""
         write_json(asdict(self), path)

@@ -1,6 +1,8 @@
 """Labels for new texts and recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -25,12 +27,13 @@ from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
-from glassformer.tasks.shared.text import TextPredictor, growing
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
 RECORDINGS = 16  # per batch, after the first one if more are still to come
 ENOUGH = 32  # rows of one length for a batch without padding
+LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 
 Rows = Int[np.ndarray, " chosen"]
 
@@ -44,12 +47,33 @@ class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
         self.texts = task.inputs
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
-        task, device = self.task, next(model.parameters()).device
         for texts in growing(inputs, TOGETHER, CHARACTERS):
-            batches = (batch.to(device) for batch in self._unlabelled(texts))
-            with torch.no_grad():  # not while the caller's code runs
-                found = task.answers(model, batches).probabilities()
-            yield from task.labels.predictions(found)
+            real = [text for text in texts if text.strip()]
+            found = self._labelled(model, real) if real else iter(())
+            for text in texts:
+                yield next(found) if text.strip() else self.task.labels.no_prediction()
+
+    def _labelled(self, model: nn.Module, texts: Sequence[str]) -> Iterator[Prediction]:
+        """The labels of some texts, none of which is empty."""
+        encoded, device = self.texts.tokenizer.encode(texts), next(model.parameters()).device
+        batches = (batch.to(device) for batch in self._unlabelled(Jagged.of(encoded)))
+        with torch.no_grad():  # not while the caller's code runs
+            found = self.task.answers(model, batches).probabilities()
+        labels = self.task.labels.predictions(found)
+        for text, ids, prediction in zip(texts, encoded, labels, strict=True):
+            unknown = self._is_unknown(text, ids)
+            yield replace(prediction, unknown=True) if unknown else prediction
+
+    def _is_unknown(self, text: str, ids: Int[np.ndarray, " tokens"]) -> bool:
+        """Whether nothing in a text was seen in training: no token, and no n-gram."""
+        if nothing_known(self.tokenizer, ids):
+            return True
+        lossless = self.tokenizer.kind in LOSSLESS
+        return lossless and self._stored is not None and not self._stored.knows(text)
+
+    @cached_property
+    def _stored(self) -> StoredBaseline | None:
+        return StoredBaseline.load(self.task.folder)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -60,21 +84,19 @@ class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
         """What the labels of each text are scored by; of a long text, the mean of its pieces."""
         assert isinstance(model, Classifier)
         device, found, rows = next(model.parameters()).device, [], []
-        for batch in self._unlabelled(texts):
+        for batch in self._unlabelled(Jagged.of(self.tokenizer.encode(texts))):
             read = batch.to(device)
             found.append(model.pooled(read.ids, layout=read.layout).float().cpu().numpy())
             rows.append(batch.row_ids.numpy())
         return row_means(np.concatenate(found), np.concatenate(rows), len(texts))
 
-    def _unlabelled(self, texts: Sequence[str]) -> Iterator[TextBatch]:
+    def _unlabelled(self, encoded: Jagged) -> Iterator[TextBatch]:
         """Batches of texts in pieces, grouped by length."""
-        encoded = Jagged.of(self.texts.tokenizer.encode(texts))
-        pieces, row_ids = self.texts.cut(encoded, np.arange(len(texts)))
+        pieces, row_ids = self.texts.cut(encoded, np.arange(len(encoded.lengths)))
         return unlabelled_batches(self.task, pieces, row_ids)
 
     def baseline(self) -> "BaselineLabelPredictor | None":
-        stored = StoredBaseline.load(self.task.folder)
-        return None if stored is None else BaselineLabelPredictor(self.task, stored)
+        return None if self._stored is None else BaselineLabelPredictor(self.task, self._stored)
 
 
 class BaselineLabelPredictor(TextPredictor[ClassifyTask]):
@@ -90,8 +112,13 @@ class BaselineLabelPredictor(TextPredictor[ClassifyTask]):
         return self.task.inputs.tokenizer
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
+        labels = self.task.labels
         for text in inputs:
-            yield from self.task.labels.predictions(self.stored.probabilities([text]))
+            if not text.strip():
+                yield labels.no_prediction()
+                continue
+            for found in labels.predictions(self.stored.probabilities([text])):
+                yield replace(found, unknown=not self.stored.knows(text))
 
 
 class SoundLabelPredictor(SoundPredictor[ClassifyTask]):

@@ -105,8 +105,12 @@ class StoredBaseline:
         return [WeightedNgram(*pair) for pair in zip(ngrams, added, strict=True)]
 
     def knows(self, text: str) -> bool:
-        """Whether it knows any n-gram of the text, besides spaces."""
-        return any(ngram.strip() for ngram in self._features(text)[0])
+        """Whether it knows a word of the text, or a character that is not a space.
+
+        Where an n-gram is known, its parts are: no row has the one without the others.
+        """
+        parts = [part for part in ngrams_of(text, Analyser(self.record.unit, 1)) if part.strip()]
+        return bool(np.isin(buckets_of(parts), self.buckets).any())
 
     def _features(self, text: str) -> tuple[list[str], Float[np.ndarray, "n K"]]:
         """The n-grams of a text that are known, and what they add to the scores.

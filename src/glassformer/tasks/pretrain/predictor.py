@@ -33,6 +33,9 @@ class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
         """Fill the gaps of texts, written <mask>."""
         device = next(model.parameters()).device
         for text in inputs:
+            if not text.strip():
+                yield Prediction("", 0.0, {"gaps": []}, empty=True)
+                continue
             ids, gaps = self._with_gaps(text)
             row, layout = text_batch(Jagged.of([ids]), packed=False)
             none = torch.zeros(0, dtype=torch.long)

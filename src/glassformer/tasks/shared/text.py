@@ -61,6 +61,16 @@ def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[l
         size = min(2 * size, max(most, round(characters / mean)))
 
 
+def nothing_known(tokenizer: Tokenizer, ids: Shaped[np.ndarray, " tokens"]) -> bool:
+    """Whether all tokens of a text are unknown, or spaces.
+
+    >>> tokenizer = Tokenizer.train("characters", ["what a film"], vocabulary=100)
+    >>> [nothing_known(tokenizer, ids) for ids in tokenizer.encode(["zoo", "a zoo", "z u"])]
+    [True, False, True]
+    """
+    return not any(piece.strip() for piece in tokenizer.pieces(ids[ids != tokenizer.unknown]))
+
+
 def hidden_at_random(
     rows: Jagged, share: float, mask: int, noise: Float[np.ndarray, " values"]
 ) -> Jagged:

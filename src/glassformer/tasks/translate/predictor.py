@@ -25,7 +25,7 @@ from glassformer.explaining.views.pictures import check_picture
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.generation import GenerationOptions
-from glassformer.tasks.shared.text import TextPredictor, growing
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
 from glassformer.tasks.shared.written import decode_settings, token_lines
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.writing import as_prediction
@@ -96,7 +96,10 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         sources = pair.read(cut, np.array(tags) if pair.tags else None)
         written = self.writer.write_all(model, sources.rows, self.task.config.data.batch_tokens)
         return [
-            cut_short(as_prediction(answers), len(ids) - longest)
+            replace(
+                cut_short(as_prediction(answers), len(ids) - longest),
+                unknown=nothing_known(pair.source, ids),
+            )
             for answers, ids in zip(written, rows, strict=True)
         ]
 
@@ -134,7 +137,7 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
 
 def nothing() -> Prediction:
     """The translation of an empty text, which needs no model."""
-    return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []})
+    return Prediction("", 1.0, {"score": 0.0, "tokens": [], "alternatives": []}, empty=True)
 
 
 def cut_short(prediction: Prediction, unread: int) -> Prediction:

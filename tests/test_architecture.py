@@ -134,13 +134,16 @@ def job_of(module):
 def foreign_jobs(module, tree):
     """The jobs other than its own that a module imports from, or goes by the name of.
 
-    Any string that is a job's name counts, with two exceptions. A job may declare another, as
-    `job="pretrain"`. And what is also the name of a setting must only not be compared with.
+    Any string that is a job's name counts, with three exceptions. A job may declare another, as
+    `job="pretrain"`. An extra to install may be called like a job. And what is also the name of a
+    setting must only not be compared with.
     """
     own, declared, compared = job_of(module), set(), set()
     for node in ast.walk(tree):
         match node:
             case ast.keyword("job", ast.Constant() as value) if own:
+                declared.add(value)
+            case ast.Call(ast.Name("install"), [value]):
                 declared.add(value)
             case ast.Compare() | ast.pattern():
                 compared |= {*ast.walk(node)}

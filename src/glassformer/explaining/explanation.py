@@ -5,7 +5,7 @@
     influence   how much each piece speaks for (positive) or against (negative) each target
     attention   the weights of every attention, between tokens
 
-`terminal`, `picture` and `page` draw it; `as_values` is the same for JSON.
+`views` shows it: in the terminal, as a picture, as a page. `as_values` is the same for JSON.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.explaining.parts import AttentionMap, Branch, Neighbour, Sound, Target
+from glassformer.explaining.views.packing import (
+    MOST_SECONDS,
+    packed_attention,
+    packed_influence,
+    packed_sound,
+)
+from glassformer.explaining.views.page import framed, page
 
 DIGITS = 4  # of numbers in JSON
 
@@ -29,8 +36,6 @@ class Explanation:
         pieces: Joined, they are the text that was read.
         method: The method that gave `influence`, a name in `explaining.methods.METHODS`.
         verdict: How far that method can be trusted on this run, in one sentence.
-        written: Whether the targets are parts of a text, one after the other, such as words of a
-            translation or fills of gaps, rather than labels to choose from.
     """
 
     job: str
@@ -45,18 +50,51 @@ class Explanation:
     sound: Sound | None = None
     beam: Sequence[Sequence[Branch]] = ()
     neighbours: tuple[Neighbour, ...] = ()
-    written: bool = False
+
+    @property
+    def written(self) -> bool:
+        """Whether the targets are parts of a text, each with alternatives of its own.
+
+        Otherwise they are labels to choose from, which are alternatives to one another.
+        """
+        return any(target.alternatives or target.time for target in self.targets)
+
+    def __repr__(self) -> str:
+        """The prediction and its method in one line; `print` a view of it to see more."""
+        first = max(self.targets, key=lambda target: target.probability, default=None)
+        sure = "" if first is None or self.written else f" ({first.probability:.2f})"
+        return f"<Explanation of {self.answer!r}{sure} by {self.method}>"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, for notebooks."""
+        return framed(self.as_page())
+
+    def as_page(self) -> str:
+        """One self-contained HTML file."""
+        attention = packed_attention(self.attention, self.sound)
+        sound = None if self.sound is None else packed_sound(self.sound)
+        notes = []
+        if attention["strongest"] is not None:
+            notes.append(
+                f"Attention is shown for the {attention['strongest']} strongest weights of each "
+                "token, in each layer and head."
+            )
+        if sound is not None and sound["cut"]:
+            notes.append(f"The first {MOST_SECONDS:.0f} seconds of the recording are shown.")
+        values = {
+            **self._texts(),
+            "written": self.written,
+            "influence": packed_influence(self.influence),
+            "attention": attention,
+            "sound": sound,
+            "notes": notes,
+        }
+        return page(values, title=f"{self.answer[:60]} – {self.job}, explained")
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {
-            "job": self.job,
-            "input": self.given,
-            "prediction": self.answer,
-            "method": self.method,
-            "verdict": self.verdict,
-            "pieces": list(self.pieces),
-            "targets": [_target_values(target) for target in self.targets],
+        values = {
+            **self._texts(),
             "influence": _rounded(self.influence),
             "attention": [
                 {
@@ -67,6 +105,18 @@ class Explanation:
                 }
                 for one in self.attention
             ],
+        }
+        return values if self.sound is None else {**values, "sound": _sound_values(self.sound)}
+
+    def _texts(self) -> dict[str, Any]:
+        return {
+            "job": self.job,
+            "input": self.given,
+            "prediction": self.answer,
+            "method": self.method,
+            "verdict": self.verdict,
+            "pieces": list(self.pieces),
+            "targets": [_target_values(target) for target in self.targets],
             "beam": [[_branch_values(branch) for branch in step] for step in self.beam],
             "neighbours": [
                 {
@@ -95,6 +145,16 @@ def _branch_values(branch: Branch) -> dict[str, Any]:
         "score": round(branch.score, DIGITS),
         "parent": branch.parent,
         "kept": branch.kept,
+    }
+
+
+def _sound_values(sound: Sound) -> dict[str, Any]:
+    return {
+        "seconds": round(sound.seconds, DIGITS),
+        "vector": sound.vector,
+        "stretches": [list(stretch) for stretch in sound.stretches],
+        "symbols": list(sound.symbols),
+        "posteriors": None if sound.posteriors is None else _rounded(sound.posteriors),
     }
 
 

@@ -33,7 +33,6 @@ class Subject(ABC):
         readers: How much each target is read off each vector of the last layer: 1 at a position, or
             the weights of a pool. None where no attention leads there.
         sound, beam: What the pictures of some jobs show besides.
-        written: Whether the targets are parts of a text rather than labels to choose from.
     """
 
     model: nn.Module
@@ -45,7 +44,6 @@ class Subject(ABC):
     readers: Float[Tensor, "targets rows Q"] | None = None
     sound: Sound | None = None
     beam: Sequence[Sequence[Branch]] = ()
-    written: bool = False
 
     @abstractmethod
     def scores(

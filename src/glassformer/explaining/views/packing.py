@@ -1,0 +1,156 @@
+"""The numbers of an explanation, packed for a page: bytes as base64, so that the file stays small.
+
+    influence   one signed byte each, on a scale per target
+    attention   for each query its strongest weights: the key, and a byte on a scale per query
+    sound       16-bit samples as a WAV file; a byte for each value of the spectrogram and of CTC
+
+`page/data.js` unpacks them.
+"""
+
+import base64
+import io
+import wave
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.explaining.parts import AttentionMap, Sound
+
+MOST_BYTES = 3_000_000  # of all attention together
+FEWEST = 4  # weights kept for a query, however many queries there are
+MOST_SECONDS = 120.0  # of a sound
+LIKELY = 0.05  # symbols that CTC finds likelier than this somewhere are drawn
+MOST_SYMBOLS = 48
+FIRST = 1  # layers and heads are counted from here
+ACROSS = "cross-attention"
+
+
+def packed(array: np.ndarray) -> str:
+    """An array as base64, in little-endian order."""
+    return base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode("ascii")
+
+
+def packed_influence(influence: Float[Tensor, "targets pieces"]) -> dict[str, Any]:
+    """Signed bytes, and for each target the influence that 127 stands for."""
+    values = influence.detach().double().cpu().nan_to_num(0.0, 0.0, 0.0).numpy()
+    scales = np.abs(values).max(1, initial=0.0)
+    shares = values / np.where(scales > 0, scales, 1.0)[:, None]
+    return {"scales": scales.tolist(), "bytes": packed(np.round(shares * 127).astype(np.int8))}
+
+
+def packed_attention(maps: Sequence[AttentionMap], sound: Sound | None = None) -> dict[str, Any]:
+    """All maps, grouped by the part of the model, and which group is shown first.
+
+    `strongest` weights are kept for each query; None if all are that a byte can tell from zero.
+    """
+    rows = sum(one.weights.shape[0] * one.weights.shape[1] for one in maps)
+    longest = max((len(one.keys) for one in maps), default=0)
+    strongest = max(FEWEST, MOST_BYTES // (3 * max(rows, 1)))  # 3 bytes for each weight
+    by_group: dict[tuple[Any, ...], list[AttentionMap]] = {}
+    for one in maps:
+        by_group.setdefault((layer_of(one.name)[0], one.queries, one.keys), []).append(one)
+    groups = [
+        {
+            "title": title,
+            "queries": list(queries),
+            "keys": list(keys),
+            "timed": sound is not None and _is_over_time(len(keys), sound),
+            "layers": [_packed_map(one, strongest) for one in members],
+        }
+        for (title, queries, keys), members in by_group.items()
+    ]
+    across = [number for number, (title, *_) in enumerate(by_group) if title == ACROSS]
+    return {
+        "groups": groups,
+        "shown": across[0] if across else 0,
+        "strongest": strongest if strongest < longest else None,
+        "first": FIRST,
+    }
+
+
+def _packed_map(one: AttentionMap, strongest: int) -> dict[str, Any]:
+    weights = one.weights.detach().float().cpu().nan_to_num(0.0)  # (H, T, S)
+    top, keys = weights.topk(min(strongest, weights.shape[-1]), dim=-1)
+    scales = weights.amax(-1) if weights.numel() else weights.new_zeros(weights.shape[:2])
+    levels = (top / scales.clamp(min=1e-9)[..., None] * 255).round()
+    kept = levels > 0
+    return {
+        "number": layer_of(one.name)[1],
+        "heads": weights.shape[0],
+        "scales": packed((scales.clamp(0, 1) * 65_535).round().numpy().astype(np.uint16)),
+        "counts": packed(kept.sum(-1).numpy().astype(np.uint16)),
+        "places": packed(keys[kept].numpy().astype(np.uint16)),
+        "levels": packed(levels[kept].numpy().astype(np.uint8)),
+    }
+
+
+def packed_sound(sound: Sound) -> dict[str, Any]:
+    """The recording, its spectrogram and CTC's posteriors; `seconds` of it at most."""
+    seconds = min(sound.seconds, MOST_SECONDS)
+    frames = sound.spectrogram[: round(seconds / sound.frame)].float().cpu().numpy()
+    low, high = np.percentile(frames, (5, 99.7)) if frames.size else (0.0, 1.0)
+    shades = np.clip((frames - low) / max(high - low, 1e-9), 0, 1) * 255
+    return {
+        "seconds": seconds,
+        "cut": sound.seconds > MOST_SECONDS,
+        "wav": base64.b64encode(as_wav(sound.samples, sound.rate, seconds)).decode("ascii"),
+        "vector": sound.vector,
+        "bins": frames.shape[1],
+        "spectrogram": packed(shades.round().astype(np.uint8)),
+        "unit": sound.unit,
+        "ticks": [list(tick) for tick in sound.ticks],
+        "stretches": [list(stretch) for stretch in sound.stretches],
+        **_packed_posteriors(sound, seconds),
+    }
+
+
+def _packed_posteriors(sound: Sound, seconds: float) -> dict[str, Any]:
+    if sound.posteriors is None or not sound.posteriors.numel():
+        return {"symbols": [], "posteriors": ""}
+    found = sound.posteriors[: round(seconds / sound.vector)].float().cpu()
+    peaks = found.amax(0)
+    peaks[0] = 1.0  # the blank is always drawn
+    drawn = peaks.topk(min(MOST_SYMBOLS, len(peaks))).indices.sort().values
+    drawn = drawn[peaks[drawn] >= LIKELY]
+    return {
+        "symbols": [sound.symbols[number] for number in drawn.tolist()],
+        "posteriors": packed((found[:, drawn] * 255).round().numpy().astype(np.uint8)),
+    }
+
+
+def as_wav(samples: Float[Tensor, " samples"], rate: int, seconds: float) -> bytes:
+    """A WAV file of 16-bit samples, as loud as it can be without clipping."""
+    some = samples[: round(seconds * rate)].float().cpu()
+    loudest = some.abs().max().clamp(min=1e-9) if len(some) else torch.tensor(1.0)
+    levels = (some / loudest * 32_000).round().numpy().astype("<i2")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(rate)
+        out.writeframes(levels.tobytes())
+    return file.getvalue()
+
+
+def _is_over_time(keys: int, sound: Sound) -> bool:
+    """Whether keys are vectors of a sound rather than tokens."""
+    return abs(keys * sound.vector - sound.seconds) <= max(3 * sound.vector, 0.05 * sound.seconds)
+
+
+def layer_of(name: str) -> tuple[str, int]:
+    """What a layer of attention connects, and its number among the blocks.
+
+    >>> layer_of("decoder.blocks.2.cross_attention")
+    ('cross-attention', 3)
+    >>> layer_of("encoder.blocks.0.attention")
+    ('encoder', 1)
+    """
+    parts = name.split(".")
+    number = next((int(part) for part in parts if part.isdigit()), 0) + FIRST
+    if "cross" in parts[-1]:
+        return ACROSS, number
+    return "self-attention" if parts[0] in ("blocks", "attention") else parts[0], number

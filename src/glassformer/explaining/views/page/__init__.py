@@ -1,0 +1,72 @@
+"""An explanation as one self-contained HTML file, which works without a network.
+
+`page.html` holds the frame, `page.css` the style besides what every page shares, and the scripts
+what happens: `data.js` unpacks what `views.packing` packed, then a file for each section, and
+`main.js` puts them in order. Texts of the explanation travel as JSON, in which nothing can end the
+element that holds it, and the scripts put them on the page as text alone. The page may fetch
+nothing, and runs no other script than its own.
+"""
+
+import base64
+import hashlib
+import html
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from glassformer import __version__
+from glassformer.files import to_json
+from glassformer.style import STYLE
+
+SCRIPTS = ("data.js", "words.js", "attention.js", "sound.js", "beam.js", "main.js")
+# Of JSON inside of a page: what could end the element, or a line of a script.
+UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+HEIGHT = 640  # pixels, in a notebook
+
+
+def page(values: Mapping[str, Any], title: str) -> str:
+    """The HTML file of packed values."""
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; media-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return _asset("page.html").format(
+        policy=policy,
+        version=__version__,
+        title=html.escape(title),
+        style=f"{STYLE}\n{_asset('page.css')}",
+        data=embedded(values),
+        script=script,
+    )
+
+
+def framed(document: str) -> str:
+    """The page inside another, such as a notebook, which it cannot reach."""
+    style = f"width: 100%; height: {HEIGHT}px; border: 0; resize: vertical; overflow: auto"
+    return (
+        f'<iframe sandbox="allow-scripts" style="{style}" title="Explanation" '
+        f'srcdoc="{html.escape(document)}"></iframe>'
+    )
+
+
+def embedded(values: Mapping[str, Any]) -> str:
+    r"""JSON that can stand in a script element, whatever its texts are.
+
+    >>> embedded({"text": "</script>"})
+    '{"text": "\\u003c/script\\u003e"}'
+    """
+    return to_json(values).translate(UNSAFE)
+
+
+@cache
+def _script() -> str:
+    joined = "\n".join(_asset(name) for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{joined}}})();\n'
+
+
+@cache
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

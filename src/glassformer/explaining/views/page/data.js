@@ -1,0 +1,98 @@
+// What the page holds, unpacked, and small ways to build it. Text only ever becomes text nodes.
+
+const given = JSON.parse(document.getElementById("explanation").textContent);
+
+function bytes(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+function shorts(text) {
+  const raw = bytes(text), found = new Uint16Array(raw.length / 2);
+  for (let at = 0; at < found.length; at++) found[at] = raw[2 * at] | (raw[2 * at + 1] << 8);
+  return found;
+}
+
+// An element with attributes, listeners ("onclick") and children; strings become text.
+function make(tag, attributes = {}, ...children) {
+  const element = tag.startsWith("svg:")
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4))
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child != null));
+  return element;
+}
+
+function section(title, ...children) {
+  return make("section", {}, make("h2", {}, title), ...children);
+}
+
+function percent(share) {
+  const value = 100 * share;
+  return value > 0 && value < 0.1 ? "< 0.1 %" : `${value.toFixed(value < 10 ? 1 : 0)} %`;
+}
+
+function signed(value) {
+  if (!value) return "0";
+  const size = Math.abs(value);
+  const digits = size >= 0.001 ? size.toFixed(size < 0.1 ? 3 : 2) : size.toExponential(1);
+  return (value < 0 ? "−" : "+") + digits;
+}
+
+// A token that can be seen: spaces and line ends have signs of their own.
+function visible(token) {
+  if (token === "") return "∅";
+  if (token.trim() === "") return token.replace(/\n/g, "↵").replace(/\s/g, "␣");
+  return token.trim();
+}
+
+// The direction of a text: that of its first letter, special tokens such as <s> aside.
+function direction(text) {
+  const letter = text.replace(/<[^>]*>|\[[^\]]*\]/g, "").match(/\p{L}/u)?.[0] ?? "";
+  return /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? "rtl" : "ltr";
+}
+
+// Whether words are written without the spaces between them; tokens may carry theirs.
+const apart = given.prediction.includes(" ") && !given.targets.some((target) => /^\s|\s$/.test(target.text));
+
+const EAST_ASIAN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]/u;
+
+// Influence of every piece on a target, from -1 to 1.
+const influence = (() => {
+  const raw = new Int8Array(bytes(given.influence.bytes).buffer), wide = given.pieces.length;
+  return (target) => Array.from(raw.subarray(target * wide, (target + 1) * wide), (v) => v / 127);
+})();
+
+// One tab stop for many elements; arrow keys, Home and End move between them.
+function rove(container, items, { columns = 0, choose = () => {} } = {}) {
+  const focus = (at) => {
+    items.forEach((item, number) => (item.tabIndex = number === at ? 0 : -1));
+    items[at].focus();
+    choose(at);
+  };
+  items.forEach((item, at) => (item.tabIndex = at ? -1 : 0));
+  container.addEventListener("keydown", (event) => {
+    const at = items.indexOf(document.activeElement);
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const forward = getComputedStyle(container).direction === "rtl" ? -1 : 1;
+    const step = {
+      ArrowRight: forward, ArrowLeft: -forward, ArrowDown: columns || 1, ArrowUp: -(columns || 1),
+      Home: -at, End: items.length - 1 - at,
+    }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const to = at + step;
+    if (to >= 0 && to < items.length) focus(to);
+  });
+  return (at) => items.forEach((item, number) => (item.tabIndex = number === at ? 0 : -1));
+}
+
+// Everything that depends on the chosen target is drawn again when another is chosen.
+const chosen = { target: 0, listeners: [] };
+function chooseTarget(target) {
+  chosen.target = target;
+  chosen.listeners.forEach((listener) => listener(target));
+}

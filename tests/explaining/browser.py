@@ -1,0 +1,171 @@
+"""A real Chromium without a window, spoken to over a pipe in its DevTools protocol.
+
+The pipe needs no package: a driver such as Playwright would add 50 MB to every development
+environment for the few things that the tests do.
+"""
+
+import base64
+import fcntl
+import json
+import os
+import shutil
+import signal
+from itertools import count
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--remote-debugging-pipe",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--mute-audio",
+    "--disable-extensions",
+    "--disable-dev-shm-usage",
+    "--force-device-scale-factor=1",
+    "--hide-scrollbars",
+]
+SECONDS = 20  # until a browser that says nothing is given up
+KEYS = {"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
+        "ArrowRight": 39, "ArrowDown": 40}  # fmt: skip
+
+
+class Browser:
+    """One browser with one page."""
+
+    def __init__(self, folder):
+        asks, hears = os.pipe(), os.pipe()
+        read, write = (fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (asks[0], hears[1]))
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        self.process = os.posix_spawn(
+            CHROMIUM,
+            [CHROMIUM, *FLAGS, f"--user-data-dir={folder}"],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, read, 3),
+                (os.POSIX_SPAWN_DUP2, write, 4),
+                (os.POSIX_SPAWN_DUP2, quiet, 1),
+                (os.POSIX_SPAWN_DUP2, quiet, 2),
+            ],
+            setsid=True,
+        )
+        for fd in (asks[0], hears[1], read, write, quiet):
+            os.close(fd)
+        self.asks, self.hears, self.buffer = asks[1], hears[0], b""
+        self.numbers, self.session = count(1), None
+        self.errors, self.requests, self.loaded = [], [], False
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def close(self):
+        os.killpg(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+        os.close(self.asks)
+        os.close(self.hears)
+
+    def call(self, method, **parameters):
+        number = next(self.numbers)
+        asked = {"id": number, "method": method, "params": parameters}
+        if self.session:
+            asked["sessionId"] = self.session
+        os.write(self.asks, json.dumps(asked).encode() + b"\0")
+        while (message := self.next_message()).get("id") != number:
+            self.note(message)
+        assert "error" not in message, (method, message["error"])
+        return message["result"]
+
+    def next_message(self):
+        def give_up(*_):
+            raise TimeoutError("the browser does not answer")
+
+        signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(SECONDS)
+        while b"\0" not in self.buffer:
+            self.buffer += os.read(self.hears, 2**20)
+        signal.alarm(0)
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def note(self, message):
+        """Remember what went wrong, and what was fetched."""
+        method, values = message.get("method"), message.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(values["exceptionDetails"])
+        elif method == "Runtime.consoleAPICalled" and values["type"] in ("error", "warning"):
+            self.errors.append(values["args"])
+        elif method == "Log.entryAdded" and values["entry"]["level"] in ("error", "warning"):
+            self.errors.append(values["entry"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(values["request"]["url"])
+        elif method == "Page.loadEventFired":
+            self.loaded = True
+
+    def open(self, path, *, width=1000, height=900, scheme="light"):
+        """Show a file, and wait until it is drawn."""
+        self.errors, self.requests, self.loaded = [], [], False
+        self.resize(width, height)
+        self.prefer(scheme)
+        self.call("Page.navigate", url=path.as_uri())
+        while not self.loaded:
+            self.note(self.next_message())
+        self.settle()
+
+    def resize(self, width, height):
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
+        )  # fmt: skip
+
+    def prefer(self, scheme):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
+    def settle(self):
+        """Wait for two frames to be drawn."""
+        wait = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))"
+        self.ask(wait)
+
+    def ask(self, expression):
+        """The value of an expression of JavaScript, or what its promise gives."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True,
+            userGesture=True,
+        )  # fmt: skip
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def press(self, *keys):
+        for key in keys:
+            event = {"key": key, "windowsVirtualKeyCode": KEYS.get(key, ord(key[0]))}
+            if key not in KEYS:
+                event["text"] = key
+            self.call("Input.dispatchKeyEvent", type="keyDown", **event)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+        self.settle()
+
+    def point(self, selector, *, click=False):
+        """Move the mouse to the middle of an element, and press it if asked to."""
+        x, y = self.ask(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
+            "return [r.x + r.width / 2, r.y + r.height / 2] })()"
+        )
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        if click:
+            for kind in ("mousePressed", "mouseReleased"):
+                button = {"type": kind, "button": "left", "clickCount": 1}
+                self.call("Input.dispatchMouseEvent", x=x, y=y, **button)
+        self.settle()
+
+    def screenshot(self, *, whole=True):
+        """PNG bytes of the page."""
+        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        return base64.b64decode(found["data"])

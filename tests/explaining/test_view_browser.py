@@ -1,0 +1,227 @@
+"""The page in a real Chromium: no error, no request, keys and mouse, light and dark."""
+
+from dataclasses import replace
+from urllib.parse import urlparse
+
+import pytest
+import torch
+from browser import CHROMIUM, Browser
+from explained import EVERY, HOSTILE, gap, review, story, transcript, translation
+
+from glassformer.explaining.parts import Target
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+PAPER = "getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    def show(explanation, **options):
+        path = tmp_path / "page.html"
+        path.write_text(explanation.as_page(), encoding="utf-8")
+        browser.open(path, **options)
+        return browser
+
+    yield show
+    assert not browser.errors
+    assert {urlparse(url).scheme for url in browser.requests} <= {"file", "data"}
+    assert sum(url.startswith("file:") for url in browser.requests) == 1  # the page itself
+
+
+def texts(browser, selector):
+    return browser.ask(f"[...document.querySelectorAll('{selector}')].map(e => e.textContent)")
+
+
+def focused(browser, attribute="aria-label"):
+    return browser.ask(f"document.activeElement.getAttribute('{attribute}')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_page_opens_on_a_phone_and_fits_it(show, name, scheme):
+    browser = show(EVERY[name](), width=390, height=800, scheme=scheme)
+    assert browser.ask("document.documentElement.scrollWidth") <= 390
+    assert browser.ask("document.querySelectorAll('section').length") >= 2
+    light, dark = "rgb(253, 253, 251)", "rgb(22, 24, 26)"
+    assert browser.ask(PAPER) == (light if scheme == "light" else dark)
+
+
+def test_hostile_text_stays_text(show):
+    hostile = replace(
+        review(),
+        pieces=(HOSTILE, "fine"),
+        answer=HOSTILE,
+        targets=(Target(text=HOSTILE, probability=0.5),),
+        influence=torch.tensor([[0.5, 0.1]]),
+    )
+    browser = show(hostile)
+    assert texts(browser, "h1 bdi") == [HOSTILE]
+    assert browser.ask("document.querySelectorAll('img').length") == 0
+    assert texts(browser, ".piece")[0] == HOSTILE.strip()
+
+
+def test_a_script_from_elsewhere_does_not_run(show):
+    browser = show(gap())
+    browser.ask(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        "document.body.append(s) })()"
+    )
+    assert browser.ask("window.ran") is None
+    assert any("Content Security Policy" in str(error) for error in browser.errors)
+    browser.errors.clear()
+
+
+def test_words_are_coloured_for_and_against_the_label_that_is_chosen(show):
+    browser = show(review())
+    every = "[...document.querySelectorAll('.piece')]"
+    kind = f"Object.fromEntries({every}.map(e => [e.textContent, e.className]))"
+    words = browser.ask(kind)
+    assert words["wonderful"] == "piece for"
+    assert words["dull,"] == "piece against"
+    browser.point(".label:nth-child(2)", click=True)
+    words = browser.ask(kind)
+    assert words["wonderful"] == "piece against"
+    assert words["dull,"] == "piece for"
+    assert texts(browser, "h2 bdi") == ["negative"]
+
+
+def test_a_label_is_chosen_and_words_are_read_with_the_keyboard_alone(show):
+    browser = show(review())
+    browser.press("Tab")
+    assert focused(browser) == "positive, 93 %"
+    browser.press("ArrowDown")
+    assert focused(browser) == "negative, 7.0 %"
+    assert texts(browser, "[aria-checked=true].label bdi") == ["negative"]
+    browser.press("Tab", "ArrowRight", "ArrowRight")
+    assert focused(browser).startswith("wonderful, −")
+    assert texts(browser, ".readout")[0].startswith("wonderful: −")
+    assert browser.ask("document.activeElement.matches(':focus-visible')")
+
+
+def test_layer_and_head_are_chosen_with_keys_and_the_token_stays(show):
+    browser = show(review())
+    browser.ask("document.querySelector('.token').focus()")
+    browser.press("ArrowRight", "]", "}")
+    assert texts(browser, ".token.looking") == ["A"]
+    assert texts(browser, ".readout")[1].endswith("(layer 1, head 1)")
+    browser.press("[", "{")
+    assert texts(browser, ".readout")[1].endswith("(all layers, all heads)")
+
+
+def test_layer_and_head_are_chosen_in_the_grid(show):
+    browser = show(review())
+    browser.ask("document.querySelector('.head[aria-checked=true]').focus()")
+    browser.press("ArrowDown", "ArrowRight", "ArrowRight")
+    assert focused(browser) == "layer 1, head 2"
+    browser.point(".head[aria-label='layer 2, head 3']", click=True)
+    assert texts(browser, ".readout")[1].endswith("(layer 2, head 3)")
+
+
+def test_a_token_that_is_pointed_at_shows_what_it_looks_at(show):
+    explanation = translation()
+    browser = show(explanation)
+    browser.point(".looks .tokens:last-child .token:nth-of-type(2)")
+    assert texts(browser, ".token.looking") == ["morning"]
+    assert texts(browser, "section > div .readout")[-1].startswith("morning looks at 早上 5")
+    shares = browser.ask(
+        "[...document.querySelectorAll('.looks .tokens:first-of-type .token')]"
+        ".map(e => +e.style.getPropertyValue('--share'))"
+    )
+    assert shares.index(1) == 0
+    assert browser.ask("document.querySelectorAll('.link').length") == len(explanation.targets)
+
+
+def test_the_numbers_on_the_page_are_those_of_the_weights(show):
+    explanation = review()
+    browser = show(explanation)
+    browser.point(".head[aria-label='layer 2, head 3']", click=True)
+    browser.point(".tokens .token:nth-of-type(4)")
+    row = explanation.attention[1].weights[2, 3]
+    said = texts(browser, ".readout")[1]
+    tokens = explanation.attention[1].keys
+    assert said.startswith(f"wonderful looks at {tokens[row.argmax()]} {100 * row.max():.0f} %")
+
+
+def test_the_beam_is_stepped_through(show):
+    browser = show(translation())
+    assert texts(browser, "section table.values caption")[-1] == "Step 8 of 8"
+    browser.point("button[aria-label='Previous step']", click=True)
+    assert texts(browser, "section table.values caption")[-1] == "Step 7 of 8"
+    assert texts(browser, "tr.kept td bdi") == ["Good morning ! Did you sleep well"]
+    browser.ask("document.querySelector('input[type=range]').focus()")
+    browser.press("ArrowLeft")
+    assert texts(browser, "tr.kept td bdi") == ["Good morning ! Did you sleep"]
+
+
+def test_a_token_shows_its_alternatives(show):
+    explanation = story()
+    browser = show(explanation)
+    browser.point(".word:nth-of-type(2)", click=True)
+    assert texts(browser, ".alternative bdi") == ["two", "is", "names", "↵", "module"]
+    sure = f"{100 * explanation.targets[1].probability:.0f} %"
+    assert texts(browser, ".alternative .number")[0] == sure
+
+
+def test_a_word_of_a_recording_plays(show):
+    browser = show(transcript())
+    browser.ask(
+        "new Promise(r => { const a = document.querySelector('audio');"
+        "if (a.readyState > 1) r(); else a.oncanplay = r })"
+    )
+    assert browser.ask("document.querySelector('audio').duration") == pytest.approx(2.4, abs=0.01)
+    browser.point(".spoken:nth-child(2)", click=True)
+    at = browser.ask("document.querySelector('audio').currentTime")
+    assert 0.9 <= at <= 1.4
+    assert texts(browser, ".word[aria-checked=true]") == ["three"]
+
+
+@pytest.mark.parametrize(("language", "way"), [("en", "ltr"), ("zh", "ltr"), ("ar", "rtl")])
+def test_a_text_runs_as_its_script_does(show, language, way):
+    browser = show(review(language))
+    for selector in (".pieces", ".tokens"):
+        assert (
+            browser.ask(f"getComputedStyle(document.querySelector('{selector}')).direction") == way
+        )
+    x = browser.ask(
+        "[...document.querySelectorAll('.piece')].map(e => e.getBoundingClientRect().x)"
+    )
+    assert (x[0] < x[1]) == (way == "ltr")
+    browser.ask("document.querySelector('.piece').focus()")
+    browser.press("ArrowRight" if way == "ltr" else "ArrowLeft")
+    assert focused(browser).startswith(f"{review(language).pieces[1].strip()}, ")
+
+
+def test_screen_readers_get_a_table(show):
+    explanation = review()
+    browser = show(explanation)
+    rows = texts(browser, "details table.values tbody tr")
+    assert len(rows) == len(explanation.pieces)
+    assert rows[2] == f"wonderful+{explanation.influence[0, 2]:.2f}"
+    unnamed = browser.ask(
+        "[...document.querySelectorAll('button, canvas, audio ~ div, svg[role]')].filter("
+        "e => !e.closest('[aria-hidden=true], button') && !e.textContent.trim()"
+        " && !e.getAttribute('aria-label')).length"
+    )
+    assert unnamed == 0
+
+
+def test_attention_is_drawn_in_the_colours_of_the_scheme(show):
+    browser = show(review(), scheme="dark")
+    strongest = """(() => {
+        const copy = new OffscreenCanvas(30, 30).getContext("2d", {willReadFrequently: true});
+        copy.drawImage(document.querySelector(".matrix canvas"), 0, 0);
+        const pixels = copy.getImageData(0, 0, 30, 30).data;
+        for (let at = 0; at < pixels.length; at += 4)
+            if (pixels[at + 3] === 255) return [...pixels.slice(at, at + 3)];
+    })()"""
+    assert browser.ask(strongest) == [86, 180, 233]
+    browser.prefer("light")
+    browser.settle()
+    assert browser.ask(strongest) == [0, 114, 178]

@@ -55,7 +55,6 @@ class RunExplainer:
             method=name,
             sound=subject.sound,
             beam=subject.beam,
-            written=subject.written,
         )
 
 

@@ -8,7 +8,7 @@ import copy
 from itertools import chain
 from typing import TypeVar, cast
 
-from torch import nn
+from torch import Tensor, nn
 
 from glassformer.models.packing import PackedLinear
 from glassformer.models.stacks import Stack
@@ -29,12 +29,13 @@ def eager_copy(model: Model) -> Model:
             module.recomputes = False
         for name, child in module.named_children():
             if isinstance(child, PackedLinear):
-                setattr(module, name, plain_linear(child))
+                setattr(module, name, linear_of(child.weight, child.bias))
     return twin
 
 
-def plain_linear(packed: PackedLinear) -> nn.Linear:
-    """The layer that was packed: the same weights, with gradients."""
-    linear = nn.Linear(packed.in_features, packed.out_features, bias=False, device="meta")
-    linear.weight, linear.bias = packed.weight, packed.bias
+def linear_of(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    """A linear layer with these parameters."""
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    linear.register_parameter("weight", cast(nn.Parameter, weight))
+    linear.register_parameter("bias", cast(nn.Parameter | None, bias))
     return linear

@@ -58,6 +58,18 @@ def test_words_find_the_words_they_translate(run):
     assert right > 0.9 * total
 
 
+def test_leaving_words_out_finds_the_words_they_translate(run):
+    right = total = 0
+    for source in sentences(7, seed=5):
+        found = run.explain(source, method="occlusion", unit="word")
+        if found.answer == translation(source):
+            best = found.influence.argmax(1).tolist()
+            right += sum(i + j == len(found.pieces) - 1 for i, j in enumerate(best))
+            total += len(best)
+    assert total > 15
+    assert right > 0.9 * total
+
+
 def test_an_answer_that_was_asked_for_otherwise_is_aligned_too(run):
     found = align(run, "red old cat", prefix="neu")
     assert found.target[0] == "neu"

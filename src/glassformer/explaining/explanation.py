@@ -136,6 +136,8 @@ def _target_values(target: Target) -> dict[str, Any]:
         "probability": round(target.probability, DIGITS),
         "alternatives": [[text, round(p, DIGITS)] for text, p in target.alternatives],
     }
+    if target.entropy is not None:
+        values["entropy"] = round(target.entropy, DIGITS)
     return values if target.time is None else {**values, "time": list(target.time)}
 
 

@@ -15,12 +15,14 @@ class Target:
         probability: The model's probability of it.
         alternatives: What else was likely in its place, with probabilities, best first.
         time: Where in the recording it was heard, in seconds.
+        entropy: How open the choice was, in bits; None where it was not one of tokens.
     """
 
     text: str
     probability: float
     alternatives: tuple[tuple[str, float], ...] = ()
     time: tuple[float, float] | None = None
+    entropy: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)

@@ -32,7 +32,6 @@ class Subject(ABC):
             padding; an input may be read as several rows.
         readers: How much each target is read off each vector of the last layer: 1 at a position, or
             the weights of a pool. None where no attention leads there.
-        sound, beam: What the pictures of some jobs show besides.
     """
 
     model: nn.Module
@@ -42,8 +41,6 @@ class Subject(ABC):
     targets: tuple[Target, ...]
     piece_of: Int[Tensor, "rows T"]
     readers: Float[Tensor, "targets rows Q"] | None = None
-    sound: Sound | None = None
-    beam: Sequence[Sequence[Branch]] = ()
 
     @abstractmethod
     def scores(
@@ -64,6 +61,16 @@ class Subject(ABC):
     @abstractmethod
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         """The weights that `watching` recorded while `scores` ran, with their tokens."""
+
+    @property
+    def sound(self) -> Sound | None:
+        """The recording that was read, for a picture of it."""
+        return None
+
+    @property
+    def beam(self) -> Sequence[Sequence[Branch]]:
+        """The branches of the search that wrote the answer, for a picture of it."""
+        return ()
 
     def baseline(self, x: Float[Tensor, "rows T D"]) -> Float[Tensor, "rows T D"]:
         """The vectors of an input that says nothing: zeros, but for special tokens."""

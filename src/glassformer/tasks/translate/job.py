@@ -4,6 +4,7 @@ from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT
 from glassformer.tasks.translate.back_translation import BackTranslation
 from glassformer.tasks.translate.data import TranslateSchema
+from glassformer.tasks.translate.explainer import TranslateExplainer
 from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
@@ -18,5 +19,6 @@ JOB = Job(
     reporter=TranslateReporter,
     extension=BackTranslation(),
     predictor=TranslatePredictor,
+    explainer=TranslateExplainer,
     model="encoder-decoder",
 )

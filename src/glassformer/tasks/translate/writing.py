@@ -14,6 +14,7 @@ from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, cut_at_stop, decode
+from glassformer.decode.beam_steps import BeamBranch, beam_steps
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import translating
 from glassformer.tasks.predictor import Prediction
@@ -96,18 +97,28 @@ class Writer:
         found = decode(scorer, self._request(source, reads, limits), self.decode)
         return [[self._written(one) for one in row] for row in found]
 
+    def beam_steps(self, model: nn.Module, source: Tensor, reads: Layout) -> list[list[BeamBranch]]:
+        """The branches of the search for a single row, step by step; none if it is no beam."""
+        if self.decode.method != "beam":
+            return []
+        scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
+        return beam_steps(scorer, self._request(source, reads, None), self.decode)
+
+    @property
+    def never(self) -> list[int]:
+        """Tokens that are never generated: special ones, and tags."""
+        tags = range(self.pair.target.size, self.pair.target_size)
+        return [Tokenizer.unknown, Tokenizer.mask, Tokenizer.start, *tags]
+
     def _request(self, source: Tensor, reads: Layout, limits: list[int] | None) -> Request:
         """The constraints on each row."""
-        # Special tokens and tags are never generated.
-        forbidden = [[n] for n in (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)]
-        forbidden += [[n] for n in range(self.pair.target.size, self.pair.target_size)]
         words, rows = self.words, reads.rows
         most = [TIMES * n + MORE + words.needed for n in reads.lengths.tolist()]
         return Request(
             end=Tokenizer.end,
             prefix=[words.prefix] * rows if words.prefix else (),
             limits=limits or [min(self.longest + 1, n) for n in most],
-            forbidden=[*forbidden, *words.forbidden],
+            forbidden=[*([token] for token in self.never), *words.forbidden],
             required=[words.required] * rows if words.required else (),
             openings=[words.openings] * rows if words.required else (),
             continuing=words.continuing,
@@ -123,9 +134,9 @@ class Writer:
         return [self.decode.sample.seed + zlib.crc32(row.numpy().tobytes()) for row in rows]
 
     def _written(self, found: Hypothesis) -> Written:
-        return Written(self._text(found.tokens), tokens_of(found, self._piece), found.score)
+        return Written(self.text(found.tokens), tokens_of(found, self.piece), found.score)
 
-    def _text(self, tokens: Tokens) -> str:
+    def text(self, tokens: Tokens) -> str:
         """The text before the first stop text after all required words."""
         text = self.pair.target.decode(list(tokens))
         if not self.decode.stop:
@@ -134,7 +145,7 @@ class Writer:
         required = self.pair.target.decode(list(tokens[:complete]))
         return cut_at_stop(text, self.decode.stop, len(required)).strip()
 
-    def _piece(self, number: int) -> str:
+    def piece(self, number: int) -> str:
         """A token for display; in a joint vocabulary it may be a tag."""
         tokens, tags = self.pair.target, self.pair.tags
         return tokens.pieces([number])[0] if number < tokens.size else tags[number - tokens.size]

@@ -11,6 +11,7 @@ batch         windows as a model reads them
 task          what training needs
 answers       likelihoods of texts, and their scores
 predictor     continuations of prompts
+explainer     what each token of a continuation is based on
 ngram_baseline  the baseline
 reporter      the report
 """

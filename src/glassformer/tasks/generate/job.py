@@ -2,6 +2,7 @@
 
 from glassformer.tasks.generate.about import ABOUT
 from glassformer.tasks.generate.data import GenerateSchema
+from glassformer.tasks.generate.explainer import GenerateExplainer
 from glassformer.tasks.generate.predictor import GeneratePredictor
 from glassformer.tasks.generate.reporter import GenerateReporter
 from glassformer.tasks.generate.settings import GenerateConfig, generate_defaults
@@ -16,6 +17,7 @@ JOB = Job(
     task=GenerateTask,
     reporter=GenerateReporter,
     predictor=GeneratePredictor,
+    explainer=GenerateExplainer,
     model="language model",
     unused=("data.token_dropout", "data.tokenizer.dropout", "data.form"),  # windows are packed
 )

@@ -1,0 +1,179 @@
+"""What each token of a continuation is based on: the prompt, and what was written before it."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from glassformer.core.layout import Layout
+from glassformer.data.jagged import Jagged
+from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.explaining.parts import AttentionMap, Target
+from glassformer.explaining.subject import Subject
+from glassformer.explaining.text_pieces import text_pieces
+from glassformer.explaining.watching import Maps
+from glassformer.models.transformer import Noise
+from glassformer.tasks.explainer import Explainer
+from glassformer.tasks.generate.predictor import NEVER, GeneratePredictor
+from glassformer.tasks.generate.task import GenerateTask
+from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.shared.batches import text_batch
+from glassformer.tasks.shared.targets import (
+    labelled_map,
+    odds_of_nll,
+    token_nll,
+    tokens_of_target,
+    word_target,
+)
+
+READ, WRITTEN = 256, 40  # tokens of a prompt, its last ones, and of its continuation at most
+EXAMPLE = 400  # characters of a stored text that are continued
+MOST_SCORES = 1 << 23  # numbers in the scores of a batch
+
+
+class GenerateExplainer(Explainer[GenerateTask, str]):
+    """Explains continuations, or given ones as if they were written."""
+
+    def __init__(self, task: GenerateTask) -> None:
+        super().__init__(task)
+        self.predictor = GeneratePredictor(task)
+
+    def configured(self, **options: Any) -> "GenerateExplainer":
+        other = copy(self)
+        other.predictor = self.predictor.configured(**options)
+        return other
+
+    def example(self, given: str) -> str:
+        """The beginning of a stored text, up to the end of a word."""
+        start = given[:EXAMPLE]
+        words = start.rsplit(maxsplit=1)
+        return words[0] if len(given) > EXAMPLE and len(words) > 1 else start
+
+    def subject(
+        self, model: nn.Module, given: str, *, target: str | None = None, unit: str | None = None
+    ) -> "ContinuedText":
+        tokenizer = self.task.tokenizer
+        prompt = last_tokens(tokenizer, given)
+        if target is not None:
+            written = tokens_of_target(tokenizer, target)[:WRITTEN]
+        else:
+            written = self._continued(model, prompt)
+        return ContinuedText(self.task, model, prompt, written, unit or "word")
+
+    def _continued(self, model: nn.Module, prompt: str) -> list[int]:
+        """The tokens that a prompt is continued with, the end included."""
+        predictor, decode = copy(self.predictor), self.predictor.decode
+        most = min(WRITTEN, decode.max_length)
+        predictor.decode = replace(decode, max_length=most, min_length=min(most, decode.min_length))
+        *_, found = predictor.predict(model, [prompt])
+        assert isinstance(found, Prediction)
+        return [token["id"] for token in found.details["tokens"]]
+
+
+class ContinuedText(Subject):
+    """A prompt and the tokens that continue it.
+
+    Pieces are words of the prompt and of what was written; one that is left out is not there at
+    all, and a token is then predicted from what is left before it. A later piece never matters.
+    """
+
+    def __init__(
+        self, task: GenerateTask, model: nn.Module, prompt: str, written: list[int], unit: str
+    ) -> None:
+        self.task, self.model, self.given = task, model, prompt
+        self.device, self.ids = next(model.parameters()).device, written
+        tokenizer = task.tokenizer
+        self.answer = tokenizer.decode(written)
+        found = text_pieces(tokenizer, prompt, unit)
+        more, owner = written_pieces(tokenizer, written[:-1], unit)
+        self.pieces = found.pieces + more
+        of_written = owner + len(found.pieces)
+        self.read = np.concatenate([[Tokenizer.start], found.ids, written[:-1]]).astype(np.int64)
+        self.owner = np.concatenate([[-1], found.piece_of, of_written]).astype(np.int64)
+        self.piece_of = torch.from_numpy(self.owner)[None].to(self.device)
+        self.first = len(found.ids)  # the position from which the first target is predicted
+        self.readers = torch.zeros(len(written), 1, len(self.read), device=self.device)
+        self.readers[range(len(written)), 0, range(self.first, len(self.read))] = 1.0
+        self.targets = self._targets()
+
+    @torch.no_grad()
+    def _targets(self) -> tuple[Target, ...]:
+        [logits] = self._forward(self.model, [self.read])
+        log_probs = logits[self.first :].log_softmax(-1).cpu()
+        entropies = -(log_probs.exp() * log_probs).sum(-1) / np.log(2)
+        targets = []
+        for place, entropy in enumerate(entropies.tolist()):
+            text = self._piece(self.ids[place : place + 1])
+            one = word_target(text, log_probs, self.ids, [place], self._piece, never=NEVER)
+            targets.append(replace(one, entropy=entropy))
+        return tuple(targets)
+
+    def _piece(self, ids: Sequence[int]) -> str:
+        return self.task.tokenizer.pieces(list(ids))[-1]
+
+    def scores(
+        self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
+    ) -> Float[Tensor, "copies targets"]:
+        logits = self._forward(model, [self.read] * copies, noise=noise)
+        return self._odds(logits[:, self.first :])
+
+    @torch.no_grad()
+    def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
+        stays = np.ones((len(kept), 1), dtype=bool)
+        read = np.concatenate([kept.cpu().numpy(), stays], axis=1)[:, self.owner]  # (variants, T)
+        most = max(1, MOST_SCORES // (len(self.read) * self.task.tokenizer.size))
+        some = (read[first : first + most] for first in range(0, len(read), most))
+        return torch.cat([self._odds(self._without(one)) for one in some])
+
+    def _without(self, read: Bool[np.ndarray, "rows T"]) -> Float[Tensor, "rows targets V"]:
+        """The scores of each target after what is left before it."""
+        logits = self._forward(self.model, [self.read[line] for line in read])
+        left = torch.from_numpy(read.cumsum(1)[:, self.first :] - 1).to(self.device)
+        return logits[torch.arange(len(left), device=self.device)[:, None], left]
+
+    def _forward(
+        self,
+        model: nn.Module,
+        rows: Sequence[Int[np.ndarray, " _"]],
+        *,
+        noise: Noise | None = None,
+    ) -> Float[Tensor, "rows T V"]:
+        ids, layout = text_batch(Jagged.of(rows), packed=False)
+        if layout.tokens == ids.numel():
+            layout = Layout.full(*ids.shape)
+        found: Tensor = model(ids.to(self.device), layout=layout.to(self.device), noise=noise)
+        return found.float()
+
+    def _odds(self, logits: Float[Tensor, "rows targets V"]) -> Float[Tensor, "rows targets"]:
+        chosen = torch.tensor(self.ids, device=logits.device).expand(len(logits), -1)
+        return odds_of_nll(token_nll(logits, chosen))
+
+    def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
+        """What each written token attended to when it was chosen."""
+        pieces = self.task.tokenizer.pieces
+        written, read = pieces(self.ids), pieces(self.read)
+        return tuple(
+            labelled_map(name, maps.rows(name, queries=slice(self.first, None))[0], written, read)
+            for name in maps
+        )
+
+
+def last_tokens(tokenizer: Tokenizer, text: str) -> str:
+    """The end of a text: as many tokens of it as are read."""
+    spans = tokenizer.spans(tokenizer.clean(text))
+    return tokenizer.clean(text)[spans[-READ, 0] :] if len(spans) > READ else text
+
+
+def written_pieces(
+    tokenizer: Tokenizer, ids: Sequence[int], unit: str
+) -> tuple[tuple[str, ...], Int[np.ndarray, " tokens"]]:
+    """The words or tokens of a text that was written, and the piece of each of its tokens."""
+    tokens = np.array(ids, dtype=np.int64)
+    owner = np.arange(len(tokens)) if unit == "token" else tokenizer.word_of(tokens)
+    pieces = range(owner.max(initial=-1) + 1)
+    return tuple(tokenizer.decode(tokens[owner == piece]) for piece in pieces), owner

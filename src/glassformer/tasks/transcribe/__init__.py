@@ -14,5 +14,6 @@ task            what training needs
 predictor       texts of new recordings, and when each word is spoken
 subtitles       the same as SRT or WebVTT
 picture         what was heard and when, as a picture
+explainer       what each word is based on; subject is what methods of explanation see
 reporter        the report
 """

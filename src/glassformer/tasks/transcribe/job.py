@@ -3,6 +3,7 @@
 from glassformer.tasks.job import Job
 from glassformer.tasks.transcribe.about import ABOUT
 from glassformer.tasks.transcribe.data import TranscribeSchema
+from glassformer.tasks.transcribe.explainer import TranscribeExplainer
 from glassformer.tasks.transcribe.predictor import TranscribePredictor
 from glassformer.tasks.transcribe.reporter import TranscribeReporter
 from glassformer.tasks.transcribe.settings import TranscribeConfig, transcribe_defaults
@@ -15,6 +16,7 @@ JOB = Job(
     schema=TranscribeSchema(),
     task=TranscribeTask,
     predictor=TranscribePredictor,
+    explainer=TranscribeExplainer,
     reporter=TranscribeReporter,
     model="encoder-decoder",
     unused=(

@@ -169,9 +169,10 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
             raise GlassformerError(
                 f"{recording}: --rate is that of raw sound on standard input; leave it out"
             )
-        return self._blocks(recording)
+        return self.blocks(recording)
 
-    def _blocks(self, recording: Recording) -> Iterator[Float32[np.ndarray, " _"]]:
+    def blocks(self, recording: Recording) -> Iterator[Float32[np.ndarray, " _"]]:
+        """The sound of a recording, at the rate of the run."""
         if not isinstance(recording, Part):
             return iter([recording])
         if recording.path == STANDARD_INPUT:
@@ -182,7 +183,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
     def _pieces(self, recording: Recording) -> Iterator[Piece]:
         """The features of a recording, one piece after another."""
         rate, start = self.task.settings.rate, 0.0
-        for sound, last in cut_at_pauses(self._blocks(recording), rate, self._longest):
+        for sound, last in cut_at_pauses(self.blocks(recording), rate, self.longest):
             end = start + len(sound) / rate
             yield Piece(recording, self.task.features(sound), start, end, last)
             start = end
@@ -211,7 +212,8 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
         return self.align or bool(self.subtitle_files) or drawn
 
     @property
-    def _longest(self) -> float:
+    def longest(self) -> float:
+        """Seconds of a recording that are read at once."""
         settings = self.task.settings
         return settings.max_piece or settings.max_seconds
 

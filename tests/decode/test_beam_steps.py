@@ -30,9 +30,10 @@ def test_every_branch_continues_the_one_that_it_names(groups):
             assert one.score <= before[one.parent].score
 
 
-def test_scores_are_sums_of_log_probabilities():
+def test_branches_are_ranked_by_the_sums_of_their_log_probabilities():
     scorer, steps, _ = steps_of()
     for step in steps:
+        assert [one.score for one in step] == sorted((one.score for one in step), reverse=True)
         for one in step:
             assert one.score == pytest.approx(
                 sum(scorer.log_probabilities(0, one.tokens)), abs=1e-4

@@ -34,7 +34,7 @@ class BeamBranch:
 
 @torch.no_grad()
 def beam_steps(scorer: Scorer, request: Request, config: DecodeConfig) -> list[list[BeamBranch]]:
-    """The branches of a single row after each step: those that go on, then those that ended."""
+    """The branches of a single row after each step, best first: those that go on or just ended."""
     [limit], device = resolve_limits(request, config, scorer), scorer.first.device
     search = Search(request, config, [limit], device)
     state = scorer.begin(config.beam.width, limit)
@@ -49,6 +49,7 @@ def beam_steps(scorer: Scorer, request: Request, config: DecodeConfig) -> list[l
             for group in search.groups
             for path, score in written(group.finished if ended else group.live, step, ended=ended)
         ]
+        branches.sort(key=lambda one: -one.score)
         steps.append(branches)
         if bool(search.done.all()):
             break

@@ -61,7 +61,7 @@ class HeardText(Subject):
         assert isinstance(model, Transcriber)
         self.task, self.model, self.given, self.samples = task, model, name, sound
         self.device = next(model.parameters()).device
-        self.share = searcher.share  # of CTC
+        self.share, self.writes = searcher.share, model.decoder is not None  # the share of CTC
         features = task.features(sound)
         self.features = torch.from_numpy(features.astype(np.float32)).to(self.device)
         self._cut()
@@ -105,10 +105,12 @@ class HeardText(Subject):
             )
         self.aligned = aligned_frames(spans or [], len(frames)).to(self.device)
         self.table = table_of(self.words, len(self.tokens)).to(self.device)
+        means = self.table / self.table.sum(1, keepdim=True)
+        self.readers = (means if self.writes else means @ self.aligned)[:, None]
         log_probs = torch.zeros(len(self.tokens), frames.shape[-1])
         if self.share:
             log_probs += self.share * (self.aligned @ frames).cpu()
-        if scored.written is not None and self.share < 1:
+        if scored.written is not None:
             log_probs += (1 - self.share) * scored.written[0].float().log_softmax(-1).cpu()
         times = self._times(spans)
         self.targets = tuple(
@@ -192,11 +194,11 @@ class HeardText(Subject):
         *,
         noise: Noise | None = None,
     ) -> Scored:
-        """Scores of every frame, and of each next token where they count."""
+        """Scores of every frame, and of each next token if there is a decoder."""
         rows, frames, _ = features.shape
         source, target = Layout.full(rows, frames, self.device), None
         decoder_input = None
-        if self.share < 1:
+        if self.writes:
             target = Layout.full(rows, len(self.tokens), self.device)
             before = torch.tensor([[Tokenizer.start, *self.tokens[:-1]]], device=self.device)
             decoder_input = before.expand(rows, -1)

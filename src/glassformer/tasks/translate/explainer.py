@@ -82,8 +82,10 @@ class TranslatedText(Subject):
         if not written:
             raise GlassformerError(f"the translation of {text[:40]!r} is empty; give another text")
         self.ids, self.answer = written, writer.text(written)
-        table, self.words = word_table(task.pair.target, written)
+        table, words = word_table(task.pair.target, written)
+        self.words = spaced(words, self.answer)
         self.table = table.to(self.device)
+        self.readers = (self.table / self.table.sum(1, keepdim=True))[:, None]
         self.targets = self._targets()
 
     @torch.no_grad()
@@ -187,3 +189,18 @@ class TranslatedText(Subject):
                 keys = source
             found.append(labelled_map(name, weights[0], queries, keys))
         return tuple(found)
+
+
+def spaced(words: Sequence[str], text: str) -> list[str]:
+    """The words of a text, each with the blank before it, if there is one.
+
+    >>> spaced(["l'", "eau", "est", "froide", "."], "l'eau est froide.")
+    ["l'", 'eau', ' est', ' froide', '.']
+    """
+    found, end = [], 0
+    for word in words:
+        start = text.find(word, end)
+        blank = text[end : max(end, start)]
+        found.append(word if blank.strip() else blank + word)
+        end = max(end, start) + len(word)
+    return found

@@ -110,7 +110,7 @@ def test_layer_and_head_are_chosen_with_keys_and_the_token_stays(show):
     browser.ask("document.querySelector('.token').focus()")
     browser.press("ArrowRight", "]", "}")
     assert texts(browser, ".token.looking") == ["A"]
-    assert texts(browser, ".readout")[1].endswith("(layer 1, head 1)")
+    assert texts(browser, ".readout")[1].endswith("(layer 0, head 0)")
     browser.press("[", "{")
     assert texts(browser, ".readout")[1].endswith("(all layers, all heads)")
 
@@ -119,9 +119,9 @@ def test_layer_and_head_are_chosen_in_the_grid(show):
     browser = show(review())
     browser.ask("document.querySelector('.head[aria-checked=true]').focus()")
     browser.press("ArrowDown", "ArrowRight", "ArrowRight")
-    assert focused(browser) == "layer 1, head 2"
-    browser.point(".head[aria-label='layer 2, head 3']", click=True)
-    assert texts(browser, ".readout")[1].endswith("(layer 2, head 3)")
+    assert focused(browser) == "layer 0, head 1"
+    browser.point(".head[aria-label='layer 1, head 2']", click=True)
+    assert texts(browser, ".readout")[1].endswith("(layer 1, head 2)")
 
 
 def test_a_token_that_is_pointed_at_shows_what_it_looks_at(show):
@@ -141,7 +141,7 @@ def test_a_token_that_is_pointed_at_shows_what_it_looks_at(show):
 def test_the_numbers_on_the_page_are_those_of_the_weights(show):
     explanation = review()
     browser = show(explanation)
-    browser.point(".head[aria-label='layer 2, head 3']", click=True)
+    browser.point(".head[aria-label='layer 1, head 2']", click=True)
     browser.point(".tokens .token:nth-of-type(4)")
     row = explanation.attention[1].weights[2, 3]
     said = texts(browser, ".readout")[1]

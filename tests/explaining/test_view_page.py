@@ -97,8 +97,9 @@ def test_layers_are_grouped_by_what_they_connect_and_cross_attention_is_shown_fi
     titles = [
         (group["title"], [one["number"] for one in group["layers"]]) for group in found["groups"]
     ]
-    assert titles == [("cross-attention", [1, 2]), ("encoder", [1]), ("decoder", [1])]
-    assert packed_attention(translation().attention[::-1])["shown"] == 2
+    assert titles == [("cross-attention", [0, 1]), ("encoder", [0]), ("decoder", [0])]
+    assert (found["group"], found["layer"], found["head"]) == (0, None, None)
+    assert packed_attention(translation().attention[::-1])["group"] == 2
 
 
 def test_a_recording_is_a_wav_file_that_does_not_clip():

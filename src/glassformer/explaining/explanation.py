@@ -23,6 +23,8 @@ from glassformer.explaining.views.packing import (
     packed_sound,
 )
 from glassformer.explaining.views.page import framed, page
+from glassformer.explaining.views.selection import select
+from glassformer.explaining.views.wording import method_name
 
 DIGITS = 4  # of numbers in JSON
 
@@ -63,15 +65,20 @@ class Explanation:
         """The prediction and its method in one line; `print` a view of it to see more."""
         first = max(self.targets, key=lambda target: target.probability, default=None)
         sure = "" if first is None or self.written else f" ({first.probability:.2f})"
-        return f"<Explanation of {self.answer!r}{sure} by {self.method}>"
+        return f"<Explanation of {self.answer!r}{sure} by {method_name(self.method)}>"
 
     def _repr_html_(self) -> str:
         """The page in a frame, for notebooks."""
         return framed(self.as_page())
 
-    def as_page(self) -> str:
-        """One self-contained HTML file."""
-        attention = packed_attention(self.attention, self.sound)
+    def as_page(self, *, layer: str | None = None, head: int | None = None) -> str:
+        """One self-contained HTML file.
+
+        Args:
+            layer, head: The attention that is shown first, as `views.selection.select` takes them.
+        """
+        chosen = select(self.attention, layer=layer, head=head)
+        attention = packed_attention(self.attention, self.sound, chosen)
         sound = None if self.sound is None else packed_sound(self.sound)
         notes = []
         if attention["strongest"] is not None:
@@ -83,6 +90,7 @@ class Explanation:
             notes.append(f"The first {MOST_SECONDS:.0f} seconds of the recording are shown.")
         values = {
             **self._texts(),
+            "method": method_name(self.method),
             "written": self.written,
             "influence": packed_influence(self.influence),
             "attention": attention,

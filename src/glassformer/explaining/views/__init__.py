@@ -1,10 +1,19 @@
-"""How an explanation is shown.
+"""How an explanation is shown: in the terminal, as a picture, as a page.
 
+wording             numbers and tokens, in words
+selection           which layer and head of attention is shown
+terminal            an explanation in the terminal
+picture             an explanation as a picture
+page                an explanation as one self-contained HTML file; `packing` packs its numbers
+
+Parts of them:
+
+heatmap             attention as shades
+alignment_terminal  which source words each word of a translation attended to
+alignment_picture   the same as words that are linked
+hearing_picture     what a transcriber makes of a sound
+word_picture        words as coloured boxes
+matrix_picture      numbers between two rows of words
+blocks              parts of a picture that stand below one another
 pictures            what all pictures share: formats, colours, fonts
-heatmap             attention as shades in a terminal
-alignment_terminal  which source words each word of a translation attended to, in a terminal
-alignment_picture   the same as a picture
-hearing_picture     what a transcriber makes of a sound, as a picture
-packing             the numbers of an explanation, packed for a page
-page                an explanation as one self-contained HTML file
 """

@@ -5,6 +5,7 @@ fonts are searched for characters that its own font lacks.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from glassformer.explaining.views.pictures import (
     families_for,
     save_picture,
 )
+from glassformer.explaining.views.wording import runs_left
 from glassformer.terminal import printable
 
 FAINTEST = 0.08  # weaker links are not drawn
@@ -30,21 +32,28 @@ def draw_alignment(alignment: Alignment, path: Path) -> None:
     check_picture(path)
     rows = [[printable(word) for word in side] for side in (alignment.source, alignment.target)]
     families = families_for("".join(word for row in rows for word in row))
-    places = [centres(row) for row in rows]
-    widest = max((cells for _, cells in places), default=0)
+    widest = max(centres(row)[1] for row in rows)
     size = (max(3.0, widest * INCHES_PER_CELL), HEIGHT)
     figure = import_module("matplotlib.figure").Figure(figsize=size, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(-widest / 2 - 1, widest / 2 + 1), ylim=(-0.45, 1.45))
     axes.set_axis_off()
-    for (centre, _), height, words, side in zip(
-        places, (1.1, -0.1), rows, ("bottom", "top"), strict=True
-    ):
-        for x, word in zip(centre, words, strict=True):
+    draw_sides(axes, replace(alignment, source=tuple(rows[0]), target=tuple(rows[1])), families)
+    save_picture(figure, path)
+
+
+def draw_sides(axes: Any, alignment: Alignment, families: Sequence[str]) -> None:
+    """Both rows of words around the middle, right to left where they run so, and the links."""
+    sides = []
+    for words, height, side in ((alignment.source, 1.1, "bottom"), (alignment.target, -0.1, "top")):
+        places, _ = centres(words)
+        if runs_left("".join(words)):
+            places = [-x for x in places]
+        for x, word in zip(places, words, strict=True):
             style = {"ha": "center", "va": side, "color": INK, "fontsize": SIZE}
             # A dollar sign would start a formula.
             axes.text(x, height, word, fontfamily=families, parse_math=False, **style)
-    draw_links(axes, alignment, places[0][0], places[1][0])
-    save_picture(figure, path)
+        sides.append(places)
+    draw_links(axes, alignment, *sides)
 
 
 def draw_links(

@@ -3,6 +3,7 @@
     words          where each is spoken
     spectrogram    the features that the model reads
     CTC            the probability of each token of the text, and of the blank
+    influence      how much each stretch of the sound speaks for each word
     attention      how much each written token takes from every moment
 
 It is drawn by matplotlib, an optional dependency; system fonts are searched for characters that its
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from glassformer.explaining.views.matrix_picture import painted
 from glassformer.explaining.views.pictures import (
     INK,
     LINE,
@@ -35,6 +37,7 @@ NARROWEST, WIDEST = 7.0, 30.0
 MARGINS = (0.75, 0.2)  # inches to the left and right
 GAP, BELOW, ABOVE = 0.14, 0.5, 0.1  # inches between panels, below and above them
 WORDS, SPECTROGRAM, CTC = 0.42, 1.7, 1.35  # heights
+NOTE = 0.2  # the height of the note
 TOKEN = 0.16  # the height of a row of attention
 ROWS = (1.0, 6.0)  # of attention: least and most inches
 SIZE, SMALL, SMALLEST = 11, 8, 5  # of fonts
@@ -53,6 +56,9 @@ class HearingPicture:
         tokens: What was written.
         posteriors: By vector, for the blank and each token of `names`; None without CTC.
         attention: By written token and vector; None without a decoder.
+        influence: By word and stretch of the sound, if it was found out.
+        stretches: Where each starts and ends, in seconds.
+        note: How far influence can be trusted.
     """
 
     features: Float[np.ndarray, "frames M"]
@@ -65,11 +71,14 @@ class HearingPicture:
     names: Sequence[str] = ()
     posteriors: Float[np.ndarray, "S names"] | None = None
     attention: Float[np.ndarray, "T S"] | None = None
+    influence: Float[np.ndarray, "words stretches"] | None = None
+    stretches: Sequence[tuple[float, float]] = ()
+    note: str = ""
 
     @property
     def text(self) -> str:
         """All characters that are drawn."""
-        return "".join([*(word for word, _, _ in self.words), *self.tokens, *self.names])
+        return "".join([*(word for word, _, _ in self.words), *self.tokens, *self.names, self.note])
 
 
 def draw_hearing(heard: HearingPicture, path: Path) -> None:
@@ -77,12 +86,15 @@ def draw_hearing(heard: HearingPicture, path: Path) -> None:
     check_picture(path)
     families = families_for(printable(heard.text))
     panels: list[tuple[float, Any]] = [(WORDS, draw_words), (SPECTROGRAM, draw_features)]
+    if heard.influence is not None:
+        panels.append((min(TOKEN * max(len(heard.words), 2), ROWS[1]), draw_influence))
     if heard.posteriors is not None:
         panels.append((CTC, draw_posteriors))
     if heard.attention is not None:
         panels.append((min(max(TOKEN * len(heard.tokens), ROWS[0]), ROWS[1]), draw_attention))
     width = min(max(INCHES * heard.seconds + sum(MARGINS), NARROWEST), WIDEST)
-    height = ABOVE + sum(tall + GAP for tall, _ in panels) - GAP + BELOW
+    below = BELOW + (NOTE if heard.note else 0)
+    height = ABOVE + sum(tall + GAP for tall, _ in panels) - GAP + below
     figure = import_module("matplotlib.figure").Figure(figsize=(width, height), facecolor="white")
     inside, top = width - sum(MARGINS), height - ABOVE
     for number, (tall, draw) in enumerate(panels):
@@ -91,6 +103,9 @@ def draw_hearing(heard: HearingPicture, path: Path) -> None:
         draw(axes, heard, families, inside / heard.seconds)
         finish(axes, last=number == len(panels) - 1)
         top -= tall + GAP
+    if heard.note:
+        place = (MARGINS[0] / width, 0.08 / height)
+        figure.text(*place, heard.note, fontsize=SMALL, color=QUIET, **plain(families))
     save_picture(figure, path)
 
 
@@ -133,6 +148,19 @@ def draw_features(axes: Any, heard: HearingPicture, families: Sequence[str], inc
     draw_edges(axes, heard, "white", alpha=0.45)
     axes.set_ylim(0, heard.features.shape[1])
     label(axes, heard.unit)
+
+
+def draw_influence(
+    axes: Any, heard: HearingPicture, families: Sequence[str], inches: float
+) -> None:
+    """A row for each word: blue where the sound speaks for it, orange where it speaks against."""
+    assert heard.influence is not None
+    edges = [heard.stretches[0][0], *(end for _, end in heard.stretches)]
+    rows = np.arange(len(heard.influence) + 1)
+    axes.pcolormesh(edges, rows, painted(heard.influence), rasterized=True)
+    axes.set(xlim=(0, heard.seconds), ylim=(len(heard.influence), 0), yticks=[])
+    draw_edges(axes, heard, LINE, alpha=0.35)
+    label(axes, "influence")
 
 
 def draw_posteriors(

@@ -19,14 +19,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.explaining.parts import AttentionMap, Sound
+from glassformer.explaining.views.selection import Group, Selection, grouped, select
 
 MOST_BYTES = 3_000_000  # of all attention together
 FEWEST = 4  # weights kept for a query, however many queries there are
 MOST_SECONDS = 120.0  # of a sound
 LIKELY = 0.05  # symbols that CTC finds likelier than this somewhere are drawn
 MOST_SYMBOLS = 48
-FIRST = 1  # layers and heads are counted from here
-ACROSS = "cross-attention"
 
 
 def packed(array: np.ndarray) -> str:
@@ -42,33 +41,40 @@ def packed_influence(influence: Float[Tensor, "targets pieces"]) -> dict[str, An
     return {"scales": scales.tolist(), "bytes": packed(np.round(shares * 127).astype(np.int8))}
 
 
-def packed_attention(maps: Sequence[AttentionMap], sound: Sound | None = None) -> dict[str, Any]:
-    """All maps, grouped by the part of the model, and which group is shown first.
+def packed_attention(
+    maps: Sequence[AttentionMap], sound: Sound | None = None, selection: Selection | None = None
+) -> dict[str, Any]:
+    """All maps, grouped by what they connect, and which of them are shown first.
 
     `strongest` weights are kept for each query; None if all are that a byte can tell from zero.
     """
+    selection = selection or select(maps)
+    if selection is None:
+        return {"groups": [], "strongest": None}
     rows = sum(one.weights.shape[0] * one.weights.shape[1] for one in maps)
-    longest = max((len(one.keys) for one in maps), default=0)
     strongest = max(FEWEST, MOST_BYTES // (3 * max(rows, 1)))  # 3 bytes for each weight
-    by_group: dict[tuple[Any, ...], list[AttentionMap]] = {}
-    for one in maps:
-        by_group.setdefault((layer_of(one.name)[0], one.queries, one.keys), []).append(one)
-    groups = [
-        {
-            "title": title,
-            "queries": list(queries),
-            "keys": list(keys),
-            "timed": sound is not None and _is_over_time(len(keys), sound),
-            "layers": [_packed_map(one, strongest) for one in members],
-        }
-        for (title, queries, keys), members in by_group.items()
-    ]
-    across = [number for number, (title, *_) in enumerate(by_group) if title == ACROSS]
+    groups = grouped(maps)
+    layers = selection.group.layers
     return {
-        "groups": groups,
-        "shown": across[0] if across else 0,
-        "strongest": strongest if strongest < longest else None,
-        "first": FIRST,
+        "groups": [_packed_group(group, sound, strongest) for group in groups],
+        "strongest": strongest if strongest < max(len(one.keys) for one in maps) else None,
+        "group": [group.layers for group in groups].index(layers),
+        "layer": None if selection.layer is None else list(layers).index(selection.layer),
+        "head": selection.head,
+    }
+
+
+def _packed_group(group: Group, sound: Sound | None, strongest: int) -> dict[str, Any]:
+    first = next(iter(group.layers.values()))
+    return {
+        "title": group.title,
+        "queries": list(first.queries),
+        "keys": list(first.keys),
+        "timed": sound is not None and _is_over_time(len(first.keys), sound),
+        "layers": [
+            {"number": number, **_packed_map(one, strongest)}
+            for number, one in group.layers.items()
+        ],
     }
 
 
@@ -79,7 +85,6 @@ def _packed_map(one: AttentionMap, strongest: int) -> dict[str, Any]:
     levels = (top / scales.clamp(min=1e-9)[..., None] * 255).round()
     kept = levels > 0
     return {
-        "number": layer_of(one.name)[1],
         "heads": weights.shape[0],
         "scales": packed((scales.clamp(0, 1) * 65_535).round().numpy().astype(np.uint16)),
         "counts": packed(kept.sum(-1).numpy().astype(np.uint16)),
@@ -139,18 +144,3 @@ def as_wav(samples: Float[Tensor, " samples"], rate: int, seconds: float) -> byt
 def _is_over_time(keys: int, sound: Sound) -> bool:
     """Whether keys are vectors of a sound rather than tokens."""
     return abs(keys * sound.vector - sound.seconds) <= max(3 * sound.vector, 0.05 * sound.seconds)
-
-
-def layer_of(name: str) -> tuple[str, int]:
-    """What a layer of attention connects, and its number among the blocks.
-
-    >>> layer_of("decoder.blocks.2.cross_attention")
-    ('cross-attention', 3)
-    >>> layer_of("encoder.blocks.0.attention")
-    ('encoder', 1)
-    """
-    parts = name.split(".")
-    number = next((int(part) for part in parts if part.isdigit()), 0) + FIRST
-    if "cross" in parts[-1]:
-        return ACROSS, number
-    return "self-attention" if parts[0] in ("blocks", "attention") else parts[0], number

@@ -62,7 +62,7 @@ function choose(change) {
 
 function nameOf(layer, head) {
   const first = layer === EVERY ? "all layers" : `layer ${groups[watched.group].layers[layer].number}`;
-  return `${first}, ${head === EVERY ? "all heads" : `head ${head + given.attention.first}`}`;
+  return `${first}, ${head === EVERY ? "all heads" : `head ${head}`}`;
 }
 
 // The grid of small maps of a group: layers down, heads across, averages first.
@@ -76,7 +76,7 @@ function headGrid(group) {
                                     onclick: () => choose({ layer, head }) }, canvas);
     return { layer, head, canvas, button };
   }));
-  const names = across.map((head) => make("span", { class: "quiet" }, head === EVERY ? "all" : String(head + given.attention.first)));
+  const names = across.map((head) => make("span", { class: "quiet" }, head === EVERY ? "all" : String(head)));
   const rows = down.flatMap((layer, number) => [
     make("span", { class: "quiet side" }, layer === EVERY ? "all" : String(group.layers[layer].number)),
     ...cells.slice(number * across.length, (number + 1) * across.length).map((cell) => cell.button)]);
@@ -217,6 +217,9 @@ function attention() {
   const redraw = () => { views[0].draw?.(); update(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   addEventListener("resize", update);
-  requestAnimationFrame(() => open(given.attention.shown));
+  requestAnimationFrame(() => {
+    open(given.attention.group);
+    choose({ layer: given.attention.layer ?? watched.layer, head: given.attention.head ?? watched.head });
+  });
   return found;
 }

@@ -1,0 +1,184 @@
+"""An explanation in the terminal: words coloured by influence, and readable without colours.
+
+With colours, words that speak for the target are blue, words against it orange. Without, as in a
+pipe, a file or with NO_COLOR, marks tell the same:
+
+    A [wonderful]+++ film, though the [ending]+ was [dull]−−.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from glassformer.explaining.alignment import Alignment
+from glassformer.explaining.explanation import Explanation
+from glassformer.explaining.parts import Target
+from glassformer.explaining.views.alignment_terminal import AlignmentTable, fitted
+from glassformer.explaining.views.selection import Selection, select
+from glassformer.explaining.views.wording import (
+    alternatives_of,
+    is_right_to_left,
+    method_name,
+    percent,
+    signed,
+    visible,
+)
+from glassformer.terminal import printable, printable_lines
+
+LEVELS = (0.12, 0.4, 0.75)  # shares of the largest influence from which a word has one mark more
+FOR = ("#2f8fc9", "bold underline #2f8fc9", "bold white on #0072b2")
+AGAINST = ("#d9722b", "bold underline #d9722b", "bold white on #bf5400")
+BAR = 24  # cells of a probability of 1
+MOST_LABELS, MOST_WORDS, MOST_CELLS = 8, 4, 60
+MOST_TOKENS = 48  # of either side of a map of attention
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class ExplanationView:
+    """An explanation that rich can draw.
+
+    Attributes:
+        layer, head: The attention to show, as `selection.select` takes them.
+    """
+
+    explanation: Explanation
+    layer: str | None = None
+    head: int | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        coloured = console.color_system is not None and not console.no_color
+        shown = self.explanation
+        if shown.written:
+            yield from _written(shown)
+        else:
+            yield from _labels(shown, coloured=coloured)
+        if shown.method:
+            yield Text(f"\n{method_name(shown.method)}: {shown.verdict or 'not measured'}", "dim")
+        chosen = select(shown.attention, layer=self.layer, head=self.head)
+        if chosen is not None and self._is_shown(chosen):
+            yield from _attention(chosen)
+        if shown.neighbours:
+            yield Text("\nnearest training rows", "bold")
+            yield _neighbours(shown)
+
+    def _is_shown(self, chosen: Selection) -> bool:
+        """Whether attention is shown: that to a source, or what was asked for."""
+        across = chosen.group.crosses and self.explanation.sound is None
+        return across or self.layer is not None or self.head is not None
+
+
+def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
+    """Labels with bars, and the text coloured for the first."""
+    names = [fitted(target.text) for target in shown.targets[:MOST_LABELS]]
+    margin = max(map(cell_len, names), default=0)
+    for name, target in zip(names, shown.targets, strict=False):
+        line = Text(set_cell_size(name, margin), "bold" if target is shown.targets[0] else "")
+        bar = "█" * round(target.probability * BAR) or "▏"
+        yield line.append(f" {percent(target.probability):>7}  ").append(bar, FOR[0])
+    if not len(shown.influence):
+        return
+    yield Text()
+    yield coloured_words(shown.pieces, shown.influence[0].tolist(), coloured=coloured)
+    yield Text()
+    listed = 1 if len(shown.targets) == 2 else MOST_LABELS  # of two, one mirrors the other
+    for target, values in zip(shown.targets[:listed], shown.influence.tolist(), strict=False):
+        yield _listed(target, shown.pieces, values)
+
+
+def coloured_words(pieces: Sequence[str], values: Sequence[float], *, coloured: bool) -> Text:
+    """The text with its words in colours, or with marks."""
+    most, text = max(map(abs, values), default=0.0) or 1.0, Text()
+    for piece, value in zip(pieces, values, strict=True):
+        level, core = sum(abs(value) / most >= share for share in LEVELS), piece.strip()
+        before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :]
+        if not level or not core:
+            text.append(printable_lines(piece))
+            continue
+        text.append(printable_lines(before))
+        if coloured:
+            text.append(printable_lines(core), (FOR if value > 0 else AGAINST)[level - 1])
+        else:
+            text.append(f"[{printable_lines(core)}]" + ("+" if value > 0 else "−") * level)
+        text.append(printable_lines(after))
+    return text
+
+
+def _listed(target: Target, pieces: Sequence[str], values: Sequence[float]) -> Text:
+    """The words that speak most for and against a target, with their influence."""
+    line = Text(f"for {printable(target.text)}: ", "bold")
+    line.append(_strongest(pieces, values, sign=1) or "nothing", FOR[0])
+    against = _strongest(pieces, values, sign=-1)
+    return line.append("; against: ", "bold").append(against, AGAINST[0]) if against else line
+
+
+def _strongest(pieces: Sequence[str], values: Sequence[float], *, sign: int) -> str:
+    order = sorted(range(len(values)), key=lambda place: -sign * values[place])
+    best = [place for place in order[:MOST_WORDS] if sign * values[place] > 0]
+    return ", ".join(f"{visible(pieces[place])} {signed(values[place])}" for place in best)
+
+
+def _written(shown: Explanation) -> Iterator[RenderableType]:
+    """The answer, and each word of it: how sure, what else, and what speaks for it."""
+    yield Text(printable_lines(shown.answer), "bold")
+    yield Text()
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    times, others = (
+        any(target.time for target in shown.targets),
+        any(target.alternatives for target in shown.targets),
+    )
+    table.add_column("word", max_width=24)
+    if times:
+        table.add_column("seconds", justify="right")
+    table.add_column("sure", justify="right")
+    if others:
+        table.add_column("instead of", max_width=36)
+    table.add_column("because of", max_width=MOST_CELLS)
+    for target, values in zip(shown.targets, shown.influence.tolist(), strict=True):
+        cells = [Text(visible(target.text), "bold")]
+        if times:
+            cells.append(Text("" if target.time is None else "{:.2f}-{:.2f}".format(*target.time)))
+        cells.append(Text(percent(target.probability)))
+        if others:
+            cells.append(Text(alternatives_of(target, MOST_WORDS), "dim"))
+        cells.append(Text(_strongest(shown.pieces, values, sign=1), FOR[0]))
+        table.add_row(*cells)
+    yield table
+
+
+def _attention(chosen: Selection) -> Iterator[RenderableType]:
+    """A table of the chosen weights, or of the first tokens on either side."""
+    found = chosen.attention
+    yield Text(f"\n{chosen.title}", "bold")
+    if max(len(found.queries), len(found.keys)) > MOST_TOKENS:
+        yield Text(f"the first {MOST_TOKENS} tokens", "dim")
+    source, target = (
+        tuple(map(visible, side[:MOST_TOKENS])) for side in (found.keys, found.queries)
+    )
+    weights = found.weights[0, :MOST_TOKENS, :MOST_TOKENS].cpu()
+    if is_right_to_left("".join(source)):  # a terminal would turn the line of columns around
+        for query, row in zip(target, weights.tolist(), strict=True):
+            yield Text(f"{query}: ", "bold").append(_looked_at(source, row))
+    else:
+        yield AlignmentTable(Alignment(source, target, weights))
+
+
+def _looked_at(keys: Sequence[str], weights: Sequence[float]) -> str:
+    best = sorted(range(len(keys)), key=lambda place: -weights[place])[:MOST_WORDS]
+    return ", ".join(f"{keys[place]} {percent(weights[place])}" for place in best)
+
+
+def _neighbours(shown: Explanation) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+    table.add_column(justify="right")
+    table.add_column()
+    table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column(style="dim")
+    for one in shown.neighbours:
+        text, where = printable(one.text), printable(one.where)
+        table.add_row(*map(Text, (f"{one.similarity:.2f}", fitted(one.target), text, where)))
+    return table

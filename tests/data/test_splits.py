@@ -3,10 +3,17 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from glassformer.data.splits import SPLIT_NAMES, content_key, named_split, split_of
+from glassformer.data.splits import (
+    SPLIT_NAMES,
+    content_key,
+    named_split,
+    split_of,
+    stratified,
+)
 from glassformer.errors import GlassformerError
 
 SHARES = {"valid": 0.1, "test": 0.2}
@@ -86,6 +93,28 @@ def test_without_shares_all_is_training_and_a_whole_share_takes_all():
     assert {split_of(text, {}, 0) for text in TEXTS} == {"train"}
     assert {split_of(text, {"test": 1.0}, 0) for text in TEXTS} == {"test"}
     assert {split_of(text, {"valid": 0.0}, 0) for text in TEXTS} == {"train"}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5)), min_size=1, max_size=60),
+    st.sampled_from([[0.1, 0.1], [0.25, 0.5], [0.0, 0.3]]),
+)
+def test_stratified_every_label_is_divided_by_its_share_and_duplicates_stay_together(rows, shares):
+    contents, strata = (np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True))
+    found = stratified(contents, strata, shares)
+    parts = dict(zip(contents.tolist(), found.tolist(), strict=True))
+    assert [parts[content] for content in contents.tolist()] == found.tolist()
+    label = {}
+    for content, stratum in rows:
+        label[content] = min(stratum, label.get(content, stratum))
+    for one in {*label.values()}:
+        mine = [parts[content] for content in sorted(label) if label[content] == one]
+        assert mine == sorted(mine)  # the lowest hashes are held out first
+        assert abs(mine.count(0) - shares[0] * len(mine)) <= 1
+    total = [0, 0, 0]
+    for part in parts.values():
+        total[part] += 1
+    assert abs(total[0] - shares[0] * len(parts)) <= 0.5
 
 
 @pytest.mark.parametrize("shares", [{"valid": 0.6, "test": 0.6}, {"valid": -0.1, "test": 0.5}])

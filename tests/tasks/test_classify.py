@@ -70,9 +70,18 @@ def test_a_loaded_run_says_the_same(run):
     assert load(run.folder.path).predict(texts) == run.predict(texts)
 
 
-def test_an_empty_text_and_one_of_unknown_words_get_an_answer(run):
-    for text in ("", "   ", "Ω 日本 🎬", "red " * 1000):
-        assert run.predict(text).text in COLOURS
+def test_a_text_of_any_length_gets_an_answer_and_one_of_unknown_words_is_marked(run):
+    for text in ("Ω 日本 🎬", "red " * 1000):
+        found = run.predict(text)
+        assert found.text in COLOURS
+        assert found.unknown == ("red" not in text)
+
+
+def test_an_empty_text_has_an_empty_answer_that_is_marked(run):
+    first, second, third = run.predict(["", "red", "   "])
+    assert (first.text, first.empty, first.confidence) == ("", True, 0.0)
+    assert (second.text in COLOURS, second.empty) == (True, False)
+    assert third == first
 
 
 def test_a_label_unseen_in_training_is_refused_with_its_row(run, tmp_path):

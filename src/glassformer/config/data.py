@@ -45,6 +45,8 @@ class DataConfig:
         columns: Columns by role, where they should not be guessed.
         group: Rows with the same value in this column stay in one split.
         valid_share, test_share: Shares held out when no such split is given.
+        stratify: Whether each split gets its share of every label where nothing groups the rows;
+            false goes by the hash of a row alone, so that more rows do not move the others.
         token_dropout: Share of the tokens hidden at random during training.
         batch_tokens: Tokens in one batch, padding included.
         by_length: Whether rows of similar length share a batch, which saves padding; false mixes
@@ -61,6 +63,7 @@ class DataConfig:
     encoding: str | None = None
     valid_share: float = 0.1
     test_share: float = 0.1
+    stratify: bool = True
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     token_dropout: float = 0.0
     batch_tokens: int = 8192

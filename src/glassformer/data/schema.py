@@ -116,6 +116,10 @@ class Schema(ABC):
         Where no split is given, samples with equal content stay in one split.
         """
 
+    def stratum(self, sample: Sample) -> str | None:
+        """What every split should have its share of, such as a label; None if there is nothing."""
+        return None
+
     def checks(self, config: Config) -> list[Check]:
         """The checks of the doctor."""
         return default_checks()

@@ -1,13 +1,18 @@
-"""Which split a row belongs to: a function of its content, or of its group, alone.
+"""Which split a row belongs to: a function of its content, its group or its label.
 
 Nothing is random. A key is hashed to a point between 0 and 1, and the shares divide that interval,
-so the same text falls into the same split in any file, in any order.
+so the same text falls into the same split in any file, in any order. Stratified, the rows of every
+label are divided by themselves, by the order of their hashes, so that each split has its share of
+every label.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
+
+import numpy as np
+from jaxtyping import Int, UInt64
 
 from glassformer.errors import GlassformerError, unknown
 
@@ -59,6 +64,37 @@ def split_at(hash_: int, ends: Iterable[tuple[str, float]]) -> str:
         if point < end:
             return split
     return "train"
+
+
+def stratified(
+    contents: UInt64[np.ndarray, " rows"],
+    strata: UInt64[np.ndarray, " rows"],
+    shares: Sequence[float],
+) -> Int[np.ndarray, " rows"]:
+    """The number of the share that each row falls into; that of the rest is `len(shares)`.
+
+    Rows of equal content fall together. What rounding leaves over in one stratum goes to the next.
+
+    Args:
+        contents: A hash of each row's content, which decides.
+        strata: A hash of each row's label; the lowest counts for rows of equal content.
+
+    >>> stratified(np.arange(6, dtype=np.uint64), np.array([0, 0, 0, 0, 1, 1], np.uint64), [0.5])
+    array([0, 0, 1, 1, 0, 1])
+    """
+    distinct, content_of = np.unique(contents, return_inverse=True)
+    stratum = np.full(len(distinct), np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(stratum, content_of, strata)
+    order = np.lexsort((distinct, stratum))
+    _, begins, sizes = np.unique(stratum[order], return_index=True, return_counts=True)
+    rank = np.arange(len(order)) - np.repeat(begins, sizes)
+    number = np.zeros(len(order), dtype=np.int64)
+    for end in accumulate(shares):
+        until = np.floor(end * (begins + sizes) + 0.5) - np.floor(end * begins + 0.5)
+        number += rank >= np.repeat(until, sizes)
+    found = np.empty_like(number)
+    found[order] = number
+    return found[content_of]
 
 
 def hashed(text: str) -> int:

@@ -1,7 +1,8 @@
 """Assigns each row to a split, and checks that the splits can be trained on.
 
 The split of its file; the value of its `split` column; or, for splits that are not given, a hash of
-its group or its content, so that what belongs together stays together.
+its group or its content, so that what belongs together stays together. Without groups, each split
+gets its share of every label, if the job has labels.
 """
 
 from array import array
@@ -15,7 +16,14 @@ from glassformer.data.columns import Columns
 from glassformer.data.rows import Row
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
-from glassformer.data.splits import ends_of, named_split, seeded_hash, split_at
+from glassformer.data.splits import (
+    ends_of,
+    hashed,
+    named_split,
+    seeded_hash,
+    split_at,
+    stratified,
+)
 
 Splits = UInt8[np.ndarray, " samples"]
 
@@ -75,6 +83,8 @@ class Splitter:
         self.named = {split for split in self.shares if getattr(config, split)}
         self.drawn = bytearray()  # for each sample, whether its hash decides
         self.contents = array("Q")  # for each sample, a hash of its content
+        self.strata = array("Q")  # for each sample, a hash of its label
+        self.grouped = not config.stratify  # whether something else than labels counts
 
     def split_for(
         self, source_split: str, row: Row, columns: Columns, sample: Sample, report: IngestReport
@@ -87,12 +97,19 @@ class Splitter:
             return None
         content = seeded_hash(self.schema.content(sample, self.config), self.seed)
         self.contents.append(content)
+        self.strata.append(self._stratum_of(sample))
         self.drawn.append(split == "train")
         if split != "train":
             self.named.add(split)
             return split
         group = sample.get("group")
+        self.grouped = self.grouped or bool(group)
         return split_at(seeded_hash(str(group), self.seed) if group else content, self.ends)
+
+    def _stratum_of(self, sample: Sample) -> int:
+        stratum = self.schema.stratum(sample)
+        self.grouped = self.grouped or stratum is None
+        return 0 if stratum is None else hashed(stratum)
 
     def finalise(self, samples: Samples, report: IngestReport) -> Samples:
         """The samples with their final splits."""
@@ -114,6 +131,11 @@ class Splitter:
     def final_splits(self, chosen: Splits) -> tuple[Splits, Int[np.ndarray, " strays"]]:
         """The final split of each sample, and the samples to skip."""
         splits, drawn = chosen.copy(), np.frombuffer(self.drawn, dtype=bool)
+        if not self.grouped and drawn.any():
+            by_number = np.array([SPLITS.index(split) for split in (*self.shares, "train")])
+            contents, strata = (np.array(a, dtype=np.uint64) for a in (self.contents, self.strata))
+            shares = list(self.shares.values())
+            splits[drawn] = by_number[stratified(contents[drawn], strata[drawn], shares)]
         for split in self.named:
             splits[drawn & (splits == SPLITS.index(split))] = SPLITS.index("train")
         _, content = np.unique(np.array(self.contents)[drawn], return_inverse=True)

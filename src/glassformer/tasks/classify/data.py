@@ -73,6 +73,10 @@ class ClassifySchema(Schema):
     def content(self, sample: Sample, config: DataConfig) -> str:
         return self._with(sample).content(sample, config)
 
+    def stratum(self, sample: Sample) -> str:
+        label = sample["label"]
+        return label if isinstance(label, str) else "\n".join(sorted(map(str, label)))
+
     def _with(self, roles: Mapping[str, Any]) -> Schema:
         return self.sounds if PATH.name in roles else self.texts
 

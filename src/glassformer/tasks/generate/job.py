@@ -19,5 +19,8 @@ JOB = Job(
     predictor=GeneratePredictor,
     explainer=GenerateExplainer,
     model="language model",
-    unused=("data.token_dropout", "data.tokenizer.dropout", "data.form"),  # windows are packed
+    unused=(
+        *("data.token_dropout", "data.tokenizer.dropout", "data.form"),  # windows are packed
+        "data.stratify",  # there are no labels
+    ),
 )

@@ -17,5 +17,8 @@ JOB = Job(
     reporter=PretrainReporter,
     predictor=PretrainPredictor,
     model="masked language model",
-    unused=("data.token_dropout", "data.tokenizer.dropout"),  # it masks tokens itself
+    unused=(
+        *("data.token_dropout", "data.tokenizer.dropout"),  # it masks tokens itself
+        "data.stratify",  # there are no labels
+    ),
 )

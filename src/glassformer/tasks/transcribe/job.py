@@ -22,6 +22,6 @@ JOB = Job(
     unused=(
         *("data.token_dropout", "data.form"),  # it reads no tokens, and pads
         *("data.tokenizer.lowercase", "data.tokenizer.dropout"),  # task.lowercase has more effect
-        "model.share",
+        *("data.stratify", "model.share"),
     ),
 )

@@ -21,4 +21,5 @@ JOB = Job(
     predictor=TranslatePredictor,
     explainer=TranslateExplainer,
     model="encoder-decoder",
+    unused=("data.stratify",),  # there are no labels
 )

@@ -1,14 +1,12 @@
 """`glassformer explain`: what a prediction is based on."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from glassformer.cli.options import AsJson, Device, RunFolder
-from glassformer.terminal import print_json, print_line
-
-if TYPE_CHECKING:
-    from glassformer.explaining.explanation import Explanation
+from glassformer.terminal import Terminal, print_json, print_line
 
 
 def explain(
@@ -21,6 +19,14 @@ def explain(
         str | None, typer.Option(help="Explain this label or text instead of the prediction.")
     ] = None,
     unit: Annotated[str | None, typer.Option(help="What is explained: word or token.")] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="Layer of attention to show, from 0, such as 1 or encoder.1.")
+    ] = None,
+    head: Annotated[int | None, typer.Option(help="Head of attention to show, from 0.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page (.html), picture (.png, .svg) or .json."),
+    ] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -28,20 +34,19 @@ def explain(
 
     Example: glassformer explain runs/reviews "What a film"
     """
+    from glassformer.explaining.views.output import check_out, write_explanation
+    from glassformer.explaining.views.terminal import ExplanationView
     from glassformer.runs.run import Run
 
+    if out is not None:
+        check_out(out)
     loaded = Run(run, device=device)
     parsed = loaded.predictor.parse(given)
     found = loaded.explain(parsed, method=method, target=target, unit=unit)
+    if out is not None:
+        write_explanation(found, out, layer=layer, head=head)
+        print_line(f"wrote {out}", stderr=True)
     if as_json:
         print_json(found.as_values())
-    else:
-        _show(found)
-
-
-def _show(found: "Explanation") -> None:
-    """One line per piece: its influence on the first target."""
-    print_line(f"{found.answer} ({found.targets[0].probability:.0%})")
-    for piece, influence in zip(found.pieces, found.influence[0].tolist(), strict=True):
-        print_line(f"{influence:+.3f}", piece)
-    print_line(f"method: {found.method}")
+    elif out is None:
+        Terminal().print(ExplanationView(explanation=found, layer=layer, head=head))

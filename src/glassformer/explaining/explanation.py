@@ -38,6 +38,7 @@ class Explanation:
         pieces: Joined, they are the text that was read.
         method: The method that gave `influence`, a name in `explaining.methods.METHODS`.
         verdict: How far that method can be trusted on this run, in one sentence.
+        notes: Sentences on what is missing.
     """
 
     job: str
@@ -52,6 +53,7 @@ class Explanation:
     sound: Sound | None = None
     beam: Sequence[Sequence[Branch]] = ()
     neighbours: tuple[Neighbour, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def written(self) -> bool:
@@ -80,7 +82,7 @@ class Explanation:
         chosen = select(self.attention, layer=layer, head=head)
         attention = packed_attention(self.attention, self.sound, chosen)
         sound = None if self.sound is None else packed_sound(self.sound)
-        notes = []
+        notes = list(self.notes)
         if attention["strongest"] is not None:
             notes.append(
                 f"Attention is shown for the {attention['strongest']} strongest weights of each "
@@ -135,6 +137,7 @@ class Explanation:
                 }
                 for one in self.neighbours
             ],
+            "notes": list(self.notes),
         }
 
 

@@ -7,12 +7,14 @@ from torch import nn
 
 from glassformer.errors import GlassformerError, unknown
 from glassformer.explaining.explanation import Explanation
+from glassformer.explaining.looking import attention_of
 from glassformer.explaining.methods import METHODS
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks import JOBS
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.job import AnyTask
 
+LEFT_OUT = "The attention of the first {} layers is left out: the input is long."
 USUAL = "gradient_x_input"
 
 
@@ -45,6 +47,7 @@ class RunExplainer:
             raise GlassformerError(unknown("method", method, METHODS))
         name = method or USUAL
         subject = self.job.subject(self.model, given, target=target, unit=unit)
+        attention, left_out = attention_of(subject)
         return Explanation(
             job=self.task.name,
             given=subject.given,
@@ -55,6 +58,8 @@ class RunExplainer:
             method=name,
             sound=subject.sound,
             beam=subject.beam,
+            attention=attention,
+            notes=(LEFT_OUT.format(left_out),) if left_out else (),
         )
 
 

@@ -65,6 +65,8 @@ class ExplanationView:
         if shown.neighbours:
             yield Text("\nnearest training rows", "bold")
             yield _neighbours(shown)
+        for note in shown.notes:
+            yield Text(f"\n{printable(note)}", "dim")
 
     def _is_shown(self, chosen: Selection) -> bool:
         """Whether attention is shown: that to a source, or what was asked for."""

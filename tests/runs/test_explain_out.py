@@ -1,0 +1,77 @@
+"""`glassformer explain` shows explanations in the terminal and writes them to files."""
+
+import json
+
+import pytest
+import torch
+from small_runs import learn, write_reviews
+
+from glassformer.cli import main
+from glassformer.explaining import looking
+from glassformer.explaining.looking import attention_of
+
+TWO_LAYERS = "model.encoder.depth=2"
+TEXT = "The film was great, with some people who said: a lovely town."
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explained")
+    return learn(write_reviews(folder / "reviews.csv"), folder / "run", TWO_LAYERS, steps=1)
+
+
+def explain(run, *options):
+    return main(["explain", str(run.folder.path), TEXT, "--device", "cpu", *map(str, options)])
+
+
+def test_the_terminal_shows_labels_words_and_the_asked_attention(run, capsys):
+    assert explain(run, "--layer", "0", "--head", "1") == 0
+    out = capsys.readouterr().out
+    assert {"good", "bad"} >= {line.split()[0] for line in out.splitlines()[:2]}
+    assert "for " in out
+    assert "layer 0, head 1" in out
+
+
+@pytest.mark.parametrize("suffix", [".html", ".json", ".svg"])
+def test_an_explanation_is_written_as_its_name_says(run, suffix, tmp_path, capsys):
+    path = tmp_path / f"a{suffix}"
+    assert explain(run, "--out", path) == 0
+    assert capsys.readouterr() == ("", f"wrote {path}\n")
+    text = path.read_text(encoding="utf-8")
+    begins = {".html": "<!DOCTYPE html>", ".json": "{", ".svg": "<?xml"}
+    assert text.startswith(begins[suffix])
+    if suffix == ".json":
+        values = json.loads(text)
+        assert "".join(values["pieces"]) == TEXT
+        rows = torch.tensor(values["attention"][0]["weights"]).sum(-1)
+        torch.testing.assert_close(rows, torch.ones_like(rows), atol=2e-3, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--out", "a.gif"), "an explanation is written as .html, .json, .png, .svg, .pdf, got"),
+        (("--out", "none/a.html"), "none: no such folder; create it first"),
+        (("--out", "none/a.png"), "none: no such folder for the picture; create it first"),
+        (("--layer", "9"), "there is no layer '9'; choose from "),
+        (("--head", "99"), "there is no head 99; choose from 0 to "),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_one_line(run, options, told, capsys):
+    assert explain(run, *options) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"glassformer: {told}")
+    assert error.count("\n") == 1
+
+
+def test_attention_that_is_too_large_is_left_out_from_the_first_layer_on(run, monkeypatch):
+    subject = run._explainer.job.subject(run.model, TEXT)
+    every, none = attention_of(subject)
+    assert none == 0
+    monkeypatch.setattr(looking, "MOST_WEIGHTS", every[-1].weights.numel())
+    kept, left_out = attention_of(subject)
+    assert [one.name for one in kept] == [every[-1].name]
+    assert left_out == len(every) - 1
+    assert run.explain(TEXT).notes == (
+        f"The attention of the first {left_out} layers is left out: the input is long.",
+    )

@@ -40,7 +40,7 @@ def sample(run: glassformer.Run, path: Path, split: str, settings: list[str]) ->
         poems = map(simplified, poems)
     found = {match[0]: poem for poem in poems if (match := OPENING.match(poem))}
     prompts = list(found)[:COUNT]
-    predictions = run.predict_each(prompts, settings=settings)
+    predictions = run.predict_each(prompts, set=settings)
     with path.open("w", encoding="utf-8") as file:
         for prompt, one in zip(prompts, predictions, strict=True):
             whole = one.details["ended"] == "end"

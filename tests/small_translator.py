@@ -58,8 +58,6 @@ def translator(factory):
         folder = factory.mktemp("translator")
         pairs = write_pairs(folder / "pairs.tsv")
         with quickly(), unchecked():
-            api.train(
-                "translate", pairs, run=folder / "run", steps=280, quiet=True, settings=SETTINGS
-            )
+            api.train("translate", pairs, run=folder / "run", steps=280, quiet=True, set=SETTINGS)
         KEPT["run"] = folder / "run"
     return KEPT["run"]

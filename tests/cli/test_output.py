@@ -9,7 +9,7 @@ import pytest
 from small_files import trained
 
 from glassformer.cli import main
-from glassformer.runs import api, plan as planning, request
+from glassformer.runs import api, arguments, plan as planning
 
 FULL = "/dev/full"
 
@@ -94,7 +94,7 @@ def test_time_counts_from_when_the_command_began(monkeypatch):
 
     monkeypatch.setattr(api, "run_training", stop)
     monkeypatch.setattr(planning, "estimate_training", stop)
-    monkeypatch.setattr(request, "train_request", lambda **given: time.sleep(0.05))
+    monkeypatch.setattr(arguments, "train_request", lambda **given: time.sleep(0.05))
     for verb in ("train", "plan"):
         before = time.monotonic()
         with pytest.raises(TimeoutError) as caught:

@@ -87,7 +87,7 @@ def test_an_old_encoding_is_guessed_named_and_read(tmp_path, rows, word, encodin
     assert f"it looks like {encoding}" in finding.what
     assert f"--set data.encoding={encoding}" in finding.advice
     assert found.encodings == {str(path): encoding}
-    told = examined(path, settings=f"data.encoding={encoding}")
+    told = examined(path, set=f"data.encoding={encoding}")
     assert not told.findings
 
 

@@ -32,7 +32,7 @@ def write_reviews(path, count=97, length=17, seed=1):
 
 def learn(data, run, *settings, **asked):
     """A tiny classifier, trained for a few steps."""
-    usual = {"steps": 3, "pretrain": False, "quiet": True, "settings": (*SETTINGS, *settings)}
+    usual = {"steps": 3, "pretrain": False, "quiet": True, "set": (*SETTINGS, *settings)}
     return api.train("classify", data, run=run, **usual | asked)
 
 

@@ -26,5 +26,5 @@ def write_pairs(path, count=97, seed=1, *, turned=False):
 
 def translate(data, run, *settings, **asked):
     """A tiny translator, trained for a few steps."""
-    usual = {"steps": 3, "quiet": True, "settings": (*SETTINGS, *settings)}
+    usual = {"steps": 3, "quiet": True, "set": (*SETTINGS, *settings)}
     return api.train("translate", data, run=run, **usual | asked)

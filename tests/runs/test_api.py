@@ -48,7 +48,7 @@ def test_train_gives_a_run_that_can_be_used_at_once(home, tmp_path):
             run=str(tmp_path / "run"),
             valid=home / "test.csv",
             columns="text=text,label=label",
-            settings="train.clip=0.5",
+            set="train.clip=0.5",
             size="tiny",
             epochs=1,
             pretrain=False,
@@ -223,7 +223,7 @@ def test_a_copied_run_works_elsewhere_without_its_data(home, tmp_path):
     assert moved.predict("a great film") == before
     assert moved.evaluate(home / "test.csv").as_values()["rows"] == 31
     with quickly():
-        again = learn(home / "reviews.csv", tmp_path / "next", origin=tmp_path / "far" / "away")
+        again = learn(home / "reviews.csv", tmp_path / "next", from_=tmp_path / "far" / "away")
     assert again.config.origin == str(tmp_path / "far" / "away")
 
 
@@ -251,8 +251,8 @@ def test_scores_are_written_as_on_pages_and_may_be_no_numbers(home, tmp_path):
     nothing = {"value": None, "low": None, "high": None}
     bleu = {"value": 31.234, "low": 30.0, "high": 32.0}
     for scores, said, cell in [
-        ({"bleu": bleu}, "bleu 31.2", "31.2 <small>[30.0, 32.0]</small>"),
-        ({"loss": nothing}, "loss –", "– <small>[–, –]</small>"),
+        ({"bleu": bleu}, "bleu 31.2", "31.2 [30.0, 32.0]"),
+        ({"loss": nothing}, "loss –", "– [–, –]"),
     ]:
         report["scores"] = {"this model": scores}
         (tmp_path / "run" / "report.json").write_text(json.dumps(report), encoding="utf-8")

@@ -20,7 +20,7 @@ def test_a_plan_leaves_out_back_translations_and_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = write_pairs(tmp_path / "pairs.tsv", 97)
     settings = (*SETTINGS, "task.monolingual=more.txt", "task.backward=back")
-    found = planning.plan("translate", data, settings=settings, epochs=1, quiet=True)
+    found = planning.plan("translate", data, set=settings, epochs=1, quiet=True)
     assert "Not included: training rows made with back." in found.notes
 
 

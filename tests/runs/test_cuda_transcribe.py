@@ -20,7 +20,7 @@ def test_recordings_are_transcribed_on_a_gpu_with_a_language_model(tmp_path):
     stacks = [f"model.{side}.{one}" for side in ("encoder", "decoder") for one in STACK]
     settings = [*stacks, *SOUND, "task.augment.speeds=[0.9, 1.1]"]
     table = write_table(tmp_path / "rows.csv", rows)
-    run = glassformer.train("transcribe", table, steps=4, settings=settings, quiet=True)
+    run = glassformer.train("transcribe", table, steps=4, set=settings, quiet=True)
     assert {"wer", "cer"} <= run.evaluate(table).scores.keys()
     assert (run.folder.path / "search.json").exists()  # weights were chosen
     assert isinstance(run.predict(rows[0]["path"]).text, str)
@@ -35,7 +35,7 @@ def test_a_deterministic_run_on_a_gpu_has_the_same_bits_every_time(tmp_path):
             table,
             run=tmp_path / name,
             steps=6,
-            settings=[*stacks, *SOUND],
+            set=[*stacks, *SOUND],
             deterministic=True,
             quiet=True,
         )
@@ -54,7 +54,7 @@ def test_recordings_are_classified_on_a_gpu(tmp_path):
         table,
         steps=4,
         columns="path=path,label=text",
-        settings=[*settings, "model.frontend.kind=subsampling"],
+        set=[*settings, "model.frontend.kind=subsampling"],
         quiet=True,
     )
     assert run.predict(rows[0]["path"]).text in WORDS[:3]

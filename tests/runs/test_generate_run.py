@@ -59,7 +59,7 @@ def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
         "generate",
         run.folder.path.parent / "bottles.txt",
         run=tmp_path / "again",
-        origin=run.folder.path,
+        from_=run.folder.path,
         **options,
     )
     assert again.config.model.decoder.dim == 16

@@ -47,7 +47,7 @@ def data(tmp_path):
 
 
 def planned(data, *settings, **asked):
-    usual = {"steps": 50, "pretrain": False, "quiet": True, "settings": (*SETTINGS, *settings)}
+    usual = {"steps": 50, "pretrain": False, "quiet": True, "set": (*SETTINGS, *settings)}
     return planning.plan("classify", data, **usual | asked)
 
 
@@ -201,10 +201,10 @@ def test_layers_that_are_not_built_are_counted_like_those_that_are(data):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"settings": (*SETTINGS, "pretrain=yes")}, "pretraining, about 3 times the work"),
+        ({"set": (*SETTINGS, "pretrain=yes")}, "pretraining, about 3 times the work"),
         ({}, "a trial of whether pretraining helps (about 20s), and pretraining if it does"),
         ({"pretrain": False}, None),
-        ({"settings": (*SETTINGS, "model.frontend.kind=ngrams")}, None),
+        ({"set": (*SETTINGS, "model.frontend.kind=ngrams")}, None),
     ],
 )
 def test_pretraining_is_left_out_and_said(asked, said, tmp_path, monkeypatch):
@@ -214,7 +214,7 @@ def test_pretraining_is_left_out_and_said(asked, said, tmp_path, monkeypatch):
     monkeypatch.setattr(planning, "report_seconds", lambda *_: 0.0)
     monkeypatch.setattr(planning, "checkpoint_seconds", lambda *_: 0.0)
     data = write_reviews(tmp_path / "many.csv", count=601)
-    found = planned(data, **{"pretrain": True, "settings": SETTINGS} | asked)
+    found = planned(data, **{"pretrain": True, "set": SETTINGS} | asked)
     notes = [note for note in found.notes if "pretraining" in note]
     assert [said in note for note in notes] == ([True] if said else [])
 

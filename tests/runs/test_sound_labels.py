@@ -118,19 +118,19 @@ def test_a_run_reads_recordings_or_texts_but_not_both(run, tmp_path):
 )
 def test_settings_of_texts_are_refused_for_recordings(run, setting, message):
     with pytest.raises(GlassformerError, match=message):
-        glassformer.train("classify", run / "data", settings=[*SETTINGS, setting], quiet=True)
+        glassformer.train("classify", run / "data", set=[*SETTINGS, setting], quiet=True)
 
 
 def test_recordings_have_no_words_to_mask_for_pretraining(run):
     with pytest.raises(GlassformerError, match="pretrain has no effect on recordings; leave it"):
-        glassformer.train("classify", run / "data", settings=[*SHARES, "pretrain=yes"])
+        glassformer.train("classify", run / "data", set=[*SHARES, "pretrain=yes"])
 
 
 def test_settings_of_recordings_are_refused_for_texts(tmp_path):
     rows = [f"text {number},{'ab'[number % 2]}" for number in range(60)]
     (tmp_path / "texts.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     with pytest.raises(GlassformerError, match=r"task\.rate has no effect on texts; leave it out"):
-        glassformer.train("classify", tmp_path / "texts.csv", settings=["task.rate=8000"])
+        glassformer.train("classify", tmp_path / "texts.csv", set=["task.rate=8000"])
 
 
 def test_folds_of_a_table_know_where_its_recordings_are(run, tmp_path):

@@ -127,10 +127,10 @@ def test_a_run_goes_on_with_the_tokens_and_the_shape_of_another(data, tmp_path):
         "translate",
         more,
         run=tmp_path / "second",
-        origin=tmp_path / "first",
+        from_=tmp_path / "first",
         steps=1,
         quiet=True,
-        settings=settings,
+        set=settings,
     )
     assert second.config.model.decoder.dim == second.config.model.encoder.dim == 16
     assert second.config.task.target.kind == "characters"
@@ -141,8 +141,8 @@ def test_a_run_begins_with_an_encoder_that_has_read_texts(data, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"{n} abcdef fedcba" for n in range(60)), encoding="utf-8")
     stack = ("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2")
-    api.train("pretrain", texts, run=tmp_path / "reader", steps=2, quiet=True, settings=stack)
-    run = translate(data, tmp_path / "run", "model.share=false", origin=tmp_path / "reader")
+    api.train("pretrain", texts, run=tmp_path / "reader", steps=2, quiet=True, set=stack)
+    run = translate(data, tmp_path / "run", "model.share=false", from_=tmp_path / "reader")
     reader = api.load(tmp_path / "reader")
     assert run.task.pair.source.to_json() == reader.task.tokenizer.to_json()
     assert not run.task.pair.joint
@@ -205,7 +205,7 @@ def test_what_cannot_be_translated_back_is_refused(data, tmp_path, backward):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"{n} abc" for n in range(60)), encoding="utf-8")
     stack = ("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2")
-    api.train("pretrain", texts, run=tmp_path / "reader", steps=1, quiet=True, settings=stack)
+    api.train("pretrain", texts, run=tmp_path / "reader", steps=1, quiet=True, set=stack)
     wanted = {
         f"task.backward={tmp_path / 'nowhere'}": "nowhere: not found; check the path",
         f"task.backward={tmp_path / 'reader'}": "reader: is a run of pretrain; set task.backward",

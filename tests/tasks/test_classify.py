@@ -44,7 +44,7 @@ def run(tmp_path_factory):
         steps=60,
         pretrain=False,
         quiet=True,
-        settings=(
+        set=(
             *(f"model.encoder.{setting}" for setting in small),
             "train.optimiser.lr=0.02",
             "train.validate_every=60",

@@ -198,7 +198,7 @@ def learned(tmp_path_factory):
 def test_it_learns_the_rhymes_by_heart(learned):
     job, model = learned
     settings = ("decode.method=greedy",)
-    predictor = GeneratePredictor(job).configured(settings=settings)
+    predictor = GeneratePredictor(job).configured(set=settings)
     found = list(predictor.predict(model, ["the cat", "a fox", "one, two, b"]))
     assert [one.text for one in found] == RHYMES[:3]
     assert found[0].details["continuation"] == RHYMES[0].removeprefix("the cat")
@@ -210,7 +210,7 @@ def test_it_learns_the_rhymes_by_heart(learned):
 def test_a_stream_writes_what_a_prediction_says_in_pieces(learned, stop):
     job, model = learned
     settings = ("decode.method=greedy", f"decode.stop={json.dumps(stop)}")
-    predictor = GeneratePredictor(job).configured(settings=settings)
+    predictor = GeneratePredictor(job).configured(set=settings)
     *pieces, found = predictor.predict(model, ["the cat"])
     several = next(predictor.predict(model, ["the cat", "a"]))
     assert (found.text, found.details["ended"]) == (several.text, several.details["ended"])
@@ -242,7 +242,7 @@ def test_prompts_by_the_engine_go_on_as_in_batches(learned, method, monkeypatch)
     job, model = learned
     monkeypatch.setattr(predictor_module, "TOGETHER", 3)
     settings = (f"decode.method={method}", "decode.max_length=20", "decode.stop=['k']")
-    predictor = GeneratePredictor(job).configured(settings=settings, alternatives=2)
+    predictor = GeneratePredictor(job).configured(set=settings, alternatives=2)
     prompts = [text[:end] for text in RHYMES for end in (9, 2, 5)]
     found = list(predictor.predict(model, prompts))
     assert len(found) == 12
@@ -258,14 +258,14 @@ def test_a_decoder_that_keeps_no_keys_goes_on_in_batches(tmp_path):
     decoder = {**SMALL["decoder"], "attention": {"heads": 2, "kind": "linear"}, "position": "none"}
     job = writer(tmp_path, model={"decoder": decoder})
     settings = ("decode.max_length=2",)
-    predictor = GeneratePredictor(job).configured(settings=settings)
+    predictor = GeneratePredictor(job).configured(set=settings)
     assert len(list(predictor.predict(job.model().eval(), ["a", "the", "fox"]))) == 3
 
 
 def test_alternatives_show_what_else_was_likely_at_each_token(learned):
     job, model = learned
     settings = ("decode.max_length=3", "decode.method=greedy")
-    predictor = GeneratePredictor(job).configured(alternatives=2, settings=settings)
+    predictor = GeneratePredictor(job).configured(alternatives=2, set=settings)
     found = last(predictor.predict(model, ["a fox"]))
     assert [len(token["instead"]) for token in found.details["tokens"]] == [2, 2, 2]
     assert [line.strip()[0] for line in found.below] == ["␣", "i", "n"]
@@ -274,7 +274,7 @@ def test_alternatives_show_what_else_was_likely_at_each_token(learned):
 def test_a_stop_text_that_never_comes_and_a_long_prompt_are_noted(learned):
     job, model = learned
     settings = ("decode.stop=['zzz']", "decode.max_length=5", "decode.method=greedy")
-    predictor = GeneratePredictor(job).configured(settings=settings)
+    predictor = GeneratePredictor(job).configured(set=settings)
     found = last(predictor.predict(model, ["one"]))
     assert found.note == "is continued without a stop text, up to 5 tokens"
     found = last(predictor.predict(model, ["one" * 100]))

@@ -38,7 +38,7 @@ def test_labels_with_a_separator_are_several(tmp_path):
     rows = [{"text": f"text number {n}", "label": ("a", "a;b", "b")[n % 3]} for n in range(30)]
     rows += [{"text": "text number 1", "label": "b; a"}]
     path = table(tmp_path / "x.csv", rows)
-    separated = examined(path, settings="task.separator=;")
+    separated = examined(path, set="task.separator=;")
     assert separated.figures["labels"] == {"a": 21, "b": 21}
     assert [f.kind for f in separated.findings] == ["duplicate rows"]
 

@@ -25,7 +25,7 @@ def found(folder, sources, *settings, test=()):
         rows = "".join(f"{text}\tnumber {text.split()[-1]}\n" for text in texts)
         (folder / f"{part}.tsv").write_text(f"source\ttarget\n{rows}", encoding="utf-8")
     given = {"test": folder / "test.tsv"} if test else {}
-    examination = examined(folder / "train.tsv", job="translate", settings=settings, **given)
+    examination = examined(folder / "train.tsv", job="translate", set=settings, **given)
     return {finding.kind: finding for finding in examination.findings}, examination
 
 
@@ -73,7 +73,7 @@ def test_a_target_with_settings_of_its_own_is_told_by_them(tmp_path):
         ((), "data.tokenizer.simplified"),
         (("task.target.kind=bpe",), "task.target.simplified"),
     ):
-        (note,) = examined(path, job="translate", settings=settings).findings
+        (note,) = examined(path, job="translate", set=settings).findings
         assert "of the target side" in note.what
         assert note.advice == f"convert them to one script with --set {setting}=true"
 

@@ -278,7 +278,7 @@ def pretrained(tmp_path_factory):
         run=folder / "run",
         steps=3,
         quiet=True,
-        settings=(*small, "data.tokenizer.vocabulary=280", "data.valid_share=0.2"),
+        set=(*small, "data.tokenizer.vocabulary=280", "data.valid_share=0.2"),
     )
 
 
@@ -288,10 +288,10 @@ def test_classify_begins_with_what_pretraining_learned(pretrained):
         "classify",
         folder.parent / "animals.csv",
         run=folder.parent / "labels",
-        origin=folder,
+        from_=folder,
         steps=1,
         quiet=True,
-        settings=("train.optimiser.lr=0.1",),
+        set=("train.optimiser.lr=0.1",),
     )
     job = run.folder.open_task(run.config, run.folder.data)
     first = weights_of(initial_model(job, run.config, run.folder))

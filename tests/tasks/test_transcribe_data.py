@@ -172,7 +172,7 @@ def test_the_doctor_finds_silence_clipping_and_transcripts_that_do_not_fit(tmp_p
     more = {"silent": "ad", "loud": "a transcript too long for its sound", "long": "adq"}
     rows += [{"path": str(tmp_path / f"{name}.wav"), "text": text} for name, text in more.items()]
     table = write_table(tmp_path / "rows.csv", rows)
-    found = doctor(str(table), quiet=True, settings=("task.max_seconds=3",))
+    found = doctor(str(table), quiet=True, set=("task.max_seconds=3",))
     assert found.job == "transcribe"
     rows_of = {finding.kind: finding.rows for finding in found.findings}
     assert rows_of["silence"] == (f"{table} row 11",)
@@ -186,7 +186,7 @@ def test_the_doctor_finds_silence_clipping_and_transcripts_that_do_not_fit(tmp_p
     assert found.figures["samples a second"] == {str(RATE): 13}
     assert found.figures["seconds"]["longest"] == 4.0
     settings = ("task.max_seconds=3", f"task.rate={RATE}", "model.frontend.bins=40")
-    kinds = {one.kind for one in doctor(str(table), quiet=True, settings=settings).findings}
+    kinds = {one.kind for one in doctor(str(table), quiet=True, set=settings).findings}
     assert kinds == rows_of.keys() - {"low rate"}
 
 

@@ -56,7 +56,7 @@ def test_weights_that_are_no_numbers_are_told(job, method):
         next(model.parameters()).fill_(torch.nan)
     decode = {"method": method}
     with pytest.raises(GlassformerError, match="row 1: the model's scores are not finite"):
-        said(job, model, ["a car"], settings=[f"decode.method={method}"])
+        said(job, model, ["a car"], set=[f"decode.method={method}"])
     with_options = copy(job)
     with_options.writer = job.writer.with_options(GenerationOptions(decode=decode))
     with pytest.raises(GlassformerError, match="row 1: the model's scores are not finite"):

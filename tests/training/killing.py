@@ -44,7 +44,7 @@ def attempt(run: Path) -> int:
                 data,
                 run=run,
                 steps=STEPS,
-                settings=SETTINGS,
+                set=SETTINGS,
                 pretrain=False,
                 quiet=True,
             )

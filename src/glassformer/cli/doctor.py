@@ -45,9 +45,16 @@ def doctor(
     """
     from glassformer.runs.doctor import doctor as examine
 
-    roles = {"columns": columns} if columns else {}
-    given = {"valid": valid, "test": test, "group": group, "settings": settings, **roles}
-    found = examine(*data, job=job, quiet=as_json, **given)
+    found = examine(
+        *data,
+        job=job,
+        valid=valid,
+        test=test,
+        columns=columns,
+        group=group,
+        set=settings,
+        quiet=as_json,
+    )
     if as_json:
         cleaned = found.fix(fix).as_values() if fix is not None else None
         print_json(found.as_values() | {"cleaned": cleaned})

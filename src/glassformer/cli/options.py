@@ -108,7 +108,7 @@ def with_train_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_options(**given: Any) -> None:
         started = time.monotonic()
-        from glassformer.runs.request import train_request
+        from glassformer.runs.arguments import train_request
 
         request = train_request(**{name: given.pop(name) for name in shared})
         command(request, started, **given)

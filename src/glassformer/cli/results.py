@@ -9,7 +9,7 @@ from rich.table import Table
 from glassformer import processes
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
-from glassformer.reports.wording import chance, written
+from glassformer.reports.wording import chance, score_rows, written
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
@@ -84,10 +84,10 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
 
 def score_table(scores: Mapping[str, Scores], title: str) -> Table:
     """One row per system, one column per score, with intervals."""
-    names = list(dict.fromkeys(name for found in scores.values() for name in found))
-    table = Table("", *names, title=title)
-    for system, found in scores.items():
-        table.add_row(system, *(_cell(name, found.get(name)) for name in names))
+    rows, header = score_rows(scores)
+    table = Table(*header, title=title)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -106,14 +106,6 @@ def row_table(table: Mapping[str, Any]) -> Table:
         texts = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
         shown.add_row(*(printable(text[:60] + ("…" if len(text) > 60 else "")) for text in texts))
     return shown
-
-
-def _cell(name: str, score: Ends | None) -> str:
-    """A score and its interval."""
-    if score is None:
-        return ""
-    texts = {end: written(name, value) for end, value in score.items()}
-    return "{value} [{low}, {high}]".format(**texts)
 
 
 def _compared(name: str, found: Comparison) -> str:

@@ -22,6 +22,7 @@ class Config:
 
     Args:
         origin: The run it was initialised from.
+        own_model: The name of a model that was given in Python.
         pretrain: Whether to pretrain on its texts first; `auto` until a trial has decided.
         curve: Whether to compute a learning curve.
         version: Of the program that wrote it.
@@ -36,6 +37,7 @@ class Config:
     machine: MachineConfig = field(default_factory=MachineConfig)
     seed: int = 0
     origin: str | None = None
+    own_model: str | None = None
     pretrain: str = "no"
     curve: bool = False
     format: int = FORMAT

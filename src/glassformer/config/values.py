@@ -162,6 +162,28 @@ def parse_setting(text: str) -> Values:
     return renamed
 
 
+def written_settings(given: object) -> tuple[str, ...]:
+    """Settings given in Python as texts key=value: a dict of them, a single text, or several.
+
+    >>> written_settings({"train.clip": 0.5, "task.separator": "|"})
+    ('train.clip=0.5', 'task.separator="|"')
+    """
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping):
+        return tuple(f"{key}={_written(value)}" for key, value in given.items())
+    if isinstance(given, list | tuple) and all(isinstance(one, str) for one in given):
+        return tuple(given)
+    raise GlassformerError(
+        f"--set takes settings, got {given!r}; write a dictionary such as {{'train.clip': 0.5}}"
+    )
+
+
+def _written(value: Any) -> str:
+    """A value as it is typed."""
+    return "none" if value is None else _value(str(value) if isinstance(value, Path) else value)
+
+
 def _typed(text: str) -> Any:
     """A value in TOML syntax; a bare word is text, and .5 a number."""
     try:
@@ -212,7 +234,7 @@ def fitting(hint: Any, value: Any, where: str) -> Any:
             }
         if kind is float and type(value) in (int, float):
             return _finite(value, where)
-        if type(value) is kind:
+        if type(value) is kind or (kind is str and isinstance(value, str)):
             return _valid_text(value, where) if kind is str else _countable(value, where)
     names = " or ".join(_called(kind) for kind in allowed if kind is not type(None))
     any_text = str in allowed and bool not in allowed  # otherwise the text is one of a few words

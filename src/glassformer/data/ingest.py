@@ -12,7 +12,8 @@ from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
 from glassformer.data.columns import GROUP, SPLIT, Columns, Role, find_by_name
-from glassformer.data.rows import Row
+from glassformer.data.in_memory import read_held
+from glassformer.data.rows import InMemory, Row
 from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
 from glassformer.data.sources import read_rows
@@ -97,7 +98,9 @@ def open_rows(
 
 
 def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:
-    """The rows of a layout of the job's own, a file, a folder or a set of the catalog."""
+    """The rows of a layout of the job's own, a file, a folder, a set of the catalog, or a list."""
+    if isinstance(name, InMemory):
+        return read_held(name, schema.roles)
     own, path = schema.open(name, config), Path(name)
     if own is not None:
         return own
@@ -134,6 +137,8 @@ def _group_by_name(
 def is_file(name: str) -> bool:
     """Whether this is a file, which must exist, rather than a folder or a named set."""
     path = Path(name)
+    if isinstance(name, InMemory):
+        return False
     if not path.exists() and (name in CATALOG or name.startswith(PREFIX)):
         return False
     _refuse_nearly_named(path)

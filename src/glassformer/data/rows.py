@@ -36,6 +36,21 @@ class NoText(str):
         return value
 
 
+class InMemory(str):
+    """The name of rows that were given in Python, such as `the list`, with the rows themselves.
+
+    Attributes:
+        held: A list of rows, a DataFrame or an Arrow table.
+    """
+
+    held: Any
+
+    def __new__(cls, name: str, held: Any) -> "InMemory":
+        found = super().__new__(cls, name)
+        found.held = held
+        return found
+
+
 @dataclass(slots=True)  # not frozen: millions of them are made
 class Row:
     """One row of a file. `number` counts data rows from 1, without the header.
@@ -59,7 +74,11 @@ class Row:
 
         >>> Row({"text": "fine"}, "reviews.csv", 17).where
         'reviews.csv row 17'
+        >>> Row({"text": "fine"}, InMemory("the list", []), 3).where
+        'row 3 of the list'
         """
+        if isinstance(self.file, InMemory):
+            return f"row {self.number} of {self.file}"
         return f"{self.file} row {self.number}"
 
 

@@ -1,23 +1,10 @@
 """Text and numbers for a page: escaped, and rounded to useful precision."""
 
 import base64
-import html
 import math
 
+from glassformer.notebook import escaped
 from glassformer.reports.record import Cell, Sound
-
-# XML allows no control characters but tab and line ends.
-CONTROL = dict.fromkeys({*range(32), 127} - {9, 10, 13}, "\N{REPLACEMENT CHARACTER}")
-
-
-def escaped(text: object) -> str:
-    """Escape text for use between tags and inside quotes.
-
-    >>> escaped('<b> & "c"')
-    '&lt;b&gt; &amp; &quot;c&quot;'
-    """
-    valid = str(text).encode("utf-8", "replace").decode("utf-8")  # without lone surrogates
-    return html.escape(valid.translate(CONTROL))
 
 
 def number(value: int | float, digits: int = 3) -> str:

@@ -1,6 +1,7 @@
 """Formatting of scores in pages and terminals: names, decimals and p-values."""
 
 import math
+from collections.abc import Mapping
 
 from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
 
@@ -39,6 +40,31 @@ def written(score: str, value: float | None, sign: str = "") -> str:
     if value is None or not math.isfinite(value):
         return "–"
     return f"{value:{sign}z.{style_in(score).decimals}f}"  # z: no minus before a zero
+
+
+def interval(score: str, ends: Mapping[str, float | None] | None) -> str:
+    """A score and its interval; empty if there is none.
+
+    >>> interval("bleu", {"value": 31.23, "low": 30.0, "high": 32.0})
+    '31.2 [30.0, 32.0]'
+    """
+    if ends is None:
+        return ""
+    return "{value} [{low}, {high}]".format(
+        **{end: written(score, ends.get(end)) for end in ("value", "low", "high")}
+    )
+
+
+def score_rows(
+    scores: Mapping[str, Mapping[str, Mapping[str, float | None]]],
+) -> tuple[list[list[str]], list[str]]:
+    """A row for every system and a column for every score, and the header."""
+    names = list(dict.fromkeys(name for found in scores.values() for name in found))
+    rows = [
+        [system, *(interval(name, found.get(name)) for name in names)]
+        for system, found in scores.items()
+    ]
+    return rows, ["", *names]
 
 
 def gap(score: str, difference: float) -> str:

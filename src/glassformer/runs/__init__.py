@@ -2,6 +2,7 @@
 
 In the order of a run's life; each module imports only those above it:
 
+own_model           a model given in Python, instead of the job's
 folder              the files of a run
 checksums           detects files that changed
 lock                only one process may train a run at a time
@@ -9,6 +10,7 @@ limits              a full disk or memory, as a one-line error
 display             progress output
 settings            shorthands, defaults for models that need them, unused settings refused
 request             a training request, and the settings that follow from it
+arguments           a request as arguments in Python
 new_folder          a new run folder, created complete or not at all
 warm_start          modules of a model that another run has trained
 trained             a trained model out of a folder; other runs that a job needs

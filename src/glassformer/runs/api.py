@@ -7,6 +7,7 @@ from typing import Any
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
+from glassformer.runs.arguments import in_words, taking, training_arguments
 from glassformer.runs.checksums import REMADE, is_as_written, note_checksums, refuse_changed
 from glassformer.runs.display import Display
 from glassformer.runs.fit import fit
@@ -15,23 +16,23 @@ from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import folder_errors, within_limits
 from glassformer.runs.lock import run_lock
 from glassformer.runs.new_folder import discard
+from glassformer.runs.own_model import OwnModel
 from glassformer.runs.prepare import Prepared, prepare
 from glassformer.runs.pretraining import pretrain_first
 from glassformer.runs.report import report_on
-from glassformer.runs.request import TrainRequest, path_of, train_request
+from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
 from glassformer.runs.timing import Clock
+from glassformer.runs.trained import open_folder
 
 
-def train(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Run:
+@taking(training_arguments)
+def train(request: TrainRequest, display: Display) -> Run:
     """Train a model on raw data and return the run: `glassformer.train("classify", "reviews.csv")`.
 
-    Args:
-        data: Files, folders or names of the catalog.
-        quiet: Whether to suppress progress output.
-        options: Those of `glassformer train`: run, valid, test, columns, group, size, steps ...
+    Everything but the job and the data is optional.
     """
-    return run_training(train_request(job, data, **options), Display(quiet=quiet))
+    return run_training(request, display)
 
 
 def run_training(
@@ -92,10 +93,15 @@ def prepare_on_first(
     return Prepared.open(RunFolder(Path(place)))
 
 
-def resume(path: str | Path, *, quiet: bool = False) -> Run:
-    """Resume an interrupted run."""
-    folder, display = RunFolder(path_of(path, "a run")), Display(quiet=quiet)
-    folder.config()
+@in_words
+def resume(path: str | Path, *, model: OwnModel | None = None, quiet: bool = False) -> Run:
+    """Resume an interrupted run.
+
+    Args:
+        model: Your own model, if the run was started with one.
+        quiet: Whether to suppress progress output.
+    """
+    folder, display = open_folder(path, model), Display(quiet=quiet)
     folder.intake()  # damage shows before anything is trained
     if folder.is_finished and is_as_written(folder.path, folder.model.name):
         raise GlassformerError(
@@ -130,12 +136,25 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
         if processes.lost_another(error):
             raise GlassformerError(f"another process of this training run died; {hint}") from None
         raise
-    return Run(folder.path, device=result.config.machine.device)
+    return Run(folder.path, device=result.config.machine.device, model=folder.own_model)
 
 
-def load(path: str | Path, *, device: str = "auto", int8: bool = False) -> Run:
-    """A trained run, ready to use: `glassformer.load("runs/reviews").predict("What a film")`."""
-    return Run(path, device=device, int8=int8)
+@in_words
+def load(
+    path: str | Path,
+    *,
+    model: OwnModel | None = None,
+    device: str = "auto",
+    int8: bool = False,
+) -> Run:
+    """A trained run, ready to use: `glassformer.load("runs/reviews").predict("What a film")`.
+
+    Args:
+        model: Your own model, if the run was trained with one.
+        device: auto, cpu, cuda or mps.
+        int8: Whether it computes in int8, on a CPU: faster, and a little less exact.
+    """
+    return Run(path, model=model, device=device, int8=int8)
 
 
 def align(run: Run, given: Any, **options: Any) -> Any:

@@ -1,32 +1,40 @@
 """The verb `doctor`: examine raw data for problems before training."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from glassformer.data.columns import GROUP, SPLIT
 from glassformer.data.doctor.examination import Examination, examine
 from glassformer.data.doctor.reading import Reading
 from glassformer.data.rows import Row
 from glassformer.errors import GlassformerError
+from glassformer.runs.arguments import Data, Settings, in_words, train_request
 from glassformer.runs.display import Display
-from glassformer.runs.request import TrainRequest, train_request
+from glassformer.runs.request import TrainRequest
 from glassformer.tasks import JOBS
 
 
+@in_words
 def doctor(
-    *data: str | Path, job: str | None = None, quiet: bool = False, **options: Any
+    *data: Data,
+    job: str | None = None,
+    valid: Data = (),
+    test: Data = (),
+    columns: Mapping[str, str] | str | None = None,
+    group: str | None = None,
+    set: Settings = (),
+    quiet: bool = False,
 ) -> Examination:
     """Examine raw data: `glassformer.doctor("reviews.csv").findings`.
 
     Args:
-        data: Files, folders or names of the catalog.
+        data: Files, folders or names of the catalog, or rows, as for `train`.
         job: What the data are for; by default guessed, see `likely`.
+        valid, test, columns, group, set: As for `train`.
         quiet: Whether to suppress progress output.
-        options: As for `train`: valid, test, columns, group, settings.
     """
-    choices = [train_request(name, data, **options) for name in ([job] if job else JOBS)]
+    given = {"valid": valid, "test": test, "columns": columns, "group": group, "settings": set}
+    choices = [train_request(name, data, **given) for name in ([job] if job else JOBS)]
     request = likely(choices)
     config = request.resolve()
     checks = JOBS[request.job].schema.checks(config)

@@ -4,9 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from glassformer.config import DataConfig
+from glassformer.data.samples import Samples
+from glassformer.data.schema import Schema
 from glassformer.data.splitter import IngestReport
+from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
+from glassformer.runs.checksums import refuse_changed
+from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.tasks.job import AnyTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,31 @@ class Evaluation:
             values["against"] = _plain(self.comparison)
             values["against_scores"] = _plain(self.others or {})
         return values
+
+
+def refuse_other(folder: RunFolder, task: AnyTask, other: RunFolder, other_task: AnyTask) -> None:
+    """Refuse to compare runs of different jobs or labels."""
+    if other_task.name != task.name:
+        raise GlassformerError(
+            f"{other.path}: its job is {other_task.name}, not {task.name}; compare two runs of the "
+            f"same job"
+        )
+    if reporter_of(other_task).vocabulary != reporter_of(task).vocabulary:
+        raise GlassformerError(
+            f"{other.path}: has different output labels than {folder.path}; compare two runs with "
+            f"the same ones"
+        )
+
+
+def trained_on(
+    samples: Samples, folder: RunFolder, schema: Schema, config: DataConfig
+) -> int | None:
+    """How many of these samples a run was trained on; None if its samples are gone."""
+    if not (folder.data / "parts.npy").exists():
+        return None
+    refuse_changed(folder.path, data=True)
+    learned = {schema.content(one, config) for one in Samples.open(folder.data).of("train")}
+    return sum(schema.content(sample, config) in learned for sample in samples.of("test"))
 
 
 def _plain(found: Mapping[str, Score] | Mapping[str, Comparison]) -> dict[str, Any]:

@@ -15,13 +15,14 @@ checksums.json       to detect changed files
 pretrain/            the pretraining run, if there was one
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
+from torch import nn
 
 from glassformer import files
 from glassformer.config.run import Config, config_of, read_config_values
@@ -44,10 +45,16 @@ INTAKE = {  # what intake.json holds
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of a run; `samples` is where its data are, if elsewhere."""
+    """The folder of a run.
+
+    Attributes:
+        samples: Where its data are, if elsewhere.
+        own_model: Builds a person's own model instead of the job's.
+    """
 
     path: Path
     samples: Path | None = None
+    own_model: Callable[[AnyTask], nn.Module] | None = None
 
     @property
     def config_file(self) -> Path:
@@ -123,12 +130,14 @@ class RunFolder:
     def open_task(self, config: Config, data: Path | None) -> AnyTask:
         """The task of the run, over these data."""
         try:
-            return JOBS[config.job].task(config, self.path, data)
+            task = JOBS[config.job].task(config, self.path, data)
         except (OSError, ValueError) as error:
             where = self.path if data is None else data
             raise GlassformerError(
                 f"{where}: incomplete or damaged ({error}); copy the run again"
             ) from None
+        task.own_model = self.own_model
+        return task
 
     def intake(self) -> dict[str, Any]:
         """The report on reading the data."""

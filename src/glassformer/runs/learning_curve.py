@@ -107,7 +107,7 @@ def trained_on(
 ) -> float:
     """The score of the same run trained on these rows only."""
     with scratch_folder() as scratch:
-        smaller = RunFolder(scratch)
+        smaller = RunFolder(scratch, own_model=folder.own_model)
         learned = (folder.model, folder.metrics, folder.report)
         for path in folder.path.iterdir():
             if path.is_file() and path not in learned:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import RowNumbers
 from glassformer.errors import GlassformerError, worded
+from glassformer.runs.arguments import taking, training_arguments
 from glassformer.runs.display import Display, clock
 from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
 from glassformer.runs.fit import initial_state
@@ -27,7 +27,7 @@ from glassformer.runs.model_size import TooLargeError
 from glassformer.runs.new_folder import free_name, refuse_existing
 from glassformer.runs.prepare import Prepared, companions_of, prepare, resolve_validation
 from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
-from glassformer.runs.request import TrainRequest, train_request
+from glassformer.runs.request import TrainRequest
 from glassformer.runs.timing import (
     SHARES,
     Clock,
@@ -53,15 +53,10 @@ COUNTED = 4  # batches whose FLOPs are counted
 FEW_ROWS = 1 / 8  # of the widest batch, run first
 
 
-def plan(job: str, *data: str | Path, quiet: bool = False, **options: Any) -> Estimate:
-    """Estimate the cost of training: `glassformer.plan("classify", "reviews.csv").time`.
-
-    Args:
-        data: Files, folders or names of the catalog.
-        quiet: Whether to suppress progress output.
-        options: As for `train`.
-    """
-    return estimate_training(train_request(job, data, **options), Display(quiet=quiet))
+@taking(training_arguments)
+def plan(request: TrainRequest, display: Display) -> Estimate:
+    """Estimate the cost of training: `glassformer.plan("classify", "reviews.csv").time`."""
+    return estimate_training(request, display)
 
 
 def estimate_training(
@@ -74,7 +69,7 @@ def estimate_training(
     """
     if processes.world_size() > 1:
         raise GlassformerError("plan runs in one process; drop torchrun")
-    target = request.run or free_name(request.data[0] if request.data else request.job)
+    target = request.run or free_name(request.name)
     refuse_existing(target)
     config = request.resolve()
     budget = config.train.time

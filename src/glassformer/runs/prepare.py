@@ -13,12 +13,14 @@ from glassformer.data.samples import Samples
 from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
+from glassformer.runs.arguments import command_of
 from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import within_limits
 from glassformer.runs.model_size import refuse_too_large
 from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
+from glassformer.runs.own_model import builder_of, try_out
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.trained import open_companion
 from glassformer.runs.warm_start import fresh_model, refuse_untrained, start_from
@@ -81,12 +83,13 @@ def prepare(
         extends: Whether samples are added with the help of other runs, if the settings say so.
     """
     machine = choose_machine(config.machine, trial=True)
-    target = request.run or free_name(request.data[0] if request.data else request.job)
+    target = request.run or free_name(request.name)
+    own_model = None if request.model is None else builder_of(request.model)
     refuse_existing(target)
     if request.origin is not None:
         refuse_untrained(RunFolder(request.origin))
     with within_limits(target), under_temporary_name(target) as path:
-        folder = RunFolder(path)
+        folder = RunFolder(path, own_model=own_model)
         samples = read_samples(config, folder, display, extends)
         with display.waiting("preparing samples"):
             config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
@@ -97,18 +100,22 @@ def prepare(
         config = resolve_validation(resolve_steps(config, task), task)
         if (line := validation_line(config, task)) is not None:
             display.say(line)
-        refuse_too_large(config, machine, lambda smaller: folder.open_task(smaller, None))
+        if own_model is None:
+            refuse_too_large(config, machine, lambda smaller: folder.open_task(smaller, None))
         model = fresh_model(task, config.seed)
+        if own_model is not None:
+            try_out(task, model)
+            write_tensors(weights_of(model), folder.initial)  # another copy may begin elsewhere
         freeze(model, config.train.freeze)  # a mistake in it shows before the folder is created
         if request.origin is not None:
             modules = start_from(model, RunFolder(request.origin), request.module)
             write_tensors(weights_of(model), folder.initial)
             display.say(f"starting from {', '.join(modules)} of {request.origin}")
-        write_text((command or request.command()) + "\n", path / "command.txt")
+        write_text((command or command_of(request)) + "\n", path / "command.txt")
         note_checksums(path)  # not of config.toml: training resolves open settings
         folder.write_config(config)
     task.config, task.folder = config, target
-    return Prepared(RunFolder(target), config, task, model)
+    return Prepared(replace(folder, path=target), config, task, model)
 
 
 def read_samples(config: Config, folder: RunFolder, display: Display, extends: bool) -> Samples:

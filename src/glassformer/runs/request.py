@@ -6,20 +6,19 @@ are copied from, the TOML file, the size, `--set`, and the other named options.
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from glassformer import __version__
 from glassformer.config import SIZES, MachineConfig, build, choose, require, stack_of_size
 from glassformer.config.run import FORMAT, Config, config_of
 from glassformer.config.values import Values, merge_values, parse_setting, plain, read_values
 from glassformer.data.catalog import CATALOG
-from glassformer.data.columns import parse_columns
+from glassformer.data.rows import InMemory
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.own_model import OwnModel, called
 from glassformer.runs.settings import expand_shorthands, post_norm_defaults, refuse_unused_settings
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
@@ -27,14 +26,15 @@ from glassformer.training.machine import choose_machine
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 HOW_LONG = ("steps", "epochs", "time")
 TABLES = ("task", "model", "data", "train", "machine")
-FACTS = ("job", "format", "version", "origin")  # stored in a configuration, never set
+FACTS = ("job", "format", "version", "origin", "own_model")  # stored in a configuration, never set
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainRequest:
     """A training run as requested; every field is an option of `glassformer train`.
 
-    `values` are settings as a recipe holds them, nested; `settings` are written key=value.
+    `values` are settings as a recipe holds them, nested; `settings` are written key=value. `model`
+    and rows that are held in memory can be given in Python only.
     """
 
     job: str
@@ -58,6 +58,7 @@ class TrainRequest:
     device: str | None = None
     deterministic: bool = False
     curve: bool = False
+    model: OwnModel | None = None
 
     def __post_init__(self) -> None:
         if self.job not in JOBS:
@@ -83,8 +84,11 @@ class TrainRequest:
         below = merge_layers(JOBS[self.job].defaults(accelerated), self._implied())
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
         if self.origin is not None:
+            refuse_own_model_of(self.origin, self.model)
             below = merge_layers(below, inherited(self.origin, below["model"]))
             facts |= {"origin": str(self.origin)}
+        if self.model is not None:
+            facts |= {"own_model": called(self.model)}
         config = config_of(merge_layers(below, values) | facts, JOBS[self.job].settings)
         if assumed := post_norm_defaults(config):
             values = merge_layers(below, assumed, values)
@@ -92,6 +96,12 @@ class TrainRequest:
         self._refuse_pretraining(config)
         refuse_unused_settings(merge_layers(file if by_hand else {}, given, overrides), config)
         return config
+
+    @property
+    def name(self) -> str:
+        """What its run folder is named after."""
+        named = bool(self.data) and not isinstance(self.data[0], InMemory)
+        return self.data[0] if named else self.job
 
     def command(self) -> str:
         """The equivalent command line, as far as options can express it."""
@@ -112,7 +122,9 @@ class TrainRequest:
         implied: Values = {}
         if group := default_group(self.data):
             implied["data"] = {"group": group}
-        if JOBS[self.job].first_stage is not None and self.origin is None:
+        if self.model is not None:
+            implied["machine"] = {"compile": False}  # it may do what cannot be captured
+        elif JOBS[self.job].first_stage is not None and self.origin is None:
             implied["pretrain"] = "auto"
         return implied
 
@@ -193,45 +205,16 @@ class TrainRequest:
             f"pretrain={config.pretrain} and --from {self.origin} both set the initial weights; "
             f"drop one",
         )
+        require(
+            self.model is None,
+            f"pretrain={config.pretrain} trains another model first, but model is your own; drop "
+            f"one",
+        )
         objection = stage.objection(config, None)
         require(
             config.pretrain != "yes" or not objection,
             f"pretrain=yes: {objection}; leave it out, or change the model",
         )
-
-
-def train_request(job: str, data: Iterable[str | Path], **options: Any) -> TrainRequest:
-    """A request from Python arguments: a single path or a string is accepted for several paths."""
-    for name in ("run", "config", "origin"):
-        if options.get(name) is not None:
-            options[name] = path_of(options[name], name)
-    for name in ("valid", "test", "settings"):
-        given = options.get(name, ())
-        options[name] = (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
-    if "columns" in options:
-        options["columns"] = named_columns(options["columns"])
-    return TrainRequest(job=job, data=tuple(map(str, data)), **options)
-
-
-def path_of(value: object, what: str) -> Path:
-    """A path given from Python; other types are refused."""
-    if isinstance(value, str | PathLike):
-        return Path(value)
-    raise GlassformerError(f"{what} must be a path, got {value!r}; give a str or a Path")
-
-
-def named_columns(columns: object) -> Mapping[str, str]:
-    """Columns by role, from a dictionary or from text as on the command line."""
-    if not columns:
-        return {}
-    if isinstance(columns, str):
-        return parse_columns(columns)
-    if isinstance(columns, Mapping):
-        return columns
-    raise GlassformerError(
-        f"columns must map roles to columns, got {columns!r}; write a dictionary such as "
-        f"{{'text': 'review'}}"
-    )
 
 
 def merge_layers(*layers: Values) -> Values:
@@ -277,6 +260,15 @@ def inherited(origin: Path, defaults: Values) -> Values:
         model["encoder"] = model["decoder"]  # a language model, used to read
     model = {key: value for key, value in model.items() if key in modules}
     return {"model": model, "data": {"tokenizer": plain(config.data.tokenizer)}}
+
+
+def refuse_own_model_of(origin: Path, model: object) -> None:
+    """Refuse weights of a person's own model for one of the job's."""
+    own = RunFolder(origin).config().own_model
+    require(
+        not own or model is not None,
+        f"--from {origin}: its model is your own, {own}; give that in Python, as model=...",
+    )
 
 
 def seconds(text: str | int | float | None) -> float | None:

@@ -1,6 +1,5 @@
 """A finished run: predict with it, evaluate it, explain its predictions."""
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from itertools import chain, islice
@@ -10,23 +9,31 @@ from typing import Any
 import torch
 from torch import nn
 
+from glassformer import notebook
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
+from glassformer.data.in_memory import sources_of
 from glassformer.data.ingest import LOOKED_AT, ingest, rows_of
-from glassformer.data.rows import Row
+from glassformer.data.rows import InMemory, Row
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
 from glassformer.explaining.explanation import Explanation
 from glassformer.models.packing import for_inference, int8_twin
-from glassformer.reports.wording import written
-from glassformer.runs.checksums import refuse_changed
-from glassformer.runs.evaluation import Evaluation, SplitAnswers
+from glassformer.reports.wording import score_rows, written
+from glassformer.runs.arguments import Data, in_words, named_columns
+from glassformer.runs.evaluation import Evaluation, SplitAnswers, refuse_other, trained_on
 from glassformer.runs.explain import RunExplainer, explainer_of
-from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.runs.folder import reporter_of
 from glassformer.runs.limits import scratch_folder
-from glassformer.runs.request import named_columns, path_of
-from glassformer.runs.trained import load_model, open_companion, partial_predictions, predictions
+from glassformer.runs.own_model import OwnModel
+from glassformer.runs.trained import (
+    load_model,
+    open_companion,
+    open_folder,
+    partial_predictions,
+    predictions,
+)
 from glassformer.runs.warm_start import refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
@@ -43,10 +50,18 @@ class Run:
         path: The run folder.
         device: Where the model runs.
         int8: Whether it computes in int8, on a CPU: faster, and a little less exact.
+        model: A person's own model, if it was trained with one.
     """
 
-    def __init__(self, path: str | Path, *, device: str = "auto", int8: bool = False) -> None:
-        self.folder = RunFolder(path_of(path, "a run"))
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        device: str = "auto",
+        int8: bool = False,
+        model: OwnModel | None = None,
+    ) -> None:
+        self.folder = open_folder(path, model)
         self.config: Config = self.folder.config()
         refuse_untrained(self.folder)
         self.machine: Machine = choose_machine(MachineConfig(device=device))
@@ -88,6 +103,18 @@ class Run:
     def predictor(self) -> Predictor[Any, Any]:
         """The predictor of the job."""
         return JOBS[self.config.job].predictor(self.task)
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of a text, as the model reads them, or as a transcriber writes them.
+
+        What is not in the vocabulary shows as the unknown token.
+        """
+        tokens = self.task.reader
+        if tokens is None:
+            raise GlassformerError(f"{self.folder.path}: reads no text; it has no tokens to show")
+        if not isinstance(text, str):
+            raise GlassformerError(f"tokenize takes a text, got {text!r:.60}; give a str")
+        return tokens.pieces(tokens.encode([text])[0])
 
     def predict(self, inputs: Any, **options: Any) -> Any:
         """Predict: one Prediction for one input, a list for several.
@@ -164,15 +191,17 @@ class Run:
             raise GlassformerError("int8 has no gradients; load the run without int8 to explain")
         return explainer_of(self.folder, self.task, self.model.eval())
 
+    @in_words
     def evaluate(
         self,
-        *data: str | Path,
+        *data: Data,
         against: "Run | str | Path | None" = None,
         columns: Mapping[str, str] | str | None = None,
     ) -> Evaluation:
         """Scores on these data, and the comparison with another run.
 
         Args:
+            data: Files, folders or names of the catalog, or rows, as for `train`.
             columns: Columns by role, if different from training: a dictionary, or text as on the
                 command line.
         """
@@ -180,7 +209,7 @@ class Run:
         if against is not None and not isinstance(against, Run):
             against = Run(against, device=self.machine.device.type)
         if against is not None:
-            self._refuse_other(against)
+            refuse_other(self.folder, self.task, against.folder, against.task)
         ours = self._answers(data, columns)
         reporter, comparison, others = reporter_of(self.task), None, None
         if against is not None:
@@ -201,23 +230,10 @@ class Run:
             others,
         )
 
-    def _refuse_other(self, against: "Run") -> None:
-        """Refuse to compare runs of different jobs or labels."""
-        if against.config.job != self.config.job:
-            raise GlassformerError(
-                f"{against.folder.path}: its job is {against.config.job}, not {self.config.job}; "
-                f"compare two runs of the same job"
-            )
-        if reporter_of(against.task).vocabulary != reporter_of(self.task).vocabulary:
-            raise GlassformerError(
-                f"{against.folder.path}: has different output labels than {self.folder.path}; "
-                f"compare two runs with the same ones"
-            )
-
-    def _answers(self, data: tuple[str | Path, ...], columns: Mapping[str, str]) -> SplitAnswers:
-        """The answers for all rows of some files."""
+    def _answers(self, data: tuple[Data, ...], columns: Mapping[str, str]) -> SplitAnswers:
+        """The answers for all rows of some data."""
         with scratch_folder() as place:
-            names = tuple(map(str, data))
+            names = sources_of(data)
             encoding = self.config.data.encoding
             named = self._columns(names) | dict(columns)
             config = DataConfig(test=names, columns=named, encoding=encoding)
@@ -230,17 +246,8 @@ class Run:
                 answers = job.answers(self.model, evaluation_batches(job, setup, "test"))
             samples = Samples.open(place)  # less what indexing left out
             where = [sample["where"] for sample in samples.of("test")]
-            trained_on = self._trained_on(samples)
-            return SplitAnswers(answers, report, where, trained_on, reporter.remarks())
-
-    def _trained_on(self, samples: Samples) -> int | None:
-        """How many of these samples it was trained on; None if its samples are gone."""
-        if not (self.folder.data / "parts.npy").exists():
-            return None
-        refuse_changed(self.folder.path, data=True)
-        content, config = self.schema.content, self.config.data
-        learned = {content(one, config) for one in Samples.open(self.folder.data).of("train")}
-        return sum(content(sample, config) in learned for sample in samples.of("test"))
+            known = trained_on(samples, self.folder, self.schema, self.config.data)
+            return SplitAnswers(answers, report, where, known, reporter.remarks())
 
     def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
         """The inputs in the rows of a table: the training columns, or the likeliest ones."""
@@ -257,7 +264,8 @@ class Run:
         """The training columns, as far as these files have them."""
         found: dict[str, str] = {}
         for name in self.schema.arrange(names):
-            if all(path.exists() for path in self.schema.files(name)):
+            there = all(path.exists() for path in self.schema.files(name))
+            if there or isinstance(name, InMemory):
                 rows = rows_of(name, self.config.data, self.schema)
                 found |= self._trained_columns(self.schema, list(islice(rows, 1)))
         return found
@@ -278,21 +286,5 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The notebook view: job, path, and scores beside the baseline."""
-        scores = self.report.get("scores", {})
-        names = list(next(iter(scores.values()), {}))
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        rows = "".join(
-            f"<tr><td>{html.escape(system)}</td>"
-            + "".join(f"<td>{_shown(name, found.get(name))}</td>" for name in names)
-            + "</tr>"
-            for system, found in scores.items()
-        )
-        title = f"{html.escape(self.config.job)}: {html.escape(str(self.folder.path))}"
-        return f"<b>{title}</b><table><tr><th></th>{head}</tr>{rows}</table>"
-
-
-def _shown(name: str, score: dict[str, float | None] | None) -> str:
-    if score is None:
-        return ""
-    value, low, high = (written(name, score.get(end)) for end in ("value", "low", "high"))
-    return f"{value} <small>[{low}, {high}]</small>"
+        title, scores = f"{self.config.job}: {self.folder.path}", self.report.get("scores", {})
+        return notebook.table(title, *score_rows(scores))

@@ -137,7 +137,7 @@ def steps_in(
 def step_pace(job: AnyTask, setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:
     """The warm-up and the mean time of a step, measured on a throwaway model."""
     torch.manual_seed(setup.seed)
-    state = State(job.model().to(setup.machine.device), setup.train)
+    state = State(job.build().to(setup.machine.device), setup.train)
     step, warm_up = warmed_up(job, setup, state)
     tried = tried_steps(job, setup, state, step, longest=longest)
     return Pace(mean_after_first(list(tried)), 0.0, 0.0, warm_up)
@@ -227,7 +227,7 @@ def _pass_seconds(
         return 0.0
     sample = sample_rows(len(lengths), max_rows)
     lengths = lengths[sample]
-    model = (model or job.model()).to(setup.machine.device).eval()
+    model = (model or job.build()).to(setup.machine.device).eval()
     batches = ordered_batches(lengths, setup.data.batch_tokens, padded=job.padded)
     tokens, spent = 0, 0.0
     for rows in spread(batches, TIMED):

@@ -1,6 +1,7 @@
 """Loading a trained model from a run folder, and its predictions."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from torch import nn
 from glassformer.config import MachineConfig
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
+from glassformer.runs.arguments import path_of
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import within_limits
+from glassformer.runs.own_model import OwnModel, builder_of, refuse_other_model
 from glassformer.runs.warm_start import fresh_model, refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import Companion
@@ -19,6 +22,13 @@ from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.weights import Weights, load_weights, read_tensors
+
+
+def open_folder(path: str | Path, model: OwnModel | None) -> RunFolder:
+    """The folder of a run, to be opened with its own model if it has one."""
+    folder = RunFolder(path_of(path, "a run"))
+    refuse_other_model(folder.config(), folder.path, model)
+    return folder if model is None else replace(folder, own_model=builder_of(model))
 
 
 def load_model(folder: RunFolder, config: Config, task: AnyTask, machine: Machine) -> nn.Module:
@@ -36,6 +46,8 @@ def refuse_other_sizes(folder: RunFolder, config: Config, weights: Weights) -> N
 
     There are as many tensors as layers at least, and some have the width of a stack for an axis.
     """
+    if config.own_model:
+        return
     stacks = [stack for stack in (config.model.encoder, config.model.decoder) if stack is not None]
     layers = sum(stack.depth for stack in stacks)
     if layers > len(weights):

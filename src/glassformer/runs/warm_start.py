@@ -49,7 +49,7 @@ def fresh_model(task: AnyTask, seed: int) -> nn.Module:
     """The task's model with fresh weights; incompatible settings are refused."""
     torch.manual_seed(seed)
     try:
-        return task.model()
+        return task.build()
     except ValueError as error:
         raise GlassformerError(f"this model cannot be built: {error}") from None
 

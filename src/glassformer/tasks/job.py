@@ -24,6 +24,7 @@ from glassformer.config.run import Config
 from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
+from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.tasks.about import About
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.extension import Extension, FirstStage
@@ -74,6 +75,7 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     Attributes:
         default_epochs: How long to train when nobody says.
         samples: The run's samples, where they are still there.
+        own_model: Builds a person's own model instead of the job's.
 
     Args:
         config: Settled by `prepare`.
@@ -86,6 +88,7 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     config: Config
     folder: Path
     samples: Samples | None
+    own_model: "Callable[[AnyTask], nn.Module] | None" = None
 
     @abstractmethod
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None: ...
@@ -98,6 +101,20 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         Args:
             origin: Another run to take tokens from.
         """
+
+    def build(self) -> nn.Module:
+        """The model with fresh weights: a person's own, or the job's."""
+        return self.model() if self.own_model is None else self.own_model(self)
+
+    @property
+    def reader(self) -> Tokenizer | None:
+        """The tokenizer of the texts it reads, or, if it reads none, of those it writes."""
+        return getattr(self, "tokenizer", None)
+
+    @property
+    def vocabulary(self) -> int | None:
+        """The number of tokens that `reader` knows, for a model of your own."""
+        return None if self.reader is None else self.reader.size
 
     @abstractmethod
     def index(self, samples: Samples, data: Path) -> None:

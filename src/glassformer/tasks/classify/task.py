@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from glassformer.config.run import Config
 from glassformer.data.samples import Samples
+from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
@@ -64,9 +65,16 @@ class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
         np.save(data / "labels.npy", self.labels.numbers(samples), allow_pickle=False)
 
     def model(self) -> Classifier:
-        return build_classifier(
-            self.config.model, classes=len(self.labels.names), source=self.inputs.source
-        )
+        return build_classifier(self.config.model, classes=self.classes, source=self.inputs.source)
+
+    @property
+    def reader(self) -> Tokenizer | None:
+        return getattr(self.inputs, "tokenizer", None)
+
+    @property
+    def classes(self) -> int:
+        """The number of labels."""
+        return len(self.labels.names)
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None

@@ -50,7 +50,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
         self.decode: DecodeConfig = task.settings.decode
 
     def configured(self, **options: Any) -> "GeneratePredictor":
-        decode, others = decode_settings(options.get("settings", ())), options.get("alternatives")
+        decode, others = decode_settings(options.get("set", ())), options.get("alternatives")
         if others is not None:
             decode["alternatives"] = others
         return self.with_decoding(decode)

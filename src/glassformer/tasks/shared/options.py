@@ -24,8 +24,7 @@ PICTURE = Option(
     help="Save a picture of one input's alignment as .png, .svg or .pdf.",
 )
 SETTINGS = Option(
-    name="settings",
-    flag="--set",
+    name="set",
     metavar="decode.key=value",
     several=True,
     help="Change a decoding setting; may be repeated.",

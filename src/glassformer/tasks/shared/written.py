@@ -1,11 +1,11 @@
 """What jobs that write text share: tokens with their scores, and decoding settings as typed."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.config.values import Values, merge_values, parse_setting
+from glassformer.config.values import Values, merge_values, parse_setting, written_settings
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis
 from glassformer.errors import GlassformerError
@@ -44,10 +44,10 @@ def confidence_of(tokens: Sequence[Token]) -> float:
     return math.exp(sum(token.log_probability for token in tokens) / max(1, len(tokens)))
 
 
-def decode_settings(settings: Iterable[str]) -> Values:
+def decode_settings(settings: object) -> Values:
     """Decoding settings written as `decode.key=value`; a trained run takes no others."""
     values: Values = {}
-    for setting in settings:
+    for setting in written_settings(settings):
         parsed = parse_setting(setting)
         if not isinstance(parsed.get("decode"), dict):
             raise GlassformerError(

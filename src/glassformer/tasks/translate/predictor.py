@@ -1,6 +1,6 @@
 """Translations of new texts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -48,10 +48,10 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
         scores: bool = False,
         align: bool = False,
         picture: str | Path | None = None,
-        settings: Sequence[str] = (),
+        set: str | Sequence[str] | Mapping[str, Any] = (),
         **generation: Any,
     ) -> "TranslatePredictor":
-        decode = decode_settings(settings)
+        decode = decode_settings(set)
         options = GenerationOptions(decode=decode, **generation)
         other = copy(self)
         other.writer = self.task.writer.with_options(options)

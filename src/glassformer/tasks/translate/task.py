@@ -126,6 +126,19 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             source=None if self.config.model.share else self.pair.source_size,
         )
 
+    @property
+    def reader(self) -> Tokenizer:
+        return self.pair.source
+
+    @property
+    def vocabulary(self) -> int:
+        return self.pair.source_size
+
+    @property
+    def target_vocabulary(self) -> int:
+        """The number of tokens that it writes."""
+        return self.pair.target_size
+
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         assert self.samples is not None
         rows, longest = self.samples.rows(split), self.settings.max_length

@@ -1,0 +1,34 @@
+"""How results show themselves in a notebook: small tables of text that is shown, never obeyed."""
+
+import html
+from collections.abc import Iterable, Sequence
+
+# XML allows no control characters but tab and line ends.
+CONTROL = dict.fromkeys({*range(32), 127} - {9, 10, 13}, "\N{REPLACEMENT CHARACTER}")
+
+
+def escaped(text: object) -> str:
+    """Escape text for use between tags and inside quotes.
+
+    >>> escaped('<b> & "c"')
+    '&lt;b&gt; &amp; &quot;c&quot;'
+    """
+    valid = str(text).encode("utf-8", "replace").decode("utf-8")  # without lone surrogates
+    return html.escape(valid.translate(CONTROL))
+
+
+def table(title: str, rows: Iterable[Sequence[object]], header: Sequence[object] = ()) -> str:
+    """A title above a table.
+
+    >>> table("scores", [("bleu", 31.2)])
+    '<b>scores</b><table><tr><td>bleu</td><td>31.2</td></tr></table>'
+    """
+    head = "".join(f"<th>{escaped(name)}</th>" for name in header)
+    lines = [f"<tr>{head}</tr>"] if header else []
+    lines += [f"<tr>{''.join(f'<td>{escaped(one)}</td>' for one in row)}</tr>" for row in rows]
+    return f"<b>{escaped(title)}</b><table>{''.join(lines)}</table>"
+
+
+def paragraphs(sentences: Iterable[str]) -> str:
+    """Sentences below each other."""
+    return "".join(f"<p>{escaped(sentence)}</p>" for sentence in sentences)

@@ -87,6 +87,18 @@ def test_the_letters_of_a_single_word_are_explained_one_by_one(tmp_path):
     assert [one.text for one in subject.targets] == list("bead")
 
 
+def test_by_ctc_a_letter_is_as_likely_as_its_frames_on_average(tmp_path):
+    explainer, model = explained(tmp_path, task={"ctc_weight": 1.0})
+    subject = explainer.subject(model, sound_of("bead"), target="bead")
+    lengths = set()
+    for one in subject.targets:
+        start, end = (round(at / subject.vector) for at in one.time)
+        curve = subject.sound.posteriors[start:end, subject.sound.symbols.index(one.text)]
+        assert one.probability == pytest.approx(curve.log().mean().exp().item(), rel=1e-3)
+        lengths.add(end - start)
+    assert max(lengths) > 1
+
+
 def test_stretches_cover_the_sound_and_are_not_too_many(tmp_path):
     explainer, model = explained(tmp_path)
     for text in ("ad", "ace bad decade abba cab" * 2):

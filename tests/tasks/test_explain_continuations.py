@@ -62,8 +62,8 @@ def test_a_token_after_one_that_is_left_out_is_predicted_from_the_one_before(tmp
 
 def test_targets_are_the_tokens_that_predict_writes(tmp_path):
     explainer, model = explained(tmp_path)
-    subject = explainer.configured(settings=SHORT).subject(model, "the cat")
-    predictor = GeneratePredictor(explainer.task).configured(settings=SHORT)
+    subject = explainer.configured(set=SHORT).subject(model, "the cat")
+    predictor = GeneratePredictor(explainer.task).configured(set=SHORT)
     *_, prediction = predictor.predict(model, ["the cat"])
     tokens = prediction.details["tokens"]
     assert [one.text for one in subject.targets] == [token["piece"] for token in tokens]

@@ -49,10 +49,10 @@ def test_scores_are_those_of_the_text_that_is_left(tmp_path, kind):
 
 def test_a_score_is_the_log_odds_of_a_whole_word(tmp_path):
     explainer, model = explained(tmp_path)
-    subject = explainer.configured(settings=NOT_EMPTY).subject(model, "what a red film")
+    subject = explainer.configured(set=NOT_EMPTY).subject(model, "what a red film")
     probabilities = torch.tensor([one.probability for one in subject.targets])
     assert torch.allclose(subject.scores(model)[0], probabilities.logit(), atol=1e-3)
-    predictor = TranslatePredictor(explainer.task).configured(settings=NOT_EMPTY)
+    predictor = TranslatePredictor(explainer.task).configured(set=NOT_EMPTY)
     [prediction] = predictor.predict(model, ["what a red film"])
     ends = [t["log_probability"] for t in prediction.details["tokens"] if t["piece"] == "<end>"]
     every = sum(token["log_probability"] for token in prediction.details["tokens"]) - sum(ends)
@@ -84,19 +84,39 @@ def test_every_method_sees_every_kind_of_model(tmp_path, kind):
             assert found.abs().sum() > 0
 
 
+def maps_of(subject):
+    with watching(subject.model) as (watched, maps):
+        subject.scores(watched)
+        found = {one.name: one for one in subject.attention_of(maps)}
+    assert all(one.weights.shape[1:] == (len(one.queries), len(one.keys)) for one in found.values())
+    return found
+
+
 def test_attention_is_labelled_with_what_reads_and_what_is_read(tmp_path):
     explainer, model = explained(tmp_path)
-    subject = explainer.subject(model, "what a red film", target="so")
-    with watching(model) as (watched, maps):
-        subject.scores(watched)
-    found = {one.name: one for one in subject.attention_of(maps)}
+    found = maps_of(explainer.subject(model, "what a red film", target="so", unit="token"))
     assert len(found) == 3
     across = found["decoder.blocks.0.cross_attention"]
     assert across.queries == ("s", "o")
     assert "".join(across.keys) == "what a red film<end>"
     assert found["decoder.blocks.0.attention"].keys == ("<start>", "s")
     assert found["encoder.blocks.0.attention"].queries == across.keys
-    assert all(one.weights.shape[1:] == (len(one.queries), len(one.keys)) for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("attention", "decoder.blocks.0."), ("gru", "decoder.")]
+)
+def test_words_attend_to_words(tmp_path, kind, name):
+    explainer, model = explained(tmp_path, kind=kind)
+    text, target = "what a red film", "so ein Film"
+    words = maps_of(explainer.subject(model, text, target=target, unit="word"))
+    tokens = maps_of(explainer.subject(model, text, target=target, unit="token"))
+    by_word, by_token = (found[f"{name}cross_attention"] for found in (words, tokens))
+    assert by_word.queries == ("so", " ein", " Film")
+    assert by_word.keys == ("what ", "a ", "red ", "film", "<end>")
+    assert torch.allclose(by_word.weights.sum(-1), torch.ones(()))
+    so, red = by_token.weights[:, :2], slice(6, 10)  # with the blank before it
+    assert torch.allclose(by_word.weights[:, 0, 2], so[..., red].sum(-1).mean(-1), atol=1e-6)
 
 
 # The beam
@@ -105,7 +125,7 @@ def test_attention_is_labelled_with_what_reads_and_what_is_read(tmp_path):
 def test_the_branches_that_are_kept_spell_the_translation(tmp_path):
     explainer, model = explained(tmp_path)
     settings = ("decode.method=beam", "decode.beam.width=3", *NOT_EMPTY)
-    subject = explainer.configured(settings=settings).subject(model, "what a red film")
+    subject = explainer.configured(set=settings).subject(model, "what a red film")
     kept = [one.token for step in subject.beam for one in step if one.kept]
     assert "".join(kept).removesuffix("<end>").strip() == subject.answer
     assert all(len(step) >= 3 for step in subject.beam)
@@ -114,7 +134,7 @@ def test_the_branches_that_are_kept_spell_the_translation(tmp_path):
 
 def test_greedy_decoding_has_no_beam(tmp_path):
     explainer, model = explained(tmp_path)
-    greedy = explainer.configured(settings=("decode.method=greedy", *NOT_EMPTY))
+    greedy = explainer.configured(set=("decode.method=greedy", *NOT_EMPTY))
     assert len(greedy.subject(model, "what a red film").beam) == 0
 
 

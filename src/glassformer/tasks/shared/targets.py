@@ -15,6 +15,7 @@ from glassformer.explaining.parts import AttentionMap, Target
 from glassformer.explaining.subject import log_odds
 
 OTHERS = 4  # alternatives to a word
+LIKELY = 0.001  # the least probability of one
 SUREST = 1e-30  # -log p: below, the odds would be infinite
 CUT_OFF = "…"
 
@@ -76,7 +77,7 @@ def word_target(
         for score, token in zip(best.values.tolist(), best.indices.tolist(), strict=True):
             found.append((spell([*start, token]) + rest, math.exp(before + score)))
         before += float(log_probs[place, ids[place]])
-    found = sorted((one for one in found if one[1] > 0), key=lambda one: -one[1])
+    found = sorted((one for one in found if one[1] >= LIKELY), key=lambda one: -one[1])
     return Target(
         text=text, probability=math.exp(before), alternatives=tuple(found[:OTHERS]), time=time
     )

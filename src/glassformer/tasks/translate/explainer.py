@@ -34,6 +34,7 @@ from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.writing import Writer
 
+CROSS = {"decoder.attention": "decoder.cross_attention"}  # of a recurrent decoder
 MOST_SCORES = 1 << 24  # numbers in the scores of a batch
 
 
@@ -82,10 +83,15 @@ class TranslatedText(Subject):
         if not written:
             raise GlassformerError(f"the translation of {text[:40]!r} is empty; give another text")
         self.ids, self.answer = written, writer.text(written)
-        table, words = word_table(task.pair.target, written)
-        self.words = spaced(words, self.answer)
+        self.decoder_input = [Tokenizer.start, *written[:-1]]
+        if unit == "token":
+            table, self.words = torch.eye(len(written)), [writer.piece(token) for token in written]
+        else:
+            table, words = word_table(task.pair.target, written)
+            self.words = spaced(words, self.answer)
         self.table = table.to(self.device)
-        self.readers = (self.table / self.table.sum(1, keepdim=True))[:, None]
+        self.means = self.table / self.table.sum(1, keepdim=True)
+        self.readers = self.means[:, None]
         self.targets = self._targets()
 
     @torch.no_grad()
@@ -163,8 +169,8 @@ class TranslatedText(Subject):
     ) -> Float[Tensor, "rows T V"]:
         """Scores of each next token of the translation, given the right ones before it."""
         ids, layout = self._rows(sources)
-        before = torch.tensor([[Tokenizer.start, *self.ids[:-1]]], device=self.device)
         target = Layout.full(len(sources), len(self.ids), self.device)
+        before = torch.tensor([self.decoder_input], device=self.device)
         decoder_input = before.expand(len(sources), -1)
         found: Tensor = model(ids, decoder_input, source=layout, target=target, noise=noise)
         return found.float()
@@ -174,21 +180,35 @@ class TranslatedText(Subject):
         return odds_of_nll(token_nll(logits, chosen) @ self.table.mT)
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
-        pair, writer = self.task.pair, self.writer
-        tags = [f"<{tag}>" for tag in pair.tags]
-        names = [*pair.source.pieces(np.arange(pair.source.size)), *tags]
-        source = [names[token] for token in self.source.tolist()]
-        written = [writer.piece(token) for token in self.ids]
-        before = [writer.piece(token) for token in (Tokenizer.start, *self.ids[:-1])]
-        across, found = cross_attentions(self.model), []
+        """Attention between tokens, but from words to pieces where the decoder reads the source."""
+        piece, across = self.writer.piece, cross_attentions(self.model)
+        source = [self._source_piece(token) for token in self.source.tolist()]
+        written, before = ([piece(t) for t in ids] for ids in (self.ids, self.decoder_input))
+        names, merged = self._keys(source)
+        found = []
         for name, weights in maps.items():
-            queries, keys = written, before
-            if name.startswith("encoder"):
-                queries = keys = source
-            elif name in across:
-                keys = source
-            found.append(labelled_map(name, weights[0], queries, keys))
+            if name in across:
+                by_word = self.means @ weights[0] @ merged  # (H, words, keys)
+                found.append(labelled_map(CROSS.get(name, name), by_word, self.words, names))
+            elif name.startswith("encoder"):
+                found.append(labelled_map(name, weights[0], source, source))
+            else:
+                found.append(labelled_map(name, weights[0], written, before))
         return tuple(found)
+
+    def _keys(self, source: Sequence[str]) -> tuple[list[str], Float[Tensor, "S keys"]]:
+        """The pieces and the special tokens around them, and which tokens belong to each."""
+        owner = self.piece_of[0].tolist()
+        keys = [piece if piece >= 0 else -1 - at for at, piece in enumerate(owner)]
+        order = list(dict.fromkeys(keys))
+        names = [self.pieces[key] if key >= 0 else source[-1 - key] for key in order]
+        return names, torch.eye(len(order), device=self.device)[[order.index(k) for k in keys]]
+
+    def _source_piece(self, token: int) -> str:
+        tokens, tags = self.task.pair.source, self.task.pair.tags
+        if token < tokens.size:
+            return tokens.pieces([token])[0]
+        return f"<{tags[token - tokens.size]}>"
 
 
 def spaced(words: Sequence[str], text: str) -> list[str]:

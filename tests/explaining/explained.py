@@ -1,6 +1,7 @@
 """Explanations made by hand, one for each kind of picture, as realistic as they need to be."""
 
 import math
+from dataclasses import replace
 
 import torch
 
@@ -227,10 +228,18 @@ def gap():
     )  # fmt: skip
 
 
+def sounding():
+    """A label of a recording."""
+    heard = transcript()
+    targets = (Target(text="seven", probability=0.9), Target(text="nine", probability=0.1))
+    return replace(heard, answer="seven", targets=targets, influence=heard.influence[:2])
+
+
 EVERY = {
     "review": review,
     "translation": translation,
     "transcript": transcript,
+    "sounding": sounding,
     "story": story,
     "gap": gap,
 }

@@ -85,9 +85,11 @@ def draw_hearing(heard: HearingPicture, path: Path) -> None:
     """Draw the panels that there are, one below the other."""
     check_picture(path)
     families = families_for(printable(heard.text))
-    panels: list[tuple[float, Any]] = [(WORDS, draw_words), (SPECTROGRAM, draw_features)]
+    panels: list[tuple[float, Any]] = [(SPECTROGRAM, draw_features)]
+    if heard.words:
+        panels.insert(0, (WORDS, draw_words))
     if heard.influence is not None:
-        panels.append((min(TOKEN * max(len(heard.words), 2), ROWS[1]), draw_influence))
+        panels.append((min(TOKEN * max(len(heard.influence), 2), ROWS[1]), draw_influence))
     if heard.posteriors is not None:
         panels.append((CTC, draw_posteriors))
     if heard.attention is not None:

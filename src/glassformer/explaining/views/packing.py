@@ -103,6 +103,7 @@ def packed_sound(sound: Sound) -> dict[str, Any]:
         "seconds": seconds,
         "cut": sound.seconds > MOST_SECONDS,
         "wav": base64.b64encode(as_wav(sound.samples, sound.rate, seconds)).decode("ascii"),
+        "frame": sound.frame,
         "vector": sound.vector,
         "bins": frames.shape[1],
         "spectrogram": packed(shades.round().astype(np.uint8)),

@@ -62,7 +62,8 @@ def _texts(explanation: Explanation, chosen: Selection | None) -> list[str]:
     """All that is drawn."""
     targets = explanation.targets
     found = [*explanation.pieces, *(target.text for target in targets), explanation.answer]
-    found += [text for target in targets for text, _ in target.alternatives]
+    if len(targets) == 1:
+        found += [text for text, _ in targets[0].alternatives]
     found += [explanation.method, explanation.verdict]
     if chosen is not None:
         found += [chosen.title, *chosen.attention.queries, *chosen.attention.keys]

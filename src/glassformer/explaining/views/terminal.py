@@ -53,13 +53,13 @@ class ExplanationView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         coloured = console.color_system is not None and not console.no_color
         shown = self.explanation
+        chosen = select(shown.attention, layer=self.layer, head=self.head)
         if shown.written:
             yield from _written(shown)
         else:
             yield from _labels(shown, coloured=coloured)
         if shown.method:
             yield Text(f"\n{method_name(shown.method)}: {shown.verdict or 'not measured'}", "dim")
-        chosen = select(shown.attention, layer=self.layer, head=self.head)
         if chosen is not None and self._is_shown(chosen):
             yield from _attention(chosen)
         if shown.neighbours:
@@ -85,8 +85,9 @@ def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
     if not len(shown.influence):
         return
     yield Text()
-    yield coloured_words(shown.pieces, shown.influence[0].tolist(), coloured=coloured)
-    yield Text()
+    if shown.sound is None:
+        yield coloured_words(shown.pieces, shown.influence[0].tolist(), coloured=coloured)
+        yield Text()
     listed = 1 if len(shown.targets) == 2 else MOST_LABELS  # of two, one mirrors the other
     for target, values in zip(shown.targets[:listed], shown.influence.tolist(), strict=False):
         yield _listed(target, shown.pieces, values)
@@ -133,13 +134,13 @@ def _written(shown: Explanation) -> Iterator[RenderableType]:
         any(target.time for target in shown.targets),
         any(target.alternatives for target in shown.targets),
     )
-    table.add_column("word", max_width=24)
+    table.add_column("word", max_width=24, overflow="fold")
     if times:
         table.add_column("seconds", justify="right")
     table.add_column("sure", justify="right")
     if others:
-        table.add_column("instead of", max_width=36)
-    table.add_column("because of", max_width=MOST_CELLS)
+        table.add_column("instead of", max_width=36, overflow="fold")
+    table.add_column("because of", max_width=MOST_CELLS, overflow="fold")
     for target, values in zip(shown.targets, shown.influence.tolist(), strict=True):
         cells = [Text(visible(target.text), "bold")]
         if times:

@@ -15,7 +15,7 @@ def percent(share: float) -> str:
     value = 100 * share
     if 0 < value < 0.1:
         return "< 0.1 %"
-    return f"{value:.{1 if value < 10 else 0}f} %"
+    return f"{value:.{1 if value < 9.95 else 0}f} %"
 
 
 def signed(value: float) -> str:

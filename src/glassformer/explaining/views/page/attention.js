@@ -1,7 +1,7 @@
 // Attention: a layer and head are chosen in a grid of small maps, a token by pointing at it.
 
 const EVERY = -1; // the average over all heads or layers
-const LINKED = 60; // with more tokens, only the links of the chosen one are drawn
+const LINKED = 60; // with more tokens or several lines, only the links of the chosen one are drawn
 const LABELLED = 12; // pixels that a cell of the matrix needs to have a label
 const watched = { group: 0, layer: EVERY, head: EVERY, query: 0, listeners: [] };
 
@@ -129,7 +129,8 @@ function tokenView(group) {
 }
 
 function link(lines, box, above, below, group) {
-  const frame = box.getBoundingClientRect(), few = Math.max(above.length, below.length) <= LINKED;
+  const frame = box.getBoundingClientRect(), short = (spans) => spans.length <= LINKED && spans[0].offsetTop === spans.at(-1).offsetTop;
+  const few = short(above) && short(below);
   const drawn = [];
   const middle = (span) => { const r = span.getBoundingClientRect(); return [(r.left + r.right) / 2 - frame.left, r]; };
   below.forEach((span, query) => {

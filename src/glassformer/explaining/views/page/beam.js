@@ -13,7 +13,7 @@ function beam() {
     const name = visible(branch.token), letters = [...name];
     const text = make("svg:text", { class: branch.kept ? "branch kept" : "branch", x: x - 4, y: y - 9 },
       letters.length > 11 ? letters.slice(0, 10).join("") + "…" : name);
-    text.append(make("svg:title", {}, `${name}, score ${branch.score.toFixed(2)}`));
+    text.append(make("svg:title", {}, `${name}, score ${score(branch)}`));
     return [...drawn, make("svg:circle", { class: branch.kept ? "knot kept" : "knot", cx: x, cy: y, r: branch.kept ? 4 : 3 }), text];
   })));
   const tree = make("svg:svg", { class: "tree", width: steps.length * wide, height: most * tall + 4, role: "img",
@@ -26,7 +26,7 @@ function beam() {
     caption.textContent = `Step ${step + 1} of ${steps.length}`;
     list.replaceChildren(...steps[step].map((branch, at) => make("tr", { class: branch.kept ? "kept" : "" },
       make("td", {}, make("bdi", {}, hypothesis(step, at)), branch.kept ? make("span", { class: "quiet" }, " ← the answer") : null),
-      make("td", { class: "number" }, branch.score.toFixed(2)))));
+      make("td", { class: "number" }, score(branch)))));
     const box = tree.parentElement;
     if (box) box.scrollLeft = (step + 1.5) * wide - box.clientWidth;
   };
@@ -42,6 +42,10 @@ function beam() {
     make("div", { class: "wide" }, make("table", { class: "values" }, caption, head, list)));
   requestAnimationFrame(show);
   return found;
+}
+
+function score(branch) {
+  return branch.score.toFixed(2).replace("-", "−");
 }
 
 // The text of a hypothesis: its last token, and those of its parents.

@@ -32,7 +32,7 @@ function section(title, ...children) {
 
 function percent(share) {
   const value = 100 * share;
-  return value > 0 && value < 0.1 ? "< 0.1 %" : `${value.toFixed(value < 10 ? 1 : 0)} %`;
+  return value > 0 && value < 0.1 ? "< 0.1 %" : `${value.toFixed(value < 9.95 ? 1 : 0)} %`;
 }
 
 function signed(value) {

@@ -1,9 +1,9 @@
 // The sections that an explanation has, in reading order.
 
 function verdict() {
-  if (!given.verdict) return null;
+  if (!given.method) return null;
   const kind = /no better/i.test(given.verdict) ? "verdict doubtful" : "verdict";
-  return make("p", { class: kind }, make("b", {}, given.method), make("br"), given.verdict);
+  return make("p", { class: kind }, make("b", {}, given.method), make("br"), given.verdict || "How far it can be trusted on this run was not measured.");
 }
 
 function heading() {

@@ -18,7 +18,20 @@ function spectrogram(heard) {
     image.data.set([...colours[level], 255], 4 * place);
   });
   canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
+  canvas.style.width = lasting(heard, frames * heard.frame);
+  const ticks = heard.ticks.filter(([place]) => place < 0.95 * bins).map(([place, name]) => {
+    const tick = make("span", {}, name);
+    tick.style.bottom = `${(place / bins) * 100}%`;
+    return tick;
+  });
+  const names = make("div", { class: "ticks", "aria-hidden": "true" }, ticks);
+  names.style.width = canvas.style.width;
+  return [canvas, names];
+}
+
+// How wide so many seconds are.
+function lasting(heard, seconds) {
+  return `${Math.min(1, seconds / heard.seconds) * 100}%`;
 }
 
 function posteriors(heard) {
@@ -41,7 +54,9 @@ function posteriors(heard) {
       peaks.push(name);
     });
   }
-  return make("div", { class: "track ctcs" }, picture, make("div", { "aria-hidden": "true" }, peaks));
+  const inner = make("div", { class: "curves" }, picture, make("div", { "aria-hidden": "true" }, peaks));
+  inner.style.width = lasting(heard, vectors * heard.vector);
+  return make("div", { class: "track ctcs" }, inner);
 }
 
 function stretches(heard) {
@@ -69,7 +84,7 @@ function attentionTrack(heard) {
     canvas.width = group.keys.length;
     canvas.height = group.queries.length;
     canvas.style.height = `${Math.max(60, Math.min(300, 12 * group.queries.length))}px`;
-    canvas.style.width = `${Math.min(100, (group.keys.length * heard.vector / heard.seconds) * 100)}%`;
+    canvas.style.width = lasting(heard, group.keys.length * heard.vector);
     paint(canvas, group, watched.layer, watched.head);
     const labelled = group.queries.length <= 25;
     names.replaceChildren(...(labelled ? group.queries : []).map((token) => make("span", {}, visible(token))));
@@ -98,7 +113,7 @@ function sound() {
   if (spoken.length) rove(row, spoken);
   chosen.listeners.push((target) => words.forEach((word, at) => word?.classList.toggle("looking", at === target)));
   const head = make("div", { class: "playhead", "aria-hidden": "true" });
-  const tracks = [["words", row], [heard.unit, make("div", { class: "track" }, spectrogram(heard))]];
+  const tracks = [...(spoken.length ? [["words", row]] : []), [heard.unit, make("div", { class: "track" }, spectrogram(heard))]];
   if (heard.stretches.length === given.pieces.length && heard.stretches.length) tracks.push(["influence", stretches(heard)]);
   if (heard.symbols.length) tracks.push(["CTC", posteriors(heard)]);
   if (groups.some((group) => group.timed)) tracks.push(["attention", attentionTrack(heard)]);
@@ -117,14 +132,15 @@ function sound() {
   };
   ["play", "seeked", "timeupdate"].forEach((name) => audio.addEventListener(name, follow));
   return section("What it heard", audio, make("div", { class: "wide sound", tabindex: 0, role: "group", "aria-label": "The recording over time" }, line),
-    make("p", { class: "quiet" }, "Choose a word to hear it, or any moment to hear from there on."), verdict(), timesTable());
+    make("p", { class: "quiet" }, spoken.length ? "Choose a word to hear it, or any moment to hear from there on." : "Choose any moment to hear from there on."), verdict(), given.written ? timesTable() : influenceTable());
 }
 
 function axis(heard) {
-  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60].find((one) => one * SECOND >= 60) ?? 60;
+  const second = Math.max(SECOND, 600 / heard.seconds); // pixels, about
+  const step = [0.02, 0.05, 0.1, 0.2, 0.5, 1].find((one) => one * second >= 60) ?? 1;
   const marks = [];
   for (let at = 0; at < heard.seconds; at += step) {
-    const mark = make("span", {}, `${Number(at.toFixed(1))} s`);
+    const mark = make("span", {}, `${Number(at.toFixed(2))} s`);
     mark.style.left = `${(at / heard.seconds) * 100}%`;
     marks.push(mark);
   }

@@ -75,6 +75,18 @@ def test_each_token_of_a_story_has_its_alternatives():
     assert line.endswith("two +0.43, statement +0.36, The +0.23, combines +0.18")
 
 
+def test_how_open_a_choice_was_is_shown_in_bits_and_faint_reasons_are_not():
+    told = story()
+    targets = [replace(target, entropy=3.14) for target in told.targets]
+    influence = torch.zeros_like(told.influence)
+    influence[0, :2] = torch.tensor([5.0, 0.01])
+    text = "\n".join(shown(replace(told, targets=tuple(targets), influence=influence)))
+    assert "bits" in text
+    assert text.count(" 3.1 ") == len(targets)
+    assert "+5.00" in text
+    assert "+0.010" not in text
+
+
 def test_attention_of_a_classifier_is_shown_when_it_is_asked_for():
     assert "encoder" not in "\n".join(shown(review()))
     lines = shown(review(), layer="1", head=2)

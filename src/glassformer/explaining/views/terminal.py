@@ -35,6 +35,7 @@ FOR = ("#2f8fc9", "bold underline #2f8fc9", "bold white on #0072b2")
 AGAINST = ("#d9722b", "bold underline #d9722b", "bold white on #bf5400")
 BAR = 24  # cells of a probability of 1
 MOST_LABELS, MOST_WORDS, MOST_CELLS = 8, 4, 60
+FAINT = 0.02  # of the largest influence: what is below is not listed for a written word
 MOST_TOKENS = 48  # of either side of a map of attention
 
 
@@ -119,9 +120,11 @@ def _listed(target: Target, pieces: Sequence[str], values: Sequence[float]) -> T
     return line.append("; against: ", "bold").append(against, AGAINST[0]) if against else line
 
 
-def _strongest(pieces: Sequence[str], values: Sequence[float], *, sign: int) -> str:
+def _strongest(
+    pieces: Sequence[str], values: Sequence[float], *, sign: int, least: float = 0.0
+) -> str:
     order = sorted(range(len(values)), key=lambda place: -sign * values[place])
-    best = [place for place in order[:MOST_WORDS] if sign * values[place] > 0]
+    best = [place for place in order[:MOST_WORDS] if sign * values[place] > least]
     return ", ".join(f"{visible(pieces[place])} {signed(values[place])}" for place in best)
 
 
@@ -130,14 +133,18 @@ def _written(shown: Explanation) -> Iterator[RenderableType]:
     yield Text(printable_lines(shown.answer), "bold")
     yield Text()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    times, others = (
+    times, others, entropies = (
         any(target.time for target in shown.targets),
         any(target.alternatives for target in shown.targets),
+        any(target.entropy is not None for target in shown.targets),
     )
+    least = FAINT * float(shown.influence.abs().max()) if shown.influence.numel() else 0.0
     table.add_column("word", max_width=24, overflow="fold")
     if times:
         table.add_column("seconds", justify="right")
     table.add_column("sure", justify="right")
+    if entropies:
+        table.add_column("bits", justify="right")
     if others:
         table.add_column("instead of", max_width=36, overflow="fold")
     table.add_column("because of", max_width=MOST_CELLS, overflow="fold")
@@ -146,9 +153,11 @@ def _written(shown: Explanation) -> Iterator[RenderableType]:
         if times:
             cells.append(Text("" if target.time is None else "{:.2f}-{:.2f}".format(*target.time)))
         cells.append(Text(percent(target.probability)))
+        if entropies:
+            cells.append(Text("" if target.entropy is None else f"{target.entropy:.1f}"))
         if others:
             cells.append(Text(alternatives_of(target, MOST_WORDS), "dim"))
-        cells.append(Text(_strongest(shown.pieces, values, sign=1), FOR[0]))
+        cells.append(Text(_strongest(shown.pieces, values, sign=1, least=least), FOR[0]))
         table.add_row(*cells)
     yield table
 

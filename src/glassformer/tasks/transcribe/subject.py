@@ -89,7 +89,7 @@ class HeardText(Subject):
         seconds = frames / FRAMES_A_SECOND
         edges = [*(start * self.vector for start in range(0, vectors, size)), seconds]
         self.stretches = tuple(pairwise(edges))
-        self.pieces = tuple(f"{start:.2f}-{end:.2f} s" for start, end in self.stretches)
+        self.pieces = tuple(f"{start:.2f}-{end:.2f}" for start, end in self.stretches)
 
     @torch.no_grad()
     def _find_targets(self) -> None:

@@ -11,13 +11,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
+from glassformer.core.masks import causal
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.explaining.parts import AttentionMap, Target
 from glassformer.explaining.subject import Subject
 from glassformer.explaining.text_pieces import text_pieces
 from glassformer.explaining.watching import Maps
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import LanguageModel, Noise, embedded, scored
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.generate.predictor import NEVER, GeneratePredictor
 from glassformer.tasks.generate.task import GenerateTask
@@ -33,7 +34,7 @@ from glassformer.tasks.shared.targets import (
 
 READ, WRITTEN = 256, 40  # tokens of a prompt, its last ones, and of its continuation at most
 EXAMPLE = 400  # characters of a stored text that are continued
-MOST_SCORES = 1 << 23  # numbers in the scores of a batch
+MOST_TOKENS = 4096  # read at once
 
 
 class GenerateExplainer(Explainer[GenerateTask, str]):
@@ -103,8 +104,7 @@ class ContinuedText(Subject):
 
     @torch.no_grad()
     def _targets(self) -> tuple[Target, ...]:
-        [logits] = self._forward(self.model, [self.read])
-        log_probs = logits[self.first :].log_softmax(-1).cpu()
+        log_probs = self._logits(self.model, [self.read])[0].log_softmax(-1).cpu()
         entropies = -(log_probs.exp() * log_probs).sum(-1) / np.log(2)
         targets = []
         for place, entropy in enumerate(entropies.tolist()):
@@ -119,35 +119,45 @@ class ContinuedText(Subject):
     def scores(
         self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
     ) -> Float[Tensor, "copies targets"]:
-        logits = self._forward(model, [self.read] * copies, noise=noise)
-        return self._odds(logits[:, self.first :])
+        return self._odds(self._logits(model, [self.read] * copies, noise=noise))
 
     @torch.no_grad()
     def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
         stays = np.ones((len(kept), 1), dtype=bool)
         read = np.concatenate([kept.cpu().numpy(), stays], axis=1)[:, self.owner]  # (variants, T)
-        most = max(1, MOST_SCORES // (len(self.read) * self.task.tokenizer.size))
+        most = max(1, MOST_TOKENS // len(self.read))
         some = (read[first : first + most] for first in range(0, len(read), most))
         return torch.cat([self._odds(self._without(one)) for one in some])
 
     def _without(self, read: Bool[np.ndarray, "rows T"]) -> Float[Tensor, "rows targets V"]:
         """The scores of each target after what is left before it."""
-        logits = self._forward(self.model, [self.read[line] for line in read])
-        left = torch.from_numpy(read.cumsum(1)[:, self.first :] - 1).to(self.device)
-        return logits[torch.arange(len(left), device=self.device)[:, None], left]
+        left = read.cumsum(1)[:, self.first :] - 1
+        return self._logits(self.model, [self.read[line] for line in read], places=left)
 
-    def _forward(
+    def _logits(
         self,
         model: nn.Module,
         rows: Sequence[Int[np.ndarray, " _"]],
         *,
+        places: Int[np.ndarray, "rows targets"] | None = None,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "rows T V"]:
+    ) -> Float[Tensor, "rows targets V"]:
+        """Scores of the token after each of some places; by default, of each target.
+
+        No others are computed: they would take most of the time and memory.
+        """
+        assert isinstance(model, LanguageModel)
         ids, layout = text_batch(Jagged.of(rows), packed=False)
         if layout.tokens == ids.numel():
             layout = Layout.full(*ids.shape)
-        found: Tensor = model(ids.to(self.device), layout=layout.to(self.device), noise=noise)
-        return found.float()
+        layout = layout.to(self.device)
+        x, layout = embedded(model.tokens, ids.to(self.device), layout, noise)
+        x = model.decoder(x, layout=layout, mask=causal)  # (rows, T, D)
+        if places is None:
+            x = x[:, self.first :]
+        else:
+            x = x.take_along_dim(torch.from_numpy(places).to(self.device)[..., None], 1)
+        return scored(x, model.tokens, model.unembed).float()
 
     def _odds(self, logits: Float[Tensor, "rows targets V"]) -> Float[Tensor, "rows targets"]:
         chosen = torch.tensor(self.ids, device=logits.device).expand(len(logits), -1)

@@ -22,7 +22,7 @@ SMALL = (
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bottles")
     (folder / "bottles.txt").write_text(TEXT)
-    options = {"settings": SMALL, "steps": 8, "device": "cpu", "quiet": True}
+    options = {"set": SMALL, "steps": 8, "device": "cpu", "quiet": True}
     return train("generate", folder / "bottles.txt", run=folder / "run", **options)
 
 
@@ -54,7 +54,7 @@ def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
     (tmp_path / "other.txt").write_text(TEXT[:999].upper())
     found = run.evaluate(tmp_path / "other.txt")
     assert found.scores["bits_per_byte"].value > run.report["scores"]["this model"]["loss"]["value"]
-    options = {"settings": ("task.max_length=16",), "steps": 2, "device": "cpu", "quiet": True}
+    options = {"set": ("task.max_length=16",), "steps": 2, "device": "cpu", "quiet": True}
     again = train(
         "generate",
         run.folder.path.parent / "bottles.txt",
@@ -69,7 +69,7 @@ def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
 def test_a_classifier_starts_from_it_as_an_encoder(run, tmp_path):
     rows = [f"{n} bottles,{'few' if n < 5 else 'many'}\n" for n in range(40)]
     (tmp_path / "rows.csv").write_text("".join(["text,label\n", *rows]))
-    options = {"steps": 1, "device": "cpu", "quiet": True, "origin": run.folder.path}
+    options = {"steps": 1, "device": "cpu", "quiet": True, "from_": run.folder.path}
     found = train("classify", tmp_path / "rows.csv", run=tmp_path / "run", **options)
     assert found.config.model.encoder == run.config.model.decoder
     learned = read_tensors(run.folder.model)

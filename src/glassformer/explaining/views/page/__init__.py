@@ -19,7 +19,10 @@ from glassformer import __version__
 from glassformer.files import to_json
 from glassformer.style import STYLE
 
-SCRIPTS = ("data.js", "words.js", "attention.js", "sound.js", "beam.js", "main.js")
+SCRIPTS = (
+    *("data.js", "words.js", "weights.js", "looks.js", "attention.js"),
+    *("sound.js", "beam.js", "main.js"),
+)
 # Of JSON inside of a page: what could end the element, or a line of a script.
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 HEIGHT = 640  # pixels, in a notebook

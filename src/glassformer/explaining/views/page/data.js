@@ -7,7 +7,8 @@ function bytes(text) {
 }
 
 function shorts(text) {
-  const raw = bytes(text), found = new Uint16Array(raw.length / 2);
+  const raw = bytes(text),
+    found = new Uint16Array(raw.length / 2);
   for (let at = 0; at < found.length; at++) found[at] = raw[2 * at] | (raw[2 * at + 1] << 8);
   return found;
 }
@@ -52,17 +53,24 @@ function visible(token) {
 // The direction of a text: that of its first letter, special tokens such as <s> aside.
 function direction(text) {
   const letter = text.replace(/<[^>]*>|\[[^\]]*\]/g, "").match(/\p{L}/u)?.[0] ?? "";
-  return /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? "rtl" : "ltr";
+  return /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(
+    letter,
+  )
+    ? "rtl"
+    : "ltr";
 }
 
 // Whether words are written without the spaces between them; tokens may carry theirs.
-const apart = given.prediction.includes(" ") && !given.targets.some((target) => /^\s|\s$/.test(target.text));
+const apart =
+  given.prediction.includes(" ") && !given.targets.some((target) => /^\s|\s$/.test(target.text));
 
-const EAST_ASIAN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]/u;
+const EAST_ASIAN =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]/u;
 
 // Influence of every piece on a target, from -1 to 1.
 const influence = (() => {
-  const raw = new Int8Array(bytes(given.influence.bytes).buffer), wide = given.pieces.length;
+  const raw = new Int8Array(bytes(given.influence.bytes).buffer),
+    wide = given.pieces.length;
   return (target) => Array.from(raw.subarray(target * wide, (target + 1) * wide), (v) => v / 127);
 })();
 
@@ -79,8 +87,12 @@ function rove(container, items, { columns = 0, choose = () => {} } = {}) {
     if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     const forward = getComputedStyle(container).direction === "rtl" ? -1 : 1;
     const step = {
-      ArrowRight: forward, ArrowLeft: -forward, ArrowDown: columns || 1, ArrowUp: -(columns || 1),
-      Home: -at, End: items.length - 1 - at,
+      ArrowRight: forward,
+      ArrowLeft: -forward,
+      ArrowDown: columns || 1,
+      ArrowUp: -(columns || 1),
+      Home: -at,
+      End: items.length - 1 - at,
     }[event.key];
     if (step === undefined) return;
     event.preventDefault();

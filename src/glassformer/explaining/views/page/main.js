@@ -3,11 +3,21 @@
 function verdict() {
   if (!given.method) return null;
   const kind = /no better/i.test(given.verdict) ? "verdict doubtful" : "verdict";
-  return make("p", { class: kind }, make("b", {}, given.method), make("br"), given.verdict || "How far it can be trusted on this run was not measured.");
+  return make(
+    "p",
+    { class: kind },
+    make("b", {}, given.method),
+    make("br"),
+    given.verdict || "How far it can be trusted on this run was not measured.",
+  );
 }
 
 function heading() {
-  const kinds = make("p", { class: "kinds quiet" }, [given.job, given.method, given.sound ? given.input : ""].filter(Boolean).join(" · "));
+  const kinds = make(
+    "p",
+    { class: "kinds quiet" },
+    [given.job, given.method, given.sound ? given.input : ""].filter(Boolean).join(" · "),
+  );
   const answer = given.written
     ? [make("h1", {}, given.sound ? "What it heard, and why" : "What it wrote, and why")]
     : [make("h1", {}, "Why ", make("bdi", { class: "answer" }, given.prediction), "?")];
@@ -15,13 +25,36 @@ function heading() {
 }
 
 function neighbours() {
-  const head = make("thead", {}, make("tr", {}, ["training row", "target", "where", "similarity"].map((name, at) =>
-    make("th", { scope: "col", class: at === 3 ? "number" : "" }, name))));
-  const rows = given.neighbours.map((one) => make("tr", {}, make("td", { class: "text", dir: "auto" }, one.text),
-    make("td", { dir: "auto" }, one.target), make("td", { class: "quiet" }, one.where),
-    make("td", { class: "number" }, one.similarity.toFixed(2))));
-  return section("Nearest training rows", make("div", { class: "wide" }, make("table", {}, head, make("tbody", {}, rows))),
-    make("p", { class: "quiet" }, "What the model learned from that is most like this input. A wrong label here may explain a wrong answer."));
+  const head = make(
+    "thead",
+    {},
+    make(
+      "tr",
+      {},
+      ["training row", "target", "where", "similarity"].map((name, at) =>
+        make("th", { scope: "col", class: at === 3 ? "number" : "" }, name),
+      ),
+    ),
+  );
+  const rows = given.neighbours.map((one) =>
+    make(
+      "tr",
+      {},
+      make("td", { class: "text", dir: "auto" }, one.text),
+      make("td", { dir: "auto" }, one.target),
+      make("td", { class: "quiet" }, one.where),
+      make("td", { class: "number" }, one.similarity.toFixed(2)),
+    ),
+  );
+  return section(
+    "Nearest training rows",
+    make("div", { class: "wide" }, make("table", {}, head, make("tbody", {}, rows))),
+    make(
+      "p",
+      { class: "quiet" },
+      "What the model learned from that is most like this input. A wrong label here may explain a wrong answer.",
+    ),
+  );
 }
 
 function notes() {
@@ -36,7 +69,8 @@ function build() {
     parts.push(section(given.written ? "Written, and how sure" : "Labels", ...targets));
   }
   if (given.sound) parts.push(sound());
-  else if (given.targets.length) parts.push(section(targetName("What speaks for "), ...pieces(), verdict(), influenceTable()));
+  else if (given.targets.length)
+    parts.push(section(targetName("What speaks for "), ...pieces(), verdict(), influenceTable()));
   if (given.attention.groups.length) parts.push(attention());
   if (given.beam.length) parts.push(beam());
   if (given.neighbours.length) parts.push(neighbours());

@@ -1,29 +1,50 @@
 // A recording on one axis of time: words, spectrogram, influence, CTC, attention; all of it plays.
 
 const SECOND = 150; // least pixels
-const MAGMA = [[0, 0, 4], [40, 17, 89], [114, 31, 129], [182, 54, 121], [241, 96, 93], [254, 175, 119], [252, 253, 191]];
+const MAGMA = [
+  [0, 0, 4],
+  [40, 17, 89],
+  [114, 31, 129],
+  [182, 54, 121],
+  [241, 96, 93],
+  [254, 175, 119],
+  [252, 253, 191],
+];
 const TRACK = 120; // pixels of the spectrogram and of CTC
 
 function magma(level) {
-  const at = (level / 255) * (MAGMA.length - 1), low = Math.min(MAGMA.length - 2, Math.floor(at)), part = at - low;
+  const at = (level / 255) * (MAGMA.length - 1),
+    low = Math.min(MAGMA.length - 2, Math.floor(at)),
+    part = at - low;
   return MAGMA[low].map((from, c) => from + (MAGMA[low + 1][c] - from) * part);
 }
 
 function spectrogram(heard) {
-  const raw = bytes(heard.spectrogram), bins = heard.bins, frames = raw.length / bins;
-  const canvas = make("canvas", { width: frames, height: bins, class: "spectrogram", role: "img", "aria-label": "Spectrogram" });
-  const image = new ImageData(Math.max(1, frames), bins), colours = [...Array(256).keys()].map(magma);
+  const raw = bytes(heard.spectrogram),
+    bins = heard.bins,
+    frames = raw.length / bins;
+  const canvas = make("canvas", {
+    width: frames,
+    height: bins,
+    class: "spectrogram",
+    role: "img",
+    "aria-label": "Spectrogram",
+  });
+  const image = new ImageData(Math.max(1, frames), bins),
+    colours = [...Array(256).keys()].map(magma);
   raw.forEach((level, at) => {
     const place = (bins - 1 - (at % bins)) * frames + Math.floor(at / bins);
     image.data.set([...colours[level], 255], 4 * place);
   });
   canvas.getContext("2d").putImageData(image, 0, 0);
   canvas.style.width = lasting(heard, frames * heard.frame);
-  const ticks = heard.ticks.filter(([place]) => place < 0.95 * bins).map(([place, name]) => {
-    const tick = make("span", {}, name);
-    tick.style.bottom = `${(place / bins) * 100}%`;
-    return tick;
-  });
+  const ticks = heard.ticks
+    .filter(([place]) => place < 0.95 * bins)
+    .map(([place, name]) => {
+      const tick = make("span", {}, name);
+      tick.style.bottom = `${(place / bins) * 100}%`;
+      return tick;
+    });
   const names = make("div", { class: "ticks", "aria-hidden": "true" }, ticks);
   names.style.width = canvas.style.width;
   return [canvas, names];
@@ -35,16 +56,28 @@ function lasting(heard, seconds) {
 }
 
 function posteriors(heard) {
-  const raw = bytes(heard.posteriors), count = heard.symbols.length, vectors = raw.length / count;
-  const picture = make("svg:svg", { class: "ctc", viewBox: `0 0 ${vectors} 1`, preserveAspectRatio: "none", role: "img",
-                                    "aria-label": "How likely CTC finds each symbol over time" });
+  const raw = bytes(heard.posteriors),
+    count = heard.symbols.length,
+    vectors = raw.length / count;
+  const picture = make("svg:svg", {
+    class: "ctc",
+    viewBox: `0 0 ${vectors} 1`,
+    preserveAspectRatio: "none",
+    role: "img",
+    "aria-label": "How likely CTC finds each symbol over time",
+  });
   const peaks = [];
   for (let symbol = 0; symbol < count; symbol++) {
     const curve = [...Array(vectors).keys()].map((at) => raw[at * count + symbol] / 255);
     const points = curve.map((height, at) => `${at + 0.5},${(1 - height).toFixed(3)}`).join(" ");
     const kind = symbol ? `hue-${symbol % 6}` : "blank";
-    picture.append(make("svg:polyline", { class: `curve ${kind}`, points, "vector-effect": "non-scaling-stroke" },
-      make("svg:title", {}, symbol ? visible(heard.symbols[symbol]) : "blank")));
+    picture.append(
+      make(
+        "svg:polyline",
+        { class: `curve ${kind}`, points, "vector-effect": "non-scaling-stroke" },
+        make("svg:title", {}, symbol ? visible(heard.symbols[symbol]) : "blank"),
+      ),
+    );
     if (!symbol) continue;
     curve.forEach((height, at) => {
       if (height < 0.3 || height < (curve[at - 1] ?? 0) || height <= (curve[at + 1] ?? 0)) return;
@@ -54,7 +87,12 @@ function posteriors(heard) {
       peaks.push(name);
     });
   }
-  const inner = make("div", { class: "curves" }, picture, make("div", { "aria-hidden": "true" }, peaks));
+  const inner = make(
+    "div",
+    { class: "curves" },
+    picture,
+    make("div", { "aria-hidden": "true" }, peaks),
+  );
   inner.style.width = lasting(heard, vectors * heard.vector);
   return make("div", { class: "track ctcs" }, inner);
 }
@@ -66,17 +104,31 @@ function stretches(heard) {
     span.style.width = `${((end - start) / heard.seconds) * 100}%`;
     return span;
   });
-  chosen.listeners.push((target) => influence(target).forEach((share, at) => {
-    spans[at].className = share >= 0 ? "for" : "against";
-    spans[at].style.setProperty("--share", Math.abs(share).toFixed(3));
-    spans[at].title = signed(share * given.influence.scales[target]);
-  }));
-  return make("div", { class: "track strip", role: "img", "aria-label": "Influence of each stretch on the chosen word" }, spans);
+  chosen.listeners.push((target) =>
+    influence(target).forEach((share, at) => {
+      spans[at].className = share >= 0 ? "for" : "against";
+      spans[at].style.setProperty("--share", Math.abs(share).toFixed(3));
+      spans[at].title = signed(share * given.influence.scales[target]);
+    }),
+  );
+  return make(
+    "div",
+    {
+      class: "track strip",
+      role: "img",
+      "aria-label": "Influence of each stretch on the chosen word",
+    },
+    spans,
+  );
 }
 
 // The chosen attention over time: a row for each token.
 function attentionTrack(heard) {
-  const canvas = make("canvas", { class: "track", role: "img", "aria-label": "Attention over time, a row for each token" });
+  const canvas = make("canvas", {
+    class: "track",
+    role: "img",
+    "aria-label": "Attention over time, a row for each token",
+  });
   const names = make("div", { class: "rows", "aria-hidden": "true" });
   watched.listeners.push(() => {
     const group = groups[watched.group];
@@ -87,13 +139,20 @@ function attentionTrack(heard) {
     canvas.style.width = lasting(heard, group.keys.length * heard.vector);
     paint(canvas, group, watched.layer, watched.head);
     const labelled = group.queries.length <= 25;
-    names.replaceChildren(...(labelled ? group.queries : []).map((token) => make("span", {}, visible(token))));
+    names.replaceChildren(
+      ...(labelled ? group.queries : []).map((token) => make("span", {}, visible(token))),
+    );
   });
   return make("div", { class: "track" }, canvas, names);
 }
 
 function sound() {
-  const heard = given.sound, audio = make("audio", { controls: true, preload: "auto", src: `data:audio/wav;base64,${heard.wav}` });
+  const heard = given.sound,
+    audio = make("audio", {
+      controls: true,
+      preload: "auto",
+      src: `data:audio/wav;base64,${heard.wav}`,
+    });
   let stopAt = Infinity;
   const play = (start, end) => {
     audio.currentTime = start;
@@ -103,22 +162,46 @@ function sound() {
   const words = given.targets.map((target, at) => {
     if (!target.time) return null;
     const [start, end] = target.time;
-    const button = make("button", { class: "spoken", "aria-label": `Play ${visible(target.text)}, ${start.toFixed(2)} to ${end.toFixed(2)} seconds`,
-                                    onclick: () => { chooseTarget(at); play(start, end); } }, visible(target.text));
+    const button = make(
+      "button",
+      {
+        class: "spoken",
+        "aria-label": `Play ${visible(target.text)}, ${start.toFixed(2)} to ${end.toFixed(2)} seconds`,
+        onclick: () => {
+          chooseTarget(at);
+          play(start, end);
+        },
+      },
+      visible(target.text),
+    );
     button.style.left = `${(start / heard.seconds) * 100}%`;
     button.style.width = `${((end - start) / heard.seconds) * 100}%`;
     return button;
   });
-  const spoken = words.filter(Boolean), row = make("div", { class: "track words" }, spoken);
+  const spoken = words.filter(Boolean),
+    row = make("div", { class: "track words" }, spoken);
   if (spoken.length) rove(row, spoken);
-  chosen.listeners.push((target) => words.forEach((word, at) => word?.classList.toggle("looking", at === target)));
+  chosen.listeners.push((target) =>
+    words.forEach((word, at) => word?.classList.toggle("looking", at === target)),
+  );
   const head = make("div", { class: "playhead", "aria-hidden": "true" });
-  const tracks = [...(spoken.length ? [["words", row]] : []), [heard.unit, make("div", { class: "track" }, spectrogram(heard))]];
-  if (heard.stretches.length === given.pieces.length && heard.stretches.length) tracks.push(["influence", stretches(heard)]);
+  const tracks = [
+    ...(spoken.length ? [["words", row]] : []),
+    [heard.unit, make("div", { class: "track" }, spectrogram(heard))],
+  ];
+  if (heard.stretches.length === given.pieces.length && heard.stretches.length)
+    tracks.push(["influence", stretches(heard)]);
   if (heard.symbols.length) tracks.push(["CTC", posteriors(heard)]);
   if (groups.some((group) => group.timed)) tracks.push(["attention", attentionTrack(heard)]);
-  const line = make("div", { class: "line" }, tracks.map(([name, track]) => make("div", { class: "lane" }, make("span", { class: "quiet lane-name" }, name), track)),
-    axis(heard), head);
+  const line = make(
+    "div",
+    { class: "line" },
+    tracks.map(([name, track]) =>
+      make("div", { class: "lane" }, make("span", { class: "quiet lane-name" }, name), track),
+    ),
+    axis(heard),
+    head,
+  );
   line.style.minWidth = `${Math.min(heard.seconds * SECOND, 8000)}px`;
   line.addEventListener("click", (event) => {
     if (event.target.closest("button")) return;
@@ -127,12 +210,31 @@ function sound() {
   });
   const follow = () => {
     head.style.left = `${(audio.currentTime / heard.seconds) * 100}%`;
-    if (audio.currentTime >= stopAt) { audio.pause(); stopAt = Infinity; }
+    if (audio.currentTime >= stopAt) {
+      audio.pause();
+      stopAt = Infinity;
+    }
     if (!audio.paused) requestAnimationFrame(follow);
   };
   ["play", "seeked", "timeupdate"].forEach((name) => audio.addEventListener(name, follow));
-  return section("What it heard", audio, make("div", { class: "wide sound", tabindex: 0, role: "group", "aria-label": "The recording over time" }, line),
-    make("p", { class: "quiet" }, spoken.length ? "Choose a word to hear it, or any moment to hear from there on." : "Choose any moment to hear from there on."), verdict(), given.written ? timesTable() : influenceTable());
+  return section(
+    "What it heard",
+    audio,
+    make(
+      "div",
+      { class: "wide sound", tabindex: 0, role: "group", "aria-label": "The recording over time" },
+      line,
+    ),
+    make(
+      "p",
+      { class: "quiet" },
+      spoken.length
+        ? "Choose a word to hear it, or any moment to hear from there on."
+        : "Choose any moment to hear from there on.",
+    ),
+    verdict(),
+    given.written ? timesTable() : influenceTable(),
+  );
 }
 
 function axis(heard) {
@@ -148,10 +250,34 @@ function axis(heard) {
 }
 
 function timesTable() {
-  const rows = given.targets.map((target) => make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, visible(target.text))),
-    make("td", { class: "number" }, target.time ? target.time.map((at) => at.toFixed(2)).join(" – ") : "–"),
-    make("td", { class: "number" }, percent(target.probability))));
-  const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "word"), make("th", { scope: "col", class: "number" }, "seconds"),
-    make("th", { scope: "col", class: "number" }, "how sure")));
-  return make("details", {}, make("summary", {}, "As a table"), make("table", { class: "values" }, head, make("tbody", {}, rows)));
+  const rows = given.targets.map((target) =>
+    make(
+      "tr",
+      {},
+      make("th", { scope: "row" }, make("bdi", {}, visible(target.text))),
+      make(
+        "td",
+        { class: "number" },
+        target.time ? target.time.map((at) => at.toFixed(2)).join(" – ") : "–",
+      ),
+      make("td", { class: "number" }, percent(target.probability)),
+    ),
+  );
+  const head = make(
+    "thead",
+    {},
+    make(
+      "tr",
+      {},
+      make("th", { scope: "col" }, "word"),
+      make("th", { scope: "col", class: "number" }, "seconds"),
+      make("th", { scope: "col", class: "number" }, "how sure"),
+    ),
+  );
+  return make(
+    "details",
+    {},
+    make("summary", {}, "As a table"),
+    make("table", { class: "values" }, head, make("tbody", {}, rows)),
+  );
 }

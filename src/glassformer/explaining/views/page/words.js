@@ -8,29 +8,59 @@ function bar(share) {
 
 function labels() {
   const buttons = given.targets.map((target, at) =>
-    make("button", { class: "label", role: "radio", onclick: () => chooseTarget(at),
-                     "aria-label": `${target.text}, ${percent(target.probability)}` },
-      make("bdi", {}, target.text), bar(target.probability),
-      make("span", { class: "number" }, percent(target.probability))));
-  return radios(make("div", { class: "labels", role: "radiogroup", "aria-label": "Label" }, buttons), buttons);
+    make(
+      "button",
+      {
+        class: "label",
+        role: "radio",
+        onclick: () => chooseTarget(at),
+        "aria-label": `${target.text}, ${percent(target.probability)}`,
+      },
+      make("bdi", {}, target.text),
+      bar(target.probability),
+      make("span", { class: "number" }, percent(target.probability)),
+    ),
+  );
+  return radios(
+    make("div", { class: "labels", role: "radiogroup", "aria-label": "Label" }, buttons),
+    buttons,
+  );
 }
 
 function writtenWords() {
   const buttons = given.targets.map((target, at) => {
-    const word = make("button", { class: "word", role: "radio", onclick: () => chooseTarget(at),
-                                  title: percent(target.probability),
-                                  "aria-label": `${visible(target.text)}, ${percent(target.probability)} sure` },
-      visible(target.text));
+    const word = make(
+      "button",
+      {
+        class: "word",
+        role: "radio",
+        onclick: () => chooseTarget(at),
+        title: percent(target.probability),
+        "aria-label": `${visible(target.text)}, ${percent(target.probability)} sure`,
+      },
+      visible(target.text),
+    );
     word.style.setProperty("--doubt", (1 - target.probability).toFixed(3));
     return word;
   });
-  const row = make("div", { class: "written", dir: direction(given.prediction), role: "radiogroup", "aria-label": "Written" }, spaced(buttons));
+  const row = make(
+    "div",
+    {
+      class: "written",
+      dir: direction(given.prediction),
+      role: "radiogroup",
+      "aria-label": "Written",
+    },
+    spaced(buttons),
+  );
   return radios(row, buttons);
 }
 
 // Words of scripts with spaces are set apart; pieces of a word stay together.
 function spaced(buttons) {
-  return buttons.flatMap((button, at) => (at ? [apart || /^\s/.test(given.targets[at].text) ? " " : "\u200b", button] : [button]));
+  return buttons.flatMap((button, at) =>
+    at ? [apart || /^\s/.test(given.targets[at].text) ? " " : "\u200b", button] : [button],
+  );
 }
 
 function radios(container, buttons) {
@@ -45,19 +75,38 @@ function radios(container, buttons) {
 function alternatives() {
   const box = make("div", { class: "alternatives", "aria-live": "polite" });
   chosen.listeners.push((number) => {
-    const target = given.targets[number], others = target.alternatives.filter(([text]) => text.trim() !== target.text.trim() || !text.trim());
-    const rows = [[target.text, target.probability, "chosen"], ...others.map((one) => [...one, ""])];
-    box.replaceChildren(...rows.map(([text, share, kind]) =>
-      make("div", { class: `alternative ${kind}` }, make("bdi", {}, visible(text)), bar(share),
-        make("span", { class: "number" }, percent(share)))));
+    const target = given.targets[number],
+      others = target.alternatives.filter(
+        ([text]) => text.trim() !== target.text.trim() || !text.trim(),
+      );
+    const rows = [
+      [target.text, target.probability, "chosen"],
+      ...others.map((one) => [...one, ""]),
+    ];
+    box.replaceChildren(
+      ...rows.map(([text, share, kind]) =>
+        make(
+          "div",
+          { class: `alternative ${kind}` },
+          make("bdi", {}, visible(text)),
+          bar(share),
+          make("span", { class: "number" }, percent(share)),
+        ),
+      ),
+    );
   });
   return box;
 }
 
 function legend() {
-  return make("p", { class: "legend quiet" },
-    make("span", { class: "swatch against" }, "against"), " ", make("span", { class: "swatch for" }, "for"),
-    given.written ? " the chosen word" : " the chosen label");
+  return make(
+    "p",
+    { class: "legend quiet" },
+    make("span", { class: "swatch against" }, "against"),
+    " ",
+    make("span", { class: "swatch for" }, "for"),
+    given.written ? " the chosen word" : " the chosen label",
+  );
 }
 
 // What the chosen target is called in a title.
@@ -69,17 +118,26 @@ function targetName(before) {
 
 function pieces() {
   const readout = make("p", { class: "readout quiet", "aria-live": "polite" });
-  const spans = [], flow = make("p", { class: "pieces", dir: direction(given.pieces.join("")) });
+  const spans = [],
+    flow = make("p", { class: "pieces", dir: direction(given.pieces.join("")) });
   let shares = [];
   const show = (at) => {
     const scale = given.influence.scales[chosen.target];
-    readout.replaceChildren(make("bdi", {}, visible(given.pieces[at])), `: ${signed(shares[at] * scale)}`);
+    readout.replaceChildren(
+      make("bdi", {}, visible(given.pieces[at])),
+      `: ${signed(shares[at] * scale)}`,
+    );
   };
   given.pieces.forEach((piece) => {
     const core = piece.trim();
     if (!core) return void (spans.push(null), flow.append(piece));
-    const at = spans.length, start = piece.indexOf(core);
-    const span = make("span", { class: "piece", onmouseenter: () => show(at), onfocus: () => show(at) }, core);
+    const at = spans.length,
+      start = piece.indexOf(core);
+    const span = make(
+      "span",
+      { class: "piece", onmouseenter: () => show(at), onfocus: () => show(at) },
+      core,
+    );
     spans.push(span);
     flow.append(piece.slice(0, start), span, piece.slice(start + core.length));
   });
@@ -92,7 +150,10 @@ function pieces() {
       span.style.setProperty("--share", Math.abs(shares[at]).toFixed(3));
       span.classList.toggle("for", shares[at] >= 0.04);
       span.classList.toggle("against", shares[at] <= -0.04);
-      span.setAttribute("aria-label", `${given.pieces[at].trim()}, ${signed(shares[at] * given.influence.scales[target])}`);
+      span.setAttribute(
+        "aria-label",
+        `${given.pieces[at].trim()}, ${signed(shares[at] * given.influence.scales[target])}`,
+      );
     });
     readout.textContent = "Point at a word to read its influence.";
   });
@@ -100,16 +161,40 @@ function pieces() {
 }
 
 function influenceTable() {
-  const body = make("tbody"), caption = make("caption", { class: "quiet" });
+  const body = make("tbody"),
+    caption = make("caption", { class: "quiet" });
   chosen.listeners.push((target) => {
     const scale = given.influence.scales[target];
     caption.textContent = `Influence on ${visible(given.targets[target]?.text ?? "")}`;
-    body.replaceChildren(...influence(target).map((share, at) => given.pieces[at].trim() === "" ? null :
-      make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, given.pieces[at].trim())),
-        make("td", { class: "number" }, signed(share * scale)))).filter(Boolean));
+    body.replaceChildren(
+      ...influence(target)
+        .map((share, at) =>
+          given.pieces[at].trim() === ""
+            ? null
+            : make(
+                "tr",
+                {},
+                make("th", { scope: "row" }, make("bdi", {}, given.pieces[at].trim())),
+                make("td", { class: "number" }, signed(share * scale)),
+              ),
+        )
+        .filter(Boolean),
+    );
   });
-  const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "piece"),
-    make("th", { scope: "col", class: "number" }, "influence")));
-  return make("details", {}, make("summary", {}, "As a table"),
-    make("div", { class: "wide" }, make("table", { class: "values" }, caption, head, body)));
+  const head = make(
+    "thead",
+    {},
+    make(
+      "tr",
+      {},
+      make("th", { scope: "col" }, "piece"),
+      make("th", { scope: "col", class: "number" }, "influence"),
+    ),
+  );
+  return make(
+    "details",
+    {},
+    make("summary", {}, "As a table"),
+    make("div", { class: "wide" }, make("table", { class: "values" }, caption, head, body)),
+  );
 }

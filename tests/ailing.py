@@ -2,6 +2,7 @@
 
 import csv
 import random
+import re
 
 from glassformer.runs.doctor import doctor
 
@@ -34,7 +35,12 @@ def examined(path, **asked):
     return doctor(path, quiet=True, **asked)
 
 
+def row_number(where):
+    """The number in the location of a row, "x.csv row 5 (line 6)"."""
+    return int(re.search(r" row (\d+)", where)[1])
+
+
 def found_in(path, kind, **asked):
     """The one finding of this kind, with its rows as numbers."""
     (finding,) = (f for f in examined(path, **asked).findings if f.kind == kind)
-    return finding, [int(row.rsplit(" ", 1)[1]) for row in finding.rows]
+    return finding, [row_number(row) for row in finding.rows]

@@ -66,7 +66,7 @@ def test_findings_come_in_order_with_rows_and_advice(tmp_path, said):
     assert heads == ["error", "warning", "warning", "warning"]
     at = lines.index("warning: 1 input in 2 rows with different labels")
     assert lines[at + 1].strip().startswith("decide which label is right")
-    assert lines[at + 2].strip() == "x.csv row 5, row 31"
+    assert lines[at + 2].strip() == "x.csv row 5 (line 6), row 31 (line 32)"
     assert "All clear" not in "\n".join(lines)
 
 
@@ -104,7 +104,7 @@ def test_json_is_one_object_with_everything(tmp_path, said):
         "duplicate rows",
         "empty rows",
     ]
-    assert found["findings"][0]["rows"] == ["x.csv row 5", "x.csv row 31"]
+    assert found["findings"][0]["rows"] == ["x.csv row 5 (line 6)", "x.csv row 31 (line 32)"]
     assert found["figures"]["labels"] == {"bad": 41, "good": 38}
     assert found["figures"]["words in a text"]["median"] == 20
     assert found["cleaned"] == {

@@ -195,7 +195,7 @@ def test_an_encoding_that_was_trained_with_is_used_again(tmp_path, capsys):
 BAD = {
     "a label it never saw": (
         "text,label\nfine,good\nodd,purple\n",
-        "row 2: label 'purple' is unknown to the model",
+        "row 2 (line 3): label 'purple' is unknown to the model",
     ),
     "no labels": ("text\nfine\n", "no column for label"),
     "no rows": ("text,label\n", "a header (text, label) but no rows below it"),

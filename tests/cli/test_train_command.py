@@ -166,7 +166,7 @@ def test_rows_left_out_are_counted_in_the_report(tmp_path):
     data = write_csv(tmp_path / "gaps.csv", rows)
     assert train(data, "run") == 0
     notes = report_of("run")["notes"]
-    assert f"Left out: 11 rows with empty label, first {data} row 4." in notes
+    assert f"Left out: 11 rows with empty label, first {data} row 4 (line 5)." in notes
 
 
 # Settings

@@ -168,7 +168,7 @@ def test_a_row_that_says_no_language_is_named(tmp_path, capsys):
     rows[4] = rows[4] | {"to": ""}
     write_rows(tmp_path / "pairs.tsv", rows)
     said = refused(capsys, "train", "translate", "pairs.tsv", "--run", "run", *SHORT)
-    assert said.startswith("pairs.tsv row 5: has no target language; fill in the")
+    assert said.startswith("pairs.tsv row 5 (line 6): has no target language; fill in the")
     assert not (tmp_path / "run").exists()
 
 
@@ -178,14 +178,14 @@ def test_what_is_asked_of_a_run_with_several_languages_must_name_one(home, tmp_p
     assert asked.startswith("'catdog' has no target language; start it with one")
     other = write_rows(tmp_path / "pairs.tsv", pairs(5))
     said = refused(capsys, "evaluate", run, other)
-    assert said.startswith(f"{other} row 1: has no target language")
+    assert said.startswith(f"{other} row 1 (line 2): has no target language")
 
 
 @pytest.mark.parametrize(
     ("name", "lines", "place"),
     [
         ("m.txt", ["<same> catdog", "no tag"], "line 2"),
-        ("m.tsv", ["source\tto", "catdog\tsame", "no tag\t"], "row 2"),
+        ("m.tsv", ["source\tto", "catdog\tsame", "no tag\t"], "row 2 (line 3)"),
     ],
 )
 def test_what_names_no_language_is_found_in_its_file(name, lines, place, home, tmp_path, capsys):
@@ -213,5 +213,5 @@ def test_rows_with_an_empty_side_are_left_out_and_counted(tmp_path, capsys):
     words = [word for word in SHORT if word != "--quiet"]
     assert main(["train", "translate", data, *words, "--run", "run"]) == 0
     err = capsys.readouterr().err
-    assert f"left out: 1 rows with empty target, first {data} row 3" in err
-    assert f"left out: 1 rows with empty source, first {data} row 7" in err
+    assert f"left out: 1 rows with empty target, first {data} row 3 (line 4)" in err
+    assert f"left out: 1 rows with empty source, first {data} row 7 (line 8)" in err

@@ -16,8 +16,8 @@ def test_empty_rows_are_told_by_what_they_lack(tmp_path, rows):
     path = table(tmp_path / "x.csv", rows)
     found = [f for f in examined(path).findings if f.kind == "empty rows"]
     assert {f.what: f.rows for f in found} == {
-        "2 rows with empty text": (f"{path} row 7", f"{path} row 12"),
-        "1 row with empty label": (f"{path} row 21",),
+        "2 rows with empty text": (f"{path} row 7 (line 8)", f"{path} row 12 (line 13)"),
+        "1 row with empty label": (f"{path} row 21 (line 22)",),
     }
     assert {f.severity for f in found} == {"warning"}
     assert examined(path).rows == {"train": 57}
@@ -49,7 +49,7 @@ def test_rows_held_out_that_are_also_in_train_are_told(tmp_path, rows, part, sev
     (finding,) = examined(path, **{part: other}).findings
     assert finding.kind == "shared by splits"
     assert finding.severity == severity
-    assert finding.rows == (f"{other} row {count}",)
+    assert finding.rows == (f"{other} row {count} (line {count + 1})",)
     assert f"1 row of {part} " in finding.what
     assert finding.what.endswith("is also in train")
 

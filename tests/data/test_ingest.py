@@ -121,14 +121,14 @@ def test_a_column_that_only_sounds_like_a_split_is_none(tmp_path):
     samples, taken = take(tmp_path, path)
     assert "split" not in taken.columns
     assert len(samples) == 100
-    words = "x.csv row 2: unknown split 'north'; the choices are train"
+    words = "x.csv row 2 (line 3): unknown split 'north'; the choices are train"
     assert refusal(tmp_path, path, columns={"split": "subset"}).startswith(words)
 
 
 def test_a_split_that_names_some_parts_must_name_them_all(tmp_path):
     rows = [(f"t {n}", "yes", "test" if n % 3 else "holdout") for n in range(100)]
     path = table(tmp_path / "x.csv", *rows, header=("text", "label", "split"))
-    assert refusal(tmp_path, path).startswith("x.csv row 1: unknown split 'holdout'")
+    assert refusal(tmp_path, path).startswith("x.csv row 1 (line 2): unknown split 'holdout'")
 
 
 def test_texts_of_a_given_part_that_are_also_in_train_are_counted(tmp_path):
@@ -137,13 +137,13 @@ def test_texts_of_a_given_part_that_are_also_in_train_are_counted(tmp_path):
     test = table(tmp_path / "y.csv", *rows[:7], ("another", "yes"), header=("text", "label"))
     _, taken = take(tmp_path, train, test=(str(test),), valid_share=0.0)
     assert taken.shared["test"].count == 7
-    assert taken.shared["test"].first.endswith("y.csv row 1")
+    assert taken.shared["test"].first.endswith("y.csv row 1 (line 2)")
 
 
 def test_a_wrong_split_far_below_is_refused_with_its_row(tmp_path):
     rows = [(f"t {n}", "yes", "train") for n in range(LOOKED_AT)]
     path = table(tmp_path / "x.csv", *rows, ("t", "yes", "tset"), header=("text", "y", "split"))
-    words = f"x.csv row {LOOKED_AT + 1}: unknown split 'tset'; did you mean 'test'?"
+    words = f"x.csv row {LOOKED_AT + 1} (line {LOOKED_AT + 2}): unknown split 'tset'; did you"
     assert refusal(tmp_path, path).startswith(words)
 
 
@@ -244,7 +244,10 @@ def test_rows_that_lack_something_are_left_out_counted_and_the_first_is_named(tm
     told = {
         reason: (left.count, left.first.split("/")[-1]) for reason, left in taken.skipped.items()
     }
-    assert told == {"empty text": (2, "x.csv row 51"), "empty label": (2, "x.csv row 52")}
+    assert told == {
+        "empty text": (2, "x.csv row 51 (line 52)"),
+        "empty label": (2, "x.csv row 52 (line 53)"),
+    }
 
 
 def test_columns_are_guessed_or_given_and_shown(tmp_path):
@@ -252,7 +255,11 @@ def test_columns_are_guessed_or_given_and_shown(tmp_path):
     path = table(tmp_path / "x.csv", *rows, header=("id", "review", "stars", "mood"))
     samples, taken = take(tmp_path, path)
     assert taken.columns == {"text": "review", "label": "stars"}
-    assert samples[0] == {"where": f"{path} row 1", "text": "a longer text 0", "label": "yes"}
+    assert samples[0] == {
+        "where": f"{path} row 1 (line 2)",
+        "text": "a longer text 0",
+        "label": "yes",
+    }
     samples, taken = take(tmp_path, path, columns={"label": "mood"})
     assert taken.columns == {"text": "review", "label": "mood"}
     assert samples[0]["label"] == "no"
@@ -323,8 +330,8 @@ def test_test_rows_that_cannot_be_used_are_not_passed_over(tmp_path):
     path = table(tmp_path / "x.csv", *numbered(50))
     blank = table(tmp_path / "t.csv", ("", "a"), ("", "b"))
     assert refusal(tmp_path, path, test=(str(blank),)).endswith(
-        "no usable row in test (2 with empty text, first t.csv row 1); check those files, or "
-        "leave them out"
+        "no usable row in test (2 with empty text, first t.csv row 1 (line 2)); check those files, "
+        "or leave them out"
     )
 
 
@@ -362,8 +369,8 @@ def test_one_group_that_is_held_out_whole_is_one_line(tmp_path):
 def test_nothing_to_use_is_one_line_that_says_why(tmp_path):
     path = table(tmp_path / "x.csv", ("", "a"), ("b", ""), ("", "c"))
     assert refusal(tmp_path, path) == (
-        "x.csv: no usable row (2 with empty text, first x.csv row 1; 1 with empty label, first "
-        "x.csv row 2); check the columns, or name them with columns=..."
+        "x.csv: no usable row (2 with empty text, first x.csv row 1 (line 2); 1 with empty label, "
+        "first x.csv row 2 (line 3)); check the columns, or name them with columns=..."
     )
     assert refusal(tmp_path) == "no data given; name a file, a folder or a named data set"
 

@@ -66,7 +66,18 @@ def test_every_format_gives_the_same_rows_packed_or_not(tmp_path, suffix, packin
     rows = list(read_rows(path))
     assert [dict(row.values) for row in rows] == REVIEWS
     assert [row.number for row in rows] == [1, 2, 3]
-    assert rows[1].where == f"{path} row 2"
+    line = " (line 3)" if suffix in (".csv", ".tsv") else ""  # below the header
+    assert rows[1].where == f"{path} row 2{line}"
+
+
+def test_a_row_is_named_with_the_line_where_it_begins_in_an_editor(tmp_path):
+    path = write(tmp_path / "x.csv", 'text,label\n"two\nlines",a\n\nlast,b\n')
+    assert [row.where for row in read_rows(path)] == [
+        f"{path} row 1 (line 2)",
+        f"{path} row 2 (line 5)",
+    ]
+    path = write(tmp_path / "x.jsonl", '{"text": "a"}\n\n{"text": "b"}\n')
+    assert [row.where for row in read_rows(path)] == [f"{path} row 1", f"{path} row 2 (line 3)"]
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])

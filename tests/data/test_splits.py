@@ -117,6 +117,18 @@ def test_stratified_every_label_is_divided_by_its_share_and_duplicates_stay_toge
     assert abs(total[0] - shares[0] * len(parts)) <= 0.5
 
 
+def test_a_label_that_fills_one_share_by_rounding_does_not_lose_it_to_the_next():
+    strata = np.repeat(np.arange(2, dtype=np.uint64), 3)
+    assert stratified(np.arange(6, dtype=np.uint64), strata, [0.1, 0.1]).tolist() == [
+        1,
+        2,
+        2,
+        0,
+        2,
+        2,
+    ]
+
+
 @pytest.mark.parametrize("shares", [{"valid": 0.6, "test": 0.6}, {"valid": -0.1, "test": 0.5}])
 def test_shares_that_cannot_be_are_refused(shares):
     with pytest.raises(ValueError, match=r"add up to at most 1; got \{'valid'"):

@@ -90,8 +90,8 @@ def test_a_label_unseen_in_training_is_refused_with_its_row(run, tmp_path):
     with pytest.raises(GlassformerError) as refusal:
         run.evaluate(path)
     assert str(refusal.value) == (
-        f"{path} row 2: label 'pink' is unknown to the model, whose labels are blue, green, red; "
-        f"fix the row, or train on rows with this label"
+        f"{path} row 2 (line 3): label 'pink' is unknown to the model, whose labels are blue, "
+        f"green, red; fix the row, or train on rows with this label"
     )
 
 

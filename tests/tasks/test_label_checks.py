@@ -92,10 +92,10 @@ def test_before_a_training_the_samples_are_looked_at(tmp_path, rows):
     (alarm,) = found.alarms
     path = tmp_path / "x.csv"
     assert alarm.line == (
-        f"warning: 1 input in 2 rows with different labels (first {path} row 5); decide which "
-        f"label is right; --fix keeps a clear majority, or drops all"
+        f"warning: 1 input in 2 rows with different labels (first {path} row 5 (line 6)); decide "
+        f"which label is right; --fix keeps a clear majority, or drops all"
     )
-    assert alarm.rows == (f"{path} row 5", f"{path} row 31")
+    assert alarm.rows == (f"{path} row 5 (line 6)", f"{path} row 31 (line 32)")
     assert (found.seen, found.total, sum(found.rows.values())) == (60, 60, 60)
     with pytest.raises(ValueError, match="samples of a run were examined"):
         found.fix(tmp_path / "y.csv")

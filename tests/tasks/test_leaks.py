@@ -91,7 +91,7 @@ def test_other_columns_that_do_not_tell_the_label_are_left_alone(tmp_path, rows)
 
 
 CLEAN = {
-    "tiny": [{"text": f"a text of {n}", "label": "xy"[n % 2]} for n in range(4)],
+    "tiny": [{"text": f"a text of {n}", "label": "xy"[n % 2]} for n in range(6)],
     "sentiment": list(reviews(300)),
     "unbalanced": [
         r | {"label": "spam" if n % 8 == 0 else "ham"} for n, r in enumerate(reviews(160))

@@ -5,7 +5,7 @@ import os
 import random
 
 import pytest
-from ailing import examined as examined_file
+from ailing import examined as examined_file, row_number
 
 from glassformer.data.catalog import dates
 from glassformer.data.doctor.check import Specimen
@@ -54,7 +54,7 @@ def findings(folder, pairs):
         (finding.kind, finding.what.split()[1] if finding.kind == "wrong language" else ""): (
             finding.severity,
             finding.count,
-            [int(row.rsplit(" ", 1)[1]) for row in finding.rows],
+            [row_number(row) for row in finding.rows],
         )
         for finding in examined(folder, pairs).findings
     }
@@ -168,7 +168,7 @@ def test_a_lost_line_is_told_by_where_the_pairs_part(tmp_path, pairs, lost, plac
     assert finding.severity == "error"
     assert "in one stretch" in finding.what
     assert finding.what.endswith(f"if each target is taken from {place}")
-    (row,) = (int(row.rsplit(" ", 1)[1]) for row in finding.rows)
+    (row,) = (row_number(row) for row in finding.rows)
     assert abs(row - 171) <= 3
     assert abs(finding.count - 130) <= 5
 
@@ -182,7 +182,7 @@ def test_a_stretch_that_is_moved_ends_where_lines_match_again(tmp_path, pairs):
         if f.kind == "misaligned pairs"
     )
     assert finding.what.endswith("if each target is taken from 2 rows below")
-    assert abs(int(finding.rows[0].rsplit(" ", 1)[1]) - 102) <= 3
+    assert abs(row_number(finding.rows[0]) - 102) <= 3
     assert abs(finding.count - 98) <= 5
 
 
@@ -267,7 +267,7 @@ def test_a_source_that_is_held_out_and_learned_is_told_whatever_its_target(tmp_p
     examined(tmp_path, pairs)
     found = examined_file(tmp_path / "x.tsv", job="translate", test=tmp_path / "y.tsv")
     (shared,) = (f for f in found.findings if f.kind == "shared by splits")
-    assert shared.rows == (f"{tmp_path}/y.tsv row 1",)
+    assert shared.rows == (f"{tmp_path}/y.tsv row 1 (line 2)",)
     assert found.to_drop == {3: "also in test"}
 
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from ailing import examined as examined_file
+from ailing import examined as examined_file, row_number
 
 from glassformer.tasks.shared import language_outliers
 
@@ -41,7 +41,7 @@ def examined(folder, rows, columns="source\ttarget"):
 
 def wrong_lines(findings):
     return {
-        f.what.split(" line")[0].split()[-1]: [int(row.rsplit(" ", 1)[1]) for row in f.rows]
+        f.what.split(" line")[0].split()[-1]: [row_number(row) for row in f.rows]
         for f in findings
         if f.kind == "wrong language"
     }
@@ -97,7 +97,7 @@ def test_each_target_language_is_judged_by_itself(tmp_path, pairs):
     )
     assert finding.what.startswith("1 target line (0.25%)")
     assert finding.what.endswith("other target lines (to de)")
-    assert finding.rows == (f"{tmp_path}/x.tsv row 81",)
+    assert finding.rows == (f"{tmp_path}/x.tsv row 81 (line 82)",)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_a_target_language_that_training_refuses_is_an_error(tmp_path, pairs, ta
     (finding,) = (
         f for f in examined(tmp_path, rows, "source\ttarget\tto") if f.severity == "error"
     )
-    assert (finding.what, finding.rows) == (what, (f"{tmp_path}/x.tsv row 8",))
+    assert (finding.what, finding.rows) == (what, (f"{tmp_path}/x.tsv row 8 (line 9)",))

@@ -34,7 +34,7 @@ def test_two_scripts_on_one_side_are_noted_with_the_setting_that_helps(tmp_path)
     note = found(tmp_path, sources)[0]["mixed scripts"]
     assert note.line == (
         "note: 20 rows of the source side are in traditional and 30 in simplified Chinese (first "
-        f"{tmp_path / 'train.tsv'} row 1); convert them to one script with "
+        f"{tmp_path / 'train.tsv'} row 1 (line 2)); convert them to one script with "
         "--set data.tokenizer.simplified=true"
     )
     assert note.count == 20

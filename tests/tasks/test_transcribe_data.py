@@ -117,10 +117,10 @@ def test_recordings_that_cannot_be_read_are_skipped_and_the_first_is_named(tmp_p
         for reason, one in report.skipped.items()
     }
     assert told == {
-        "(not found)": (2, f"{table} row 1"),
-        "(not sound, or damaged)": (1, f"{table} row 2"),
-        "(the file is empty)": (1, f"{table} row 3"),
-        "(too short)": (1, f"{table} row 4"),
+        "(not found)": (2, f"{table} row 1 (line 2)"),
+        "(not sound, or damaged)": (1, f"{table} row 2 (line 3)"),
+        "(the file is empty)": (1, f"{table} row 3 (line 4)"),
+        "(too short)": (1, f"{table} row 4 (line 5)"),
     }
 
 
@@ -151,7 +151,7 @@ def test_times_that_cannot_be_are_told_and_their_rows_left_out(tmp_path, start, 
     assert len(samples) == len(TEXTS) - 1
     [(reason, skipped)] = report.skipped.items()
     assert reason == "a recording that cannot be read (impossible times)"
-    assert skipped.first == f"{table} row 1"
+    assert skipped.first == f"{table} row 1 (line 2)"
 
 
 def test_the_same_sound_under_two_names_is_one_sample(tmp_path):
@@ -175,10 +175,10 @@ def test_the_doctor_finds_silence_clipping_and_transcripts_that_do_not_fit(tmp_p
     found = doctor(str(table), quiet=True, set=("task.max_seconds=3",))
     assert found.job == "transcribe"
     rows_of = {finding.kind: finding.rows for finding in found.findings}
-    assert rows_of["silence"] == (f"{table} row 11",)
-    assert rows_of["clipping"] == (f"{table} row 12",)
-    assert rows_of["long transcripts"] == (f"{table} row 12",)
-    assert rows_of["long recordings"] == (f"{table} row 13",)
+    assert rows_of["silence"] == (f"{table} row 11 (line 12)",)
+    assert rows_of["clipping"] == (f"{table} row 12 (line 13)",)
+    assert rows_of["long transcripts"] == (f"{table} row 12 (line 13)",)
+    assert rows_of["long recordings"] == (f"{table} row 13 (line 14)",)
     [rare] = [one for one in found.findings if one.kind == "rare characters"]
     assert "q" in rare.what
     assert rows_of["low rate"] == ()
@@ -195,7 +195,7 @@ def test_the_doctor_finds_transcripts_that_are_unlikely_for_the_length_of_their_
     rows[4]["text"], rows[8]["text"] = "a", "abacab dedad abba cab bead cabbed"
     table = write_table(tmp_path / "rows.csv", rows)
     found = {one.kind: one for one in doctor(str(table), quiet=True).findings}
-    assert found["unlikely paces"].rows == (f"{table} row 5", f"{table} row 9")
+    assert found["unlikely paces"].rows == (f"{table} row 5 (line 6)", f"{table} row 9 (line 10)")
     assert "(usual: 6.8 characters a second)" in found["unlikely paces"].what
     table = write_table(tmp_path / "rows.csv", rows[:19])
     kinds = {one.kind for one in doctor(str(table), quiet=True).findings}

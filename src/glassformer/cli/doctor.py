@@ -1,5 +1,6 @@
 """`glassformer doctor`: problems in the data, by row, before training."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -98,13 +99,14 @@ def show_finding(finding: "Finding") -> None:
 def listed_by_file(rows: Sequence[str]) -> str:
     """Row locations, each file named once.
 
-    >>> listed_by_file(["a.csv row 3", "a.csv row 5", "b.csv row 1", "b.csv line 7"])
-    'a.csv row 3, row 5, b.csv row 1, line 7'
+    >>> listed_by_file(["a.csv row 3 (line 4)", "a.csv row 5", "b.csv row 1", "b.csv line 7"])
+    'a.csv row 3 (line 4), row 5, b.csv row 1, line 7'
     """
     places, last = [], ""
     for row in rows:
-        file, kind, number = row.rsplit(" ", 2)
-        places.append(f"{kind} {number}" if file == last else row)
+        found = re.fullmatch(r"(.*) ((?:row|line) \d+(?: \(line \d+\))?)", row, re.DOTALL)
+        file, place = found.groups() if found else (row, row)
+        places.append(place if file == last else row)
         last = file
     return ", ".join(places)
 

@@ -56,11 +56,15 @@ class Row:
     """One row of a file. `number` counts data rows from 1, without the header.
 
     A missing column is empty: `row["text"]` is then "". A value that is not text is refused.
+
+    Attributes:
+        line: The line of the file where it begins, as an editor counts; 0 if there are no lines.
     """
 
     values: Mapping[str, Any]
     file: str
     number: int
+    line: int = 0
 
     def __getitem__(self, column: str) -> Any:
         value = self.values.get(column, "")
@@ -70,22 +74,23 @@ class Row:
 
     @property
     def where(self) -> str:
-        """The location, for messages.
+        """The location, for messages; with the line, unless that is the same number.
 
-        >>> Row({"text": "fine"}, "reviews.csv", 17).where
-        'reviews.csv row 17'
+        >>> Row({"text": "fine"}, "reviews.csv", 17, 19).where
+        'reviews.csv row 17 (line 19)'
         >>> Row({"text": "fine"}, InMemory("the list", []), 3).where
         'row 3 of the list'
         """
         if isinstance(self.file, InMemory):
             return f"row {self.number} of {self.file}"
-        return f"{self.file} row {self.number}"
+        line = f" (line {self.line})" if self.line not in (0, self.number) else ""
+        return f"{self.file} row {self.number}{line}"
 
 
-def row_of(values: Mapping[Any, Any], file: str, number: int) -> Row:
+def row_of(values: Mapping[Any, Any], file: str, number: int, line: int = 0) -> Row:
     """A row with all values as text; an overlong field is refused."""
     texts = {column_name(name): as_value(value) for name, value in values.items()}
-    row = Row(texts, file, number)
+    row = Row(texts, file, number, line)
     for column, value in row.values.items():
         if len(value) > LONGEST_FIELD and isinstance(value, str):
             raise GlassformerError(

@@ -88,10 +88,11 @@ def stratified(
     order = np.lexsort((distinct, stratum))
     _, begins, sizes = np.unique(stratum[order], return_index=True, return_counts=True)
     rank = np.arange(len(order)) - np.repeat(begins, sizes)
-    number = np.zeros(len(order), dtype=np.int64)
+    number, before = np.zeros(len(order), dtype=np.int64), np.zeros(len(sizes))
     for end in accumulate(shares):
         until = np.floor(end * (begins + sizes) + 0.5) - np.floor(end * begins + 0.5)
-        number += rank >= np.repeat(until, sizes)
+        before = np.maximum(before, until)
+        number += rank >= np.repeat(before, sizes)
     found = np.empty_like(number)
     found[order] = number
     return found[content_of]

@@ -40,7 +40,7 @@ def read_kaldi(folder: Path, encoding: str | None) -> Iterator[Row]:
         times = {name: values[name] for name in ("start", "end") if name in values}
         who = {"speaker": speakers[utterance]} if utterance in speakers else {}
         words = {"path": recordings[recording], "text": row["rest"]}
-        yield Row(words | times | who, row.file, row.number)
+        yield Row(words | times | who, row.file, row.number, row.line)
 
 
 def _entries(file: Path, encoding: str | None) -> Iterator[Row]:

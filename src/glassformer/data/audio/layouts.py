@@ -59,7 +59,7 @@ def _read_common_voice(path: Path, encoding: str | None) -> Iterator[Row]:
             "text": row["sentence"],
             "speaker": row["client_id"],
         }
-        yield Row(values, row.file, row.number)
+        yield Row(values, row.file, row.number, row.line)
 
 
 def _is_ljspeech(path: Path) -> bool:

@@ -37,13 +37,13 @@ def labelled() -> Iterator[Row]:
     for split in ("train", "test"):
         for row, film in _reviews(files, split):
             columns = {"text": row["text"], "label": row["label"], "split": split, "film": film}
-            yield Row(columns, row.file, row.number)
+            yield Row(columns, row.file, row.number, row.line)
 
 
 def unlabelled() -> Iterator[Row]:
     """50,000 reviews more, to read only."""
     for row, film in _reviews(UNLABELLED_STORAGE.files("imdb-unlabelled"), WITHOUT_LABEL):
-        yield Row({"text": row["text"], "film": film}, row.file, row.number)
+        yield Row({"text": row["text"], "film": film}, row.file, row.number, row.line)
 
 
 def _reviews(files: dict[str, Path], split: str) -> Iterator[tuple[Row, str]]:

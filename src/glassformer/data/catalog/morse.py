@@ -125,7 +125,12 @@ def rows_of() -> Iterator[Row]:
     """The recordings and texts; they are made by the first call."""
     table = recordings() / TABLE
     for row in read_rows(table):
-        yield Row({**row.values, "audio": str(table.parent / row["audio"])}, row.file, row.number)
+        yield Row(
+            {**row.values, "audio": str(table.parent / row["audio"])},
+            row.file,
+            row.number,
+            row.line,
+        )
 
 
 def recordings() -> Path:

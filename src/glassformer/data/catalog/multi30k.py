@@ -51,7 +51,7 @@ def captions(
     for stem, split in splits.items():
         source, target = (files[f"{stem}.{language}"] for language in direction)
         for row in read_parallel(source, target, None):
-            yield Row({**row.values, "split": split}, row.file, row.number)
+            yield Row({**row.values, "split": split}, row.file, row.number, row.line)
 
 
 def entry(source: str, target: str, *, later: bool = False) -> Entry:

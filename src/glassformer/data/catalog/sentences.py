@@ -60,7 +60,7 @@ def questions() -> Iterator[Row]:
             yield from _labelled(files[name], split)
         else:
             for row in _numbered(files[NUMBERED[split]], COARSE):
-                yield Row({**row.values, "split": split}, row.file, row.number)
+                yield Row({**row.values, "split": split}, row.file, row.number, row.line)
 
 
 def film_lines() -> Iterator[Row]:
@@ -71,7 +71,7 @@ def film_lines() -> Iterator[Row]:
     else:
         rows = _by_file(files["rt-polaritydata.tar.gz"])
     for row in rows:
-        yield Row({**row.values, "split": ""}, row.file, row.number)
+        yield Row({**row.values, "split": ""}, row.file, row.number, row.line)
 
 
 def _labelled(path: Path, split: str) -> Iterator[Row]:

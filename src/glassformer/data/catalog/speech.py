@@ -55,7 +55,7 @@ def utterances() -> Iterator[Row]:
     for row in read_rows(files["manifest.tsv"]):
         columns = {name: row[name] for name in ("text", "speaker", "split")}
         audio = _there(folder / row["path"], row.where)
-        yield Row({"audio": audio, **columns}, row.file, row.number)
+        yield Row({"audio": audio, **columns}, row.file, row.number, row.line)
 
 
 def _as_published(folder: Path) -> Iterator[Row]:

@@ -107,18 +107,19 @@ class Places:
 
     def __init__(self) -> None:
         self.files: dict[str, int] = {}
-        self.file_of, self.number_of = array("L"), array("L")
+        self.file_of, self.number_of, self.line_of = array("L"), array("L"), array("L")
 
     def add(self, row: Row) -> None:
         """Add the next row."""
         self.file_of.append(self.files.setdefault(row.file, len(self.files)))
         self.number_of.append(row.number)
+        self.line_of.append(row.line)
 
     @cached_property
     def _names(self) -> list[str]:
         return list(self.files)
 
     def where(self, number: int) -> str:
-        """The file and row number."""
+        """The file, the row and its line."""
         file = self._names[self.file_of[number]]
-        return Row({}, file, self.number_of[number]).where
+        return Row({}, file, self.number_of[number], self.line_of[number]).where

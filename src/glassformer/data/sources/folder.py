@@ -56,7 +56,7 @@ def _read_labels(folders: list[Path], encoding: str | None) -> Iterator[Row]:
                 f"{(inner + tables)[0].name}; give this folder itself, or keep only texts in it"
             )
         for row in _read_documents(files, encoding):
-            yield Row({**row.values, "label": label}, row.file, row.number)
+            yield Row({**row.values, "label": label}, row.file, row.number, row.line)
 
 
 def _read_documents(files: list[Path], encoding: str | None) -> Iterator[Row]:

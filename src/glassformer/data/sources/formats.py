@@ -43,7 +43,7 @@ def read_json_lines(path: Path, encoding: str | None) -> Iterator[Row]:
                     f"{where}: {_name(values)} instead of an object; "
                     f'write every line like {{"text": "...", "label": "..."}}'
                 )
-            row = row_of(values, str(path), number)
+            row = row_of(values, str(path), number, line_number)
         except json.JSONDecodeError as error:
             raise GlassformerError(
                 f"{where}: not JSON ({error.msg} at character {error.pos + 1}); "

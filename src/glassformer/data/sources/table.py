@@ -56,7 +56,7 @@ def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
                 continue
         if len(row) != len(columns):
             raise _wrong_width(_where(path, number, line), row, columns, delimiter)
-        yield Row(dict(zip(columns, row, strict=True)), str(path), number)
+        yield Row(dict(zip(columns, row, strict=True)), str(path), number, line)
     if header and number == 0:
         raise GlassformerError(
             f"{path}: a header ({listed(columns)}) but no rows below it; "

@@ -14,7 +14,7 @@ from glassformer.explaining.methods import METHODS
 from glassformer.explaining.watching import watching
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.transcribe.explainer import TranscribeExplainer
-from glassformer.tasks.transcribe.predictor import TranscribePredictor
+from glassformer.tasks.transcribe.predictor import STANDARD_INPUT, TranscribePredictor
 from glassformer.tasks.transcribe.sounds import BLANK
 
 
@@ -159,6 +159,8 @@ def test_what_cannot_be_explained_is_refused(tmp_path):
         explainer.subject(model, sound, target="x")
     with pytest.raises(GlassformerError, match="pieces of a sound are stretches"):
         explainer.subject(model, sound, unit="word")
+    with pytest.raises(GlassformerError, match="standard input is not explained; record it"):
+        explainer.subject(model, Part(path=STANDARD_INPUT))
     with pytest.raises(GlassformerError, match="a stream is not explained"):
         explainer.configured(stream=True)
     with torch.no_grad():

@@ -166,6 +166,12 @@ def test_chinese_is_explained_by_its_characters(tmp_path):
     assert [one.text for one in subject.targets] == ["good", " morning"]
 
 
+def test_a_single_word_is_explained_by_its_letters_and_two_by_words(tmp_path):
+    explainer, model = explained(tmp_path)
+    assert explainer.subject(model, "red", target="so").pieces == ("r", "e", "d")
+    assert explainer.subject(model, "red film", target="so").pieces == ("red ", "film")
+
+
 def test_what_is_not_read_has_no_pieces(tmp_path):
     explainer, model = explained(tmp_path, task={"max_length": 10})
     subject = explainer.subject(model, "what a red film", target="so", unit="word")

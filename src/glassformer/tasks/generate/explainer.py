@@ -32,7 +32,7 @@ from glassformer.tasks.shared.targets import (
     word_target,
 )
 
-READ, WRITTEN = 256, 40  # tokens of a prompt, its last ones, and of its continuation at most
+READ, WRITTEN = 256, 24  # tokens of a prompt, its last ones, and of its continuation at most
 EXAMPLE = 400  # characters of a stored text that are continued
 MOST_TOKENS = 4096  # read at once
 

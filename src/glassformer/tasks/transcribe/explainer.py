@@ -10,7 +10,7 @@ from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound_predictor import Recording
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
-from glassformer.tasks.transcribe.predictor import TranscribePredictor
+from glassformer.tasks.transcribe.predictor import STANDARD_INPUT, TranscribePredictor
 from glassformer.tasks.transcribe.subject import HeardText
 from glassformer.tasks.transcribe.task import TranscribeTask
 
@@ -40,6 +40,8 @@ class TranscribeExplainer(Explainer[TranscribeTask, Recording]):
         """A recording and its transcript; of a long recording, its first piece."""
         if unit is not None:
             raise GlassformerError("the pieces of a sound are stretches of it; leave out the unit")
+        if isinstance(given, Part) and given.path == STANDARD_INPUT:
+            raise GlassformerError("standard input is not explained; record it, and name the file")
         rate, longest = self.task.settings.rate, self.predictor.longest
         sound, whole = next(cut_at_pauses(self.predictor.blocks(given), rate, longest))
         seconds = len(sound) / rate

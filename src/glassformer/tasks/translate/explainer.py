@@ -109,7 +109,9 @@ class TranslatedText(Subject):
         """Keep the tokens that are read, with a tag and the end."""
         pair, longest = self.task.pair, self.task.settings.max_length
         bare, tag = pair.tagged(text)
-        found = text_pieces(pair.source, bare, unit)
+        found = text_pieces(pair.source, bare, unit or "word")
+        if unit is None and len(found.pieces) == 1:  # such as a word to be spelt
+            found = text_pieces(pair.source, bare, "token")
         if not bare.strip():
             raise GlassformerError(f"{text[:40]!r} has no word to explain; give a text")
         owner = found.piece_of[:longest]

@@ -142,6 +142,8 @@ def test_heads_and_layers_are_numbered_from_zero_with_their_stack_where_there_ar
     ]
     (found,) = named_parts(several, "cross.1.4")
     assert (found.path, found.head) == ("decoder.blocks.1.cross_attention", 4)
+    assert [part.label for part in named_parts(several, "cross.1")] == labels[-H:]
+    assert [part.label for part in named_parts(several, "decoder.1")] == ["decoder.1"]
 
 
 def test_a_head_that_is_not_there_is_refused_with_those_that_are():

@@ -73,6 +73,19 @@ def test_what_a_mask_leaves_no_choice_of_names_no_head():
     assert short.kind == "broad"
 
 
+def test_queries_that_are_the_last_tokens_of_the_keys_stand_at_their_own_places():
+    whole = around(one_hot([max(0, at - 1) for at in range(T)], T))
+    last = AttentionMap(
+        name=whole.name,
+        queries=("what", "they", "write"),  # the token that each chooses, not the one it is
+        keys=WORDS,
+        weights=whole.weights[:, -3:],
+    )
+    (found,) = profile_heads([[last]])
+    assert found.kind == "previous"
+    assert found.shares["previous"] == pytest.approx(0.8)
+
+
 def across(weights, tokens=tuple("abcdefghijk")):
     return AttentionMap(
         name="decoder.blocks.0.cross_attention", queries=WORDS, keys=tokens, weights=weights

@@ -5,13 +5,22 @@ from typing import Annotated
 
 import typer
 
+from glassformer.cli.heads import study_heads
 from glassformer.cli.options import AsJson, Device, RunFolder
+from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_json, print_line
 
 
 def explain(
     run: RunFolder,
-    given: Annotated[str, typer.Argument(metavar="INPUT", help="An input, such as a text.")],
+    given: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="An input, such as a text. With --heads, --ablate and --prune, a file of rows; "
+            "by default, the validation rows.",
+        ),
+    ] = None,
     method: Annotated[
         str | None, typer.Option(help="Method; by default, the most faithful fast one.")
     ] = None,
@@ -27,6 +36,20 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="Write a page (.html), picture (.png, .svg) or .json."),
     ] = None,
+    heads: Annotated[
+        bool, typer.Option("--heads", help="Show where each attention head looks.")
+    ] = False,
+    ablate: Annotated[
+        list[str],
+        typer.Option(
+            metavar="L.H",
+            help="Score without a head (3.5: head 5 of layer 3), a layer (3), or each of them in "
+            "turn (heads, layers); repeatable.",
+        ),
+    ] = [],  # noqa: B006
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Find how many heads can go before the score falls.")
+    ] = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -41,6 +64,14 @@ def explain(
     if out is not None:
         check_out(out)
     loaded = Run(run, device=device)
+    if heads or ablate or prune:
+        rows = [] if given is None else [given]
+        study_heads(loaded, rows, heads=heads, ablate=ablate, prune=prune, as_json=as_json)
+        return
+    if given is None:
+        raise GlassformerError(
+            f"nothing to explain; give a {loaded.predictor.noun}, or --heads, --ablate or --prune"
+        )
     parsed = loaded.predictor.parse(given)
     found = loaded.explain(parsed, method=method, target=target, unit=unit)
     if out is not None:

@@ -4,6 +4,7 @@ A head is named by layer and number, both from 0, as in the paths of the modules
 
     3.5            head 5 of layer 3                 decoder.3.5   where there are several stacks
     3              layer 3 as a whole, left out      cross.3.5     of a decoder's cross-attention
+                                                     cross.3       all heads of that
 
 An ablated head adds nothing to the output of its layer: its columns of the output projection are
 zero. All other weights are shared with the model, which itself is unchanged. Michel et al., "Are
@@ -78,13 +79,14 @@ def named_parts(model: nn.Module, names: str) -> list[Part]:
         )
     found = []
     for name in (name.strip() for name in names.split(",")):
-        if name not in there:
+        inside = [part for label, part in there.items() if label.startswith(f"{name}.")]
+        if name not in there and not (name.startswith("cross.") and inside):
             example = ", ".join(_ends(list(there)))
             raise GlassformerError(
                 f"{name!r} is no head or layer of this model; give a layer and a head, counted "
                 f"from 0: {example}"
             )
-        found.append(there[name])
+        found += [there[name]] if name in there else inside
     return found
 
 

@@ -16,13 +16,14 @@ Clark et al., "What Does BERT Look At?", 2019; Voita et al., "Analyzing Multi-He
 2019. A name says where a head looks, not that its model needs it: see `ablation`.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.explaining.explanation import DIGITS
@@ -111,12 +112,11 @@ class Sums:
         entropy = -torch.special.xlogy(weights, weights).sum(-1)  # (H, t)
         self.entropy += entropy.sum(-1)
         self.evenness += (entropy / visible.sum(-1).log()).sum(-1)
-        within = one.queries == one.keys and not one.name.endswith("cross_attention")
-        if within:
-            far = steps_between(len(one.keys), one.weights.device).abs()[chooses]
-            told = (weights * far).sum((-1, -2))
-            self.distance = told if self.distance is None else self.distance + told
-        for name, place in places_of(one, within=within).items():
+        if is_self_attention(one):
+            far = steps_between(one).abs()[chooses]
+            moved = (weights * far).sum((-1, -2))
+            self.distance = moved if self.distance is None else self.distance + moved
+        for name, place in places_of(one).items():
             self._add_place(name, place[chooses] & visible, weights, visible)
 
     def _add_place(
@@ -166,12 +166,13 @@ def kind_of(shares: dict[str, float], chances: dict[str, float], evenness: float
     return "broad" if evenness >= BROAD else ""
 
 
-def places_of(one: AttentionMap, *, within: bool) -> dict[str, Place]:
-    """Which pairs of query and key belong to each place.
+def is_self_attention(one: AttentionMap) -> bool:
+    """Whether queries and keys are positions of one sequence, by the name of the layer."""
+    return re.search(r"(^|\.)blocks\.\d+\.attention$", one.name) is not None
 
-    Args:
-        within: Whether queries and keys are the same tokens.
-    """
+
+def places_of(one: AttentionMap) -> dict[str, Place]:
+    """Which pairs of query and key belong to each place."""
     device, queries, keys = one.weights.device, len(one.queries), len(one.keys)
     delimiters = torch.tensor([is_delimiter(token) for token in one.keys], device=device)
     first = torch.arange(keys, device=device) == 0
@@ -179,8 +180,8 @@ def places_of(one: AttentionMap, *, within: bool) -> dict[str, Place]:
         name: line.expand(queries, -1)
         for name, line in (("first", first), ("delimiter", delimiters))
     }
-    if within:
-        steps = steps_between(keys, device)
+    if is_self_attention(one):
+        steps = steps_between(one)
         return {"previous": steps == -1, "next": steps == 1, "own": steps == 0, **found}
     down = (torch.arange(queries, device=device) + 0.5) / queries
     along = (torch.arange(keys, device=device) + 0.5) / keys
@@ -188,7 +189,8 @@ def places_of(one: AttentionMap, *, within: bool) -> dict[str, Place]:
     return {**found, "diagonal": near}
 
 
-def steps_between(length: int, device: torch.device) -> Tensor:
-    """How far each key lies after each query: (T, T)."""
-    at = torch.arange(length, device=device)
-    return at - at[:, None]
+def steps_between(one: AttentionMap) -> Int[Tensor, "T S"]:
+    """How far each key of self-attention lies after each query, its last tokens."""
+    _, queries, keys = one.weights.shape
+    at = torch.arange(keys, device=one.weights.device)
+    return at - at[-1] + torch.arange(queries - 1, -1, -1, device=at.device)[:, None]

@@ -78,6 +78,12 @@ class Maps(Mapping[str, Float[Tensor, "B H T S"]]):
         """The weights of some heads and queries of a layer; no others are computed."""
         return self._of(name).rows(heads, queries)
 
+    def only(self, name: str) -> "Maps":
+        """The same with a single layer, so that what reads all of them computes no others."""
+        found = Maps()
+        found.recordings[name] = self._of(name)
+        return found
+
     def pieces(self, name: str, *, most: int = PIECE) -> Iterator[Float[Tensor, "B H t S"]]:
         """All weights of a layer, a few queries at a time, so that few exist at once."""
         rows, heads, queries, keys = self.shape(name)

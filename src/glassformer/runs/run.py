@@ -1,21 +1,21 @@
 """A finished run: predict with it, evaluate it, explain its predictions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-import torch
 from torch import nn
 
 from glassformer import notebook
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
 from glassformer.data.in_memory import sources_of
-from glassformer.data.ingest import LOOKED_AT, ingest, rows_of
+from glassformer.data.ingest import LOOKED_AT, rows_of
 from glassformer.data.rows import InMemory, Row
-from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
 from glassformer.explaining.explanation import Explanation
@@ -25,8 +25,9 @@ from glassformer.runs.arguments import Data, in_words, named_columns
 from glassformer.runs.evaluation import Evaluation, SplitAnswers, refuse_other, trained_on
 from glassformer.runs.explain import RunExplainer, explainer_of
 from glassformer.runs.folder import reporter_of
-from glassformer.runs.limits import scratch_folder
+from glassformer.runs.heads import RunHeads
 from glassformer.runs.own_model import OwnModel
+from glassformer.runs.rows import OpenedRows, rows_of_files, validation_rows
 from glassformer.runs.trained import (
     load_model,
     open_companion,
@@ -38,7 +39,6 @@ from glassformer.runs.warm_start import refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options
-from glassformer.training.loader import evaluation_batches
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.setup import TrainSetup
 
@@ -191,6 +191,11 @@ class Run:
             raise GlassformerError("int8 has no gradients; load the run without int8 to explain")
         return explainer_of(self.folder, self.task, self.model.eval())
 
+    @cached_property
+    def heads(self) -> RunHeads:
+        """Where the heads of the model look, what they are worth, and which of them can go."""
+        return RunHeads(model=self.model.eval(), predictor=self.predictor, opened=self._opened)
+
     @in_words
     def evaluate(
         self,
@@ -232,22 +237,27 @@ class Run:
 
     def _answers(self, data: tuple[Data, ...], columns: Mapping[str, str]) -> SplitAnswers:
         """The answers for all rows of some data."""
-        with scratch_folder() as place:
-            names = sources_of(data)
-            encoding = self.config.data.encoding
-            named = self._columns(names) | dict(columns)
-            config = DataConfig(test=names, columns=named, encoding=encoding)
-            samples, report = ingest(config, self.schema, place)
-            self.task.index(samples, place)
-            job = self.folder.open_task(self.config, place)
-            reporter = reporter_of(job)
-            setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
-            with torch.no_grad(), self.machine.autocast():
-                answers = job.answers(self.model, evaluation_batches(job, setup, "test"))
-            samples = Samples.open(place)  # less what indexing left out
-            where = [sample["where"] for sample in samples.of("test")]
-            known = trained_on(samples, self.folder, self.schema, self.config.data)
-            return SplitAnswers(answers, report, where, known, reporter.remarks())
+        with self._opened(data, columns) as rows:
+            assert rows.ingest is not None
+            where = [sample["where"] for sample in rows.samples.of("test")]
+            known = trained_on(rows.samples, self.folder, self.schema, self.config.data)
+            answers, remarks = rows.answers(self.model), reporter_of(rows.task).remarks()
+            return SplitAnswers(answers, rows.ingest, where, known, remarks)
+
+    @contextmanager
+    def _opened(
+        self, data: Sequence[Data], columns: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[OpenedRows]:
+        """The rows of some data; without any, the validation rows of the run."""
+        setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
+        if not data:
+            yield validation_rows(self.folder, self.config, setup)
+            return
+        names, encoding = sources_of(data), self.config.data.encoding
+        named = self._columns(names) | dict(columns)
+        files = DataConfig(test=names, columns=named, encoding=encoding)
+        with rows_of_files(self.folder, self.config, self.task, setup, files) as rows:
+            yield rows
 
     def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
         """The inputs in the rows of a table: the training columns, or the likeliest ones."""

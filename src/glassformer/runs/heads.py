@@ -1,0 +1,270 @@
+"""The heads of a run: where they look, what they are worth, and which of them can go.
+
+    run.heads.look()              where each head looks, and a name for it
+    run.heads.ablate("3.5")       the score without a head or a layer
+    run.heads.prune()             how many heads can go before the score falls
+
+Rows are those of the data given, or the validation rows of the run.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from glassformer.core.kinds import Linformer
+from glassformer.errors import GlassformerError
+from glassformer.explaining.ablation import Part, ablated, heads_of, layers_of, named_parts
+from glassformer.explaining.heads import HeadProfile, profile_heads
+from glassformer.explaining.parts import AttentionMap
+from glassformer.explaining.pruning import PruningStep, by_importance, prune
+from glassformer.explaining.watching import watching
+from glassformer.metrics.intervals import Score
+from glassformer.metrics.paired import Comparison
+from glassformer.runs.arguments import Data
+from glassformer.runs.folder import reporter_of
+from glassformer.runs.rows import OpenedRows
+from glassformer.tasks import JOBS
+from glassformer.tasks.predictor import Predictor
+from glassformer.training.loader import sample_rows
+
+LOOKED_AT = 50  # rows, of which attention is averaged
+SCORED = 1000  # rows, on which models are compared
+TOLERANCE = 0.01  # of the score, which may be lost when heads are pruned
+EACH = {"heads": heads_of, "layers": layers_of}  # names for one after another
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadsFound:
+    """Where the heads of a model look, by their labels."""
+
+    rows: int
+    heads: dict[str, HeadProfile]
+
+    def as_values(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        found = [{"name": label, **one.as_values()} for label, one in self.heads.items()]
+        return {"rows": self.rows, "heads": found}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ablations:
+    """The score of a model, and its difference without some heads or layers.
+
+    Attributes:
+        goal: The name of the score.
+        whole: The score with all heads.
+        without: By what is left out, the difference: without it minus with it.
+    """
+
+    goal: str
+    higher_is_better: bool
+    rows: int
+    whole: Score
+    without: dict[str, Comparison]
+
+    def as_values(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "score": self.goal,
+            "higher_is_better": self.higher_is_better,
+            "rows": self.rows,
+            "whole": self.whole.as_values(),
+            "without": {name: one.as_values() for name, one in self.without.items()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pruned:
+    """Heads that were removed together, step by step, until the score fell.
+
+    Attributes:
+        heads: How many there are.
+        tolerance: What of the score may be lost, in its own unit.
+    """
+
+    goal: str
+    higher_is_better: bool
+    rows: int
+    whole: Score
+    heads: int
+    tolerance: float
+    steps: tuple[PruningStep, ...]
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The most heads without which the score did not fall, the least important first."""
+        kept = [step for step in self.steps if not step.fell]
+        return tuple(part.label for part in kept[-1].removed) if kept else ()
+
+    def as_values(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "score": self.goal,
+            "higher_is_better": self.higher_is_better,
+            "rows": self.rows,
+            "whole": self.whole.as_values(),
+            "heads": self.heads,
+            "tolerance": self.tolerance,
+            "removed": list(self.removed),
+            "steps": [
+                {
+                    "removed": [part.label for part in step.removed],
+                    "fell": step.fell,
+                    **step.comparison.as_values(),
+                }
+                for step in self.steps
+            ],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunHeads:
+    """The heads of a trained model.
+
+    Args:
+        opened: The rows of some data; without any, the validation rows of the run.
+    """
+
+    model: nn.Module
+    predictor: Predictor[Any, Any]
+    opened: Callable[..., AbstractContextManager[OpenedRows]]
+
+    def look(
+        self, *data: Data, rows: int = LOOKED_AT, progress: Progress = lambda count: None
+    ) -> HeadsFound:
+        """Where each head looks in some rows, and a name for it.
+
+        Args:
+            rows: At most this many.
+            progress: Told how many rows are done.
+        """
+        parts = self._heads()
+        layers = [
+            path
+            for path in dict.fromkeys(part.path for part in parts)
+            if not isinstance(self.model.get_submodule(path), Linformer)  # its keys lie nowhere
+        ]
+        with self.opened(data) as opened:
+            seen = list(self._attention(opened, layers, rows, progress))
+            found = {(one.layer, one.head): one for one in profile_heads(seen)}
+        heads = {
+            part.label: found[key] for part in parts if (key := (part.path, part.head)) in found
+        }
+        return HeadsFound(rows=len(seen), heads=heads)
+
+    def ablate(
+        self, *parts: str, data: Data = None, progress: Progress = lambda count: None
+    ) -> Ablations:
+        """The score without heads or layers, each compared with the whole model on the same rows.
+
+        Args:
+            parts: Heads such as `3.5` or layers such as `3`; several in one text, separated by
+                commas, are left out together. `heads` and `layers` stand for each of them, one
+                after another.
+            data: What to score on: files, or rows in memory.
+        """
+        named: dict[str, Sequence[Part]] = {}
+        for part in parts:
+            if part in EACH:
+                named |= {one.label: [one] for one in EACH[part](self.model)}
+            else:
+                named[part] = named_parts(self.model, part)
+        with self.opened(() if data is None else (data,)) as opened:
+            scored = Scored.of(opened, self.model)
+            without = {}
+            for done, (name, chosen) in enumerate(named.items(), start=1):
+                without[name] = scored.compared(ablated(self.model, chosen))
+                progress(done)
+        return Ablations(**scored.facts, without=without)
+
+    def prune(
+        self,
+        *data: Data,
+        tolerance: float = TOLERANCE,
+        progress: Progress = lambda count: None,
+    ) -> Pruned:
+        """Remove heads together, the least important first, until the score falls.
+
+        Args:
+            tolerance: The share of the score that may be lost.
+        """
+        heads, steps = self._heads(), []
+        with self.opened(data) as opened:
+            scored = Scored.of(opened, self.model)
+            allowed = tolerance * abs(scored.whole.value)
+            for step in prune(
+                self.model,
+                by_importance(self.model, scored.rows.losses),
+                scored.compared,
+                higher_is_better=scored.rows.task.higher_is_better,
+                tolerance=allowed,
+            ):
+                steps.append(step)
+                progress(len(steps))
+        return Pruned(**scored.facts, heads=len(heads), tolerance=allowed, steps=tuple(steps))
+
+    def _heads(self) -> list[Part]:
+        """All heads; refused if there are none."""
+        heads = heads_of(self.model)
+        if not heads:
+            raise GlassformerError(
+                "this model has no heads of attention; use one whose encoder or decoder is of "
+                "kind attention"
+            )
+        return heads
+
+    def _attention(
+        self, opened: OpenedRows, layers: Sequence[str], rows: int, progress: Progress
+    ) -> Iterator[list[AttentionMap]]:
+        """The attention of some rows, layer by layer, so that few weights exist at once."""
+        task = opened.task
+        made = JOBS[task.name].explainer
+        if made is None:
+            raise GlassformerError(f"{task.name} does not show its attention; use another job")
+        explainer, numbers = made(task), opened.samples.rows(opened.split)
+        for done, place in enumerate(sample_rows(len(numbers), rows).tolist(), start=1):
+            sample = opened.samples[int(numbers[place])]
+            given = explainer.example(self.predictor.from_sample(sample))
+            subject = explainer.subject(self.model, given)
+            with torch.no_grad(), watching(self.model, layers=layers) as (watched, maps):
+                subject.scores(watched)
+            yield [one for name in layers for one in subject.attention_of(maps.only(name))]
+            progress(done)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A model's answers to some rows, to compare others with."""
+
+    rows: OpenedRows
+    answers: Any
+    whole: Score
+
+    @staticmethod
+    def of(rows: OpenedRows, model: nn.Module) -> "Scored":
+        rows = replace(rows, max_rows=SCORED)
+        answers = rows.answers(model)
+        return Scored(rows, answers, reporter_of(rows.task).scores(answers)[rows.task.goal])
+
+    def compared(self, model: nn.Module) -> Comparison:
+        """Another model, minus this one, in the task's goal."""
+        task = self.rows.task
+        found = reporter_of(task).compare(self.rows.answers(model), self.answers)
+        return found[task.goal]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What all results tell."""
+        task, split = self.rows.task, self.rows.split
+        return {
+            "goal": task.goal,
+            "higher_is_better": task.higher_is_better,
+            "rows": min(SCORED, len(task.lengths(split))),
+            "whole": self.whole,
+        }

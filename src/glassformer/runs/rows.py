@@ -1,0 +1,87 @@
+"""Rows to score models on: those of some files, or the validation rows of a run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.config import DataConfig
+from glassformer.config.run import Config
+from glassformer.data.ingest import ingest
+from glassformer.data.samples import Samples
+from glassformer.data.splitter import IngestReport
+from glassformer.errors import GlassformerError
+from glassformer.runs.checksums import refuse_changed
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.limits import scratch_folder
+from glassformer.tasks import JOBS
+from glassformer.tasks.job import AnyTask
+from glassformer.training.loader import evaluation_batches
+from glassformer.training.setup import TrainSetup
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenedRows:
+    """Rows of a split, on which models can be scored.
+
+    Attributes:
+        ingest: The report on reading them; None for rows of the run itself.
+        max_rows: Use a sample of at most this many, the same every time.
+    """
+
+    task: AnyTask
+    split: str
+    setup: TrainSetup
+    samples: Samples
+    ingest: IngestReport | None = None
+    max_rows: int | None = None
+
+    def answers(self, model: nn.Module) -> Any:
+        """What a model answers, in the order of the rows."""
+        with torch.no_grad(), self.setup.machine.autocast():
+            return self.task.answers(model, self._batches())
+
+    def losses(self, model: nn.Module) -> Iterator[Float[Tensor, ""]]:
+        """The losses of a model, batch by batch, each summed over its rows."""
+        for batch in self._batches():
+            with self.setup.machine.autocast():
+                loss = self.task.loss(self.task.forward(model, batch), batch).total
+            yield loss
+
+    def _batches(self) -> Iterator[Any]:
+        return evaluation_batches(self.task, self.setup, self.split, max_rows=self.max_rows)
+
+
+@contextmanager
+def rows_of_files(
+    folder: RunFolder, config: Config, task: AnyTask, setup: TrainSetup, data: DataConfig
+) -> Iterator[OpenedRows]:
+    """The rows of the test files of `data`, read as a run reads them."""
+    with scratch_folder() as place:
+        samples, report = ingest(data, JOBS[config.job].schema, place)
+        task.index(samples, place)
+        yield OpenedRows(
+            task=folder.open_task(config, place),
+            split="test",
+            setup=setup,
+            samples=Samples.open(place),  # less what indexing left out
+            ingest=report,
+        )
+
+
+def validation_rows(folder: RunFolder, config: Config, setup: TrainSetup) -> OpenedRows:
+    """The validation rows of a run; refused if they are gone."""
+    if not (folder.data / "parts.npy").exists():
+        raise GlassformerError(
+            f"{folder.path}: the rows that it was trained on are gone; give a file of rows"
+        )
+    refuse_changed(folder.path, data=True)
+    samples = Samples.open(folder.data)
+    if not len(samples.rows("valid")):
+        raise GlassformerError(f"{folder.path}: has no validation rows; give a file of rows")
+    task = folder.open_task(config, folder.data)
+    return OpenedRows(task=task, split="valid", setup=setup, samples=samples)

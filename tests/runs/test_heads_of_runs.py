@@ -1,0 +1,104 @@
+"""The heads of a run, in Python and on the command line."""
+
+import json
+
+import pytest
+from quick import quickly
+from small_runs import learn, write_reviews
+from small_translator import SETTINGS, unchecked, write_pairs
+
+from glassformer.cli import main
+from glassformer.runs import api
+
+ONE_STEP = {"steps": 1, "pretrain": False, "set": SETTINGS}
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory):
+    return write_reviews(tmp_path_factory.mktemp("heads") / "reviews.csv", count=211)
+
+
+@pytest.fixture(scope="module")
+def run(reviews):
+    with quickly(), unchecked():
+        return learn(reviews, reviews.parent / "run", "model.encoder.depth=2", steps=40)
+
+
+def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, capsys):
+    found = run.heads.look(rows=7)
+    few = write_reviews(tmp_path / "few.csv", count=11)
+    assert list(found.heads) == ["0.0", "0.1", "1.0", "1.1"]
+    assert found.rows == 7
+    for label, one in found.heads.items():
+        layer, head = label.split(".")
+        assert (one.layer, str(one.head)) == (f"encoder.blocks.{layer}.attention", head)
+        assert 0 < one.evenness <= 1
+    assert main(["explain", str(run.folder.path), str(few), "--heads"]) == 0
+    shown = capsys.readouterr().out
+    assert "on 11 rows" in shown
+    assert "of 4 heads have a name" in shown
+    assert main(["explain", str(run.folder.path), str(few), "--heads", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in values["heads"]] == list(found.heads)
+
+
+def test_ablations_are_compared_with_the_whole_model_on_the_same_rows(run, reviews, capsys):
+    found = run.heads.ablate("0.1", "0.0,0.1,1.0,1.1", "1", data=reviews)
+    assert found.rows == 211
+    whole = run.evaluate(reviews).scores["accuracy"]
+    assert found.whole == whole
+    assert set(found.without) == {"0.1", "0.0,0.1,1.0,1.1", "1"}
+    for comparison in found.without.values():
+        assert comparison.wins + comparison.losses + comparison.ties == 211
+        assert comparison.difference.value == (comparison.wins - comparison.losses) / 211
+    assert main(["explain", str(run.folder.path), str(reviews), "--ablate", "0.1"]) == 0
+    shown = capsys.readouterr().out
+    assert "On 211 rows, accuracy is" in shown
+    assert "For accuracy, higher is better." in shown
+    assert main(["explain", str(run.folder.path), "--ablate", "heads", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert list(values["without"]) == ["0.0", "0.1", "1.0", "1.1"]
+    assert values["score"] == "accuracy"
+
+
+def test_heads_are_pruned_until_the_score_falls(run, reviews, capsys):
+    found = run.heads.prune(reviews, tolerance=1.0)
+    assert found.heads == 4
+    assert found.tolerance == pytest.approx(found.whole.value)
+    sizes = [len(step.removed) for step in found.steps]
+    assert sizes == list(range(1, len(sizes) + 1))
+    kept = [step for step in found.steps if not step.fell]
+    assert len(found.removed) == len(kept)
+    assert main(["explain", str(run.folder.path), "--prune"]) == 0
+    assert "of 4 heads can go together before accuracy" in capsys.readouterr().out
+    assert main(["explain", str(run.folder.path), "--prune", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["tolerance"] == pytest.approx(0.01 * values["whole"]["value"])
+
+
+def test_the_heads_of_a_translator_are_those_of_both_its_sides(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.tsv", 60)
+    with quickly(), unchecked():
+        run = api.train("translate", pairs, run=tmp_path / "run", quiet=True, **ONE_STEP)
+        found = run.heads.look(rows=2)
+        assert list(found.heads) == [
+            *("encoder.0.0", "encoder.0.1", "decoder.0.0", "decoder.0.1", "cross.0.0", "cross.0.1")
+        ]
+        scored = run.heads.ablate("cross.0", "cross.0.0,cross.0.1", data=pairs)
+    assert "previous" not in found.heads["cross.0.0"].shares
+    assert scored.goal == run.task.goal
+    first, second = scored.without.values()
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--ablate", "7.0"), "'7.0' is no head or layer of this model"),
+        (("--heads", "--prune"), "--heads, --ablate and --prune are separate studies; give one"),
+        ((), "nothing to explain; give a text, or --heads, --ablate or --prune"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused_in_one_line(run, options, error, capsys):
+    assert main(["explain", str(run.folder.path), *options]) == 1
+    assert error in capsys.readouterr().err

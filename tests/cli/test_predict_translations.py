@@ -309,3 +309,17 @@ def test_bytes_that_are_no_utf_8_are_told(predict, terminal):
     out, err = predict()
     assert out == ""
     assert "glassformer: this line is not UTF-8; set the terminal to UTF-8\n" in err
+
+
+def test_explain_takes_decoding_settings_too(folder, run, capsys):
+    words = ("explain", str(folder), SOURCE, "--method", "occlusion", "--json")
+    assert main([*words]) == 0
+    assert json.loads(capsys.readouterr().out)["beam"]
+    assert main([*words, "--set", "decode.method=greedy"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["beam"] == []
+    assert found["prediction"] == run.predict(SOURCE, set="decode.method=greedy").text
+    assert main([*words, "--set", "model.dim=3"]) == 1
+    assert "a trained run takes decoding settings only" in capsys.readouterr().err
+    with pytest.raises(GlassformerError, match="translate has no option sett, only"):
+        run.explain(SOURCE, sett="decode.method=greedy")

@@ -50,6 +50,10 @@ def explain(
     prune: Annotated[
         bool, typer.Option("--prune", help="Find how many heads can go before the score falls.")
     ] = False,
+    settings: Annotated[
+        list[str],
+        typer.Option("--set", metavar="key=value", help="Change a decoding setting; repeatable."),
+    ] = [],  # noqa: B006
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -73,7 +77,8 @@ def explain(
             f"nothing to explain; give a {loaded.predictor.noun}, or --heads, --ablate or --prune"
         )
     parsed = loaded.predictor.parse(given)
-    found = loaded.explain(parsed, method=method, target=target, unit=unit)
+    options = {"set": settings} if settings else {}
+    found = loaded.explain(parsed, method=method, target=target, unit=unit, **options)
     if out is not None:
         write_explanation(found, out, layer=layer, head=head)
         print_line(f"wrote {out}", stderr=True)

@@ -1,6 +1,6 @@
 """Explaining predictions of a run: what they are based on, and how far to trust that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
@@ -26,6 +26,10 @@ class RunExplainer:
     task: AnyTask
     model: nn.Module
     job: Explainer[Any, Any]
+
+    def configured(self, **options: Any) -> "RunExplainer":
+        """The same with options of the job's predictor."""
+        return replace(self, job=self.job.configured(**options)) if options else self
 
     def explain(
         self,

@@ -145,14 +145,17 @@ class Run:
     def configured(self, **options: Any) -> Predictor[Any, Any]:
         """The predictor with these options; unknown ones are refused."""
         predictor = self._baseline if options.pop("baseline", False) else self.predictor
-        if not options:
-            return predictor
+        return predictor.configured(**self._resolved(options)) if options else predictor
+
+    def _resolved(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the job with other runs opened; unknown ones are refused."""
         about = JOBS[self.config.job].about
         refuse_foreign_options(about, options)
-        for option in about.options:
-            if option.run and options.get(option.name) is not None:
-                options[option.name] = self._companion(str(options[option.name]))
-        return predictor.configured(**options)
+        runs = {option.name for option in about.options if option.run}
+        return {
+            name: self._companion(str(value)) if name in runs and value is not None else value
+            for name, value in options.items()
+        }
 
     @cached_property
     def _baseline(self) -> Predictor[Any, Any]:
@@ -172,6 +175,7 @@ class Run:
         method: str | None = None,
         target: str | None = None,
         unit: str | None = None,
+        **options: Any,
     ) -> Explanation:
         """What the prediction for one input is based on: `run.explain("What a film")`.
 
@@ -181,9 +185,11 @@ class Run:
                 is fast.
             target: What to explain instead of the prediction, such as another label.
             unit: What a piece is, word or token.
+            options: Those of the job's predictor, such as `set="decode.method=greedy"`.
         """
         accepted = self.predictor.accept(given)
-        return self._explainer.explain(accepted, method=method, target=target, unit=unit)
+        explainer = self._explainer.configured(**self._resolved(options))
+        return explainer.explain(accepted, method=method, target=target, unit=unit)
 
     @cached_property
     def _explainer(self) -> RunExplainer:

@@ -220,7 +220,7 @@ def gap():
         given="".join(pieces),
         answer="Paris",
         pieces=pieces,
-        targets=(Target(text="Paris", probability=0.71,
+        targets=(Target(text="Paris", probability=0.71, entropy=1.72,
                         alternatives=(("Paris", 0.71), ("Lyon", 0.08), ("Rouen", 0.05))),),
         influence=influence,
         method="occlusion",

@@ -93,9 +93,15 @@ function alternatives() {
           make("span", { class: "number" }, percent(share)),
         ),
       ),
+      target.entropy == null ? "" : openness(target.entropy),
     );
   });
   return box;
+}
+
+// How open a choice was: 0 bits if it was certain, 1 bit as between two that are as likely.
+function openness(bits) {
+  return make("p", { class: "quiet" }, `The choice was open by ${bits.toFixed(1)} bits.`);
 }
 
 function legend() {

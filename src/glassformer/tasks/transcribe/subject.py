@@ -181,6 +181,7 @@ class HeardText(Subject):
             ]
         )
 
+    @torch.no_grad()
     def baseline(self, x: Float[Tensor, "rows T D"]) -> Float[Tensor, "rows T D"]:
         """The vectors of a sound that is the mean of this one throughout."""
         mean = self.features.mean(0).expand(1, len(self.features), -1)

@@ -74,7 +74,11 @@ def test_a_cleaned_copy_is_told_and_the_original_stays(tmp_path, said):
     write_csv(tmp_path / "x.csv", faulty())
     before = (tmp_path / "x.csv").read_bytes()
     lines = said("x.csv", "--fix", "clean.csv").splitlines()
-    assert lines[-5:] == [
+    changes = [line for line in lines if ": left out: " in line]
+    assert len(changes) == 5
+    assert changes[1] == "    x.csv row 8 (line 9): left out: empty text"
+    assert lines[-2] == changes[-1]
+    assert [line for line in lines[-10:] if line not in changes] == [
         "wrote clean.csv in UTF-8, from x.csv",
         "left out: 2 rows, conflicting label",
         "left out: 2 rows, duplicate",
@@ -111,7 +115,9 @@ def test_json_is_one_object_with_everything(tmp_path, said):
         "files": {"clean/x.csv": "x.csv", "clean/t.csv": "t.csv"},
         "kept": 75,
         "dropped": {"conflicting label": 2, "duplicate": 2, "empty text": 1},
+        "changes": found["cleaned"]["changes"],
     }
+    assert len(found["cleaned"]["changes"]) == 5
     assert json.loads(said("t.csv", "--json"))["cleaned"] is None
 
 

@@ -3,6 +3,7 @@
 import pytest
 from ailing import examined, found_in, reviews, table
 
+from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
 
 
@@ -103,9 +104,11 @@ def test_a_folder_is_read_by_a_guess_only_if_all_of_it_agrees(tmp_path, rows):
         examined(tmp_path / "x")
 
 
-def test_a_file_of_two_encodings_is_refused_with_its_line(tmp_path, rows):
+def test_what_training_refuses_in_a_file_of_two_encodings_is_found_once(tmp_path, rows):
     path = table(tmp_path / "x.csv", [row | {"text": row["text"] + " déjà"} for row in rows])
     with path.open("ab") as file:
         file.write("déjà vu,bad\n".encode("cp1252"))
     with pytest.raises(GlassformerError, match=r"line 62: not valid UTF-8 .* mixes encodings"):
-        examined(path)
+        list(read_rows(path))
+    (finding,) = examined(path).findings
+    assert (finding.severity, finding.rows) == ("error", (f"{path} line 62",))

@@ -73,6 +73,68 @@ def test_an_old_encoding_becomes_utf_8(tmp_path, rows):
     assert not examined(tmp_path / "y.csv").findings
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+def test_single_rows_in_another_encoding_are_decoded_one_by_one(tmp_path, rows, mark):
+    rows = [row | {"text": f"naïve café {row['text']} 漢字"} for row in rows]
+    path = tmp_path / "tickets.csv"
+    written = table(path, rows).read_bytes().split(b"\r\n")
+    for number, text in ((3, "über £50"), (7, "тёплый фильм"), (9, "文本分类很好")):
+        codec = {3: "cp1252", 7: "cp1251", 9: "gb18030"}[number]
+        rows[number - 1]["text"] = text
+        written[number] = f"{text},{rows[number - 1]['label']}".encode(codec)
+    path.write_bytes(mark + b"\r\n".join(written))
+    before = path.read_bytes()
+    found = examined(path)
+    (finding,) = (one for one in found.findings if one.kind == "encoding")
+    assert finding.what == f"3 lines of {path} not in UTF-8, as the others are"
+    assert finding.rows == tuple(f"{path} line {number + 1}" for number in (3, 7, 9))
+    cleaned = found.fix(tmp_path / "clean.csv")
+    assert content(tmp_path / "clean.csv") == rows
+    assert [(change.where, change.what) for change in cleaned.changes] == [
+        (f"{path} row {number} (line {number + 1})", "converted to UTF-8") for number in (3, 7, 9)
+    ]
+    assert not [one for one in examined(tmp_path / "clean.csv").findings if one.kind == "encoding"]
+    assert path.read_bytes() == before
+
+
+def test_one_row_that_is_not_ascii_decides_the_encoding_of_its_file(tmp_path, rows):
+    rows[3]["text"] = "über £50"
+    path = table(tmp_path / "x.csv", rows, encoding="cp1252")
+    assert examined(path).encodings == {str(path): "cp1252"}
+    examined(path).fix(tmp_path / "y.csv")
+    assert content(tmp_path / "y.csv") == rows
+
+
+def test_spellings_and_stray_characters_are_repaired_and_every_change_is_listed(tmp_path, rows):
+    faulty = [dict(row) for row in rows]
+    faulty[1]["label"] = "BAD "
+    faulty[2]["text"] = f"\u200b {rows[2]['text']}\x07"
+    faulty[4]["label"] = "Good"
+    faulty.append(dict(rows[4]))  # a duplicate, once its label is spelt alike
+    path = table(tmp_path / "x.csv", faulty)
+    cleaned = examined(path).fix(tmp_path / "y.csv")
+    assert content(tmp_path / "y.csv") == rows
+    told = {change.where.removeprefix(f"{path} "): change.what for change in cleaned.changes}
+    assert list(told) == ["row 2 (line 3)", "row 3 (line 4)", "row 5 (line 6)", "row 41 (line 42)"]
+    assert told["row 2 (line 3)"] == "label: 'BAD ' becomes 'bad'"
+    assert told["row 3 (line 4)"].startswith("text: '\\u200b ")
+    assert told["row 5 (line 6)"] == "label: 'Good' becomes 'good'"
+    assert told["row 41 (line 42)"] == "left out: duplicate"
+    assert cleaned.as_values()["changes"][0] == {
+        "where": f"{path} row 2 (line 3)",
+        "what": "label: 'BAD ' becomes 'bad'",
+    }
+    assert not examined(tmp_path / "y.csv").findings
+
+
+def test_each_of_several_labels_is_spelt_as_most_are(tmp_path, rows):
+    for number, row in enumerate(rows):
+        row["label"] = f"{row['label']}; {'X' if number == 3 else 'x'}"
+    path = table(tmp_path / "x.csv", rows)
+    examined(path, set="task.separator=;").fix(tmp_path / "y.csv")
+    assert content(tmp_path / "y.csv")[3]["label"] == f"{rows[3]['label'][:-1]}x"
+
+
 def test_a_folder_and_a_set_of_objects_become_json_lines(tmp_path, rows):
     for number, row in enumerate(rows):
         (tmp_path / "x" / row["label"]).mkdir(parents=True, exist_ok=True)

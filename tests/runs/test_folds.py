@@ -121,7 +121,7 @@ def test_pairs_fall_into_folds_by_their_source(tmp_path):
 def test_data_with_a_split_of_their_own_are_refused(tmp_path):
     (tmp_path / "split.csv").write_text("text,label,split\na b c,x,train\nd e f,y,test\n")
     with pytest.raises(
-        GlassformerError, match=r"split\.csv row 1: has a split of its own, 'train'"
+        GlassformerError, match=r"split\.csv row 1 \(line 2\): has a split of its own, 'train'"
     ):
         table_of(tmp_path / "split.csv")
 

@@ -112,13 +112,17 @@ def listed_by_file(rows: Sequence[str]) -> str:
 
 
 def show_copy(cleaned: "Cleaned") -> None:
-    """Print what a cleaned copy kept and what it dropped."""
+    """Print what a cleaned copy kept, what it dropped, and what it changed."""
     from glassformer.data.doctor.check import counted
 
     for copy, original in cleaned.files.items():
         say(f"wrote {copy} in UTF-8, from {original}")
     for reason, count in cleaned.dropped.items():
         say(f"left out: {counted(count, 'row')}, {reason}")
+    for change in cleaned.changes[:SHOWN]:
+        say(f"    {change.where}: {change.what}", style="dim")
+    if len(cleaned.changes) > SHOWN:
+        say(f"    and {len(cleaned.changes) - SHOWN:,} more changes; --json lists all", style="dim")
     say(f"kept: {counted(cleaned.kept, 'row')}")
 
 

@@ -133,6 +133,10 @@ class Check(ABC):
         """Rows that a cleaned copy drops, and why."""
         return {}
 
+    def corrections(self) -> Mapping[str, Callable[[Any], Any]]:
+        """How a cleaned copy corrects the value of a role, by role."""
+        return {}
+
 
 class HashSample(Generic[Kept]):
     """Rows with the smallest hashes: as good as random, whatever their order, and of fixed size."""
@@ -173,3 +177,6 @@ class OnlyWith(Check):
 
     def to_drop(self) -> Mapping[int, str]:
         return self.check.to_drop()
+
+    def corrections(self) -> Mapping[str, Callable[[Any], Any]]:
+        return self.check.corrections()

@@ -6,7 +6,7 @@ A copy has the format of the original, where that is text:
     .txt and other text   one row per line; parallel files stay parallel
     all others            JSON Lines: folders, Parquet, sets of the catalog
 
-Values are written as they were read, as text.
+Values are written as they were read, as text, with what the checks correct; every change is listed.
 """
 
 import csv
@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,6 +22,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from glassformer.data.doctor.reading import Reading, Source
+from glassformer.data.doctor.repairs import Change, Repairs
 from glassformer.data.rows import Row
 from glassformer.data.sources.files import packing_of, reason, suffix_of
 from glassformer.data.sources.formats import SOURCES, Reader, read_json_lines, read_plain, reader_of
@@ -38,18 +39,27 @@ class Cleaned:
         files: The copies, each with its original.
         kept: Number of rows in them.
         dropped: Number of dropped rows, by reason.
+        changes: Every change, in the order of the rows.
     """
 
     files: Mapping[str, str]
     kept: int
     dropped: Mapping[str, int]
+    changes: Sequence[Change] = ()
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        return {"files": dict(self.files), "kept": self.kept, "dropped": dict(self.dropped)}
+        return {
+            "files": dict(self.files),
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "changes": [asdict(change) for change in self.changes],
+        }
 
 
-def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Cleaned:
+def write_clean(
+    reading: Reading, to_drop: Mapping[int, str], out: Path, repairs: Repairs
+) -> Cleaned:
     """Copy all rows but those to drop: to a file, or to a folder with a file for each source."""
     single = names_a_file(out, reading.sources)
     refuse_target(out, reading.sources)
@@ -65,7 +75,7 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
                 originals = source.files if len(own) > 1 else (source.name,)
                 for name, original in zip(own, originals, strict=True):
                     files[str(out if single else out / name)] = str(original)
-                staying = _staying(numbered, to_drop, counts)
+                staying = _staying(numbered, to_drop, counts, repairs)
                 places = [half] if single else [half / name for name in own]
                 _write(places, Path(own[0]), source, staying)
     except OSError as error:
@@ -73,7 +83,7 @@ def write_clean(reading: Reading, to_drop: Mapping[int, str], out: Path) -> Clea
             f"{out}: cannot be written ({reason(error)}); choose another path"
         ) from None
     kept = counts.pop("")
-    return Cleaned(files, kept, dict(counts.most_common()))
+    return Cleaned(files, kept, dict(counts.most_common()), tuple(repairs.changes))
 
 
 def names_a_file(out: Path, sources: list[Source]) -> bool:
@@ -137,14 +147,19 @@ def _bare_name(path: Path, source: Source) -> str:
 
 
 def _staying(
-    numbered: Iterable[tuple[int, Source, Row]], to_drop: Mapping[int, str], counts: Counter[str]
+    numbered: Iterable[tuple[int, Source, Row]],
+    to_drop: Mapping[int, str],
+    counts: Counter[str],
+    repairs: Repairs,
 ) -> Iterator[Row]:
-    """The rows that are not dropped; counts all by reason, "" for kept ones."""
-    for number, _, row in numbered:
+    """The rows that are not dropped, repaired; counts all by reason, "" for kept ones."""
+    for number, source, row in numbered:
         why = to_drop.get(number, "")
         counts[why] += 1
-        if not why:
-            yield row
+        if why:
+            repairs.drop(row, why)
+        else:
+            yield repairs.repaired(source, row)
 
 
 def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row]) -> None:

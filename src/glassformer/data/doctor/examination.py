@@ -13,6 +13,7 @@ from glassformer.data.columns import Columns
 from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, Where, worst_first
 from glassformer.data.doctor.cleaning import Cleaned, write_clean
 from glassformer.data.doctor.reading import Places, Reading, Source
+from glassformer.data.doctor.repairs import Repairs
 from glassformer.data.rows import Row
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
@@ -36,6 +37,7 @@ class Examination:
         columns: By role, of each file.
         encodings: Of each file that is text.
         to_drop: Rows that a cleaned copy drops, and why.
+        checks: Those that say what a cleaned copy corrects.
     """
 
     findings: tuple[Finding, ...]
@@ -47,6 +49,7 @@ class Examination:
     columns: Mapping[str, Columns] = field(default_factory=dict)
     encodings: Mapping[str, str] = field(default_factory=dict)
     to_drop: Mapping[int, str] = field(default_factory=dict)
+    checks: Sequence[Check] = ()
     reading: Reading | None = None
 
     @property
@@ -67,7 +70,7 @@ class Examination:
         """Write a cleaned copy to a new file, or to a new folder for several files."""
         if self.reading is None:
             raise ValueError("samples of a run were examined, not files; examine the files to fix")
-        return write_clean(self.reading, self.to_drop, Path(out))
+        return write_clean(self.reading, self.to_drop, Path(out), Repairs.of(self.checks))
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -126,6 +129,7 @@ def examine(
         columns={source.name: source.columns for source in reading.sources},
         encodings={name: encoding.name for name, encoding in read_as.items()},
         to_drop={n: why for check in reversed(checks) for n, why in check.to_drop().items()},
+        checks=checks,
         reading=reading,
     )
 

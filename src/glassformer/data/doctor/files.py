@@ -1,13 +1,19 @@
 """Problems of text files themselves: a legacy encoding, or a row mistaken for a header."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassformer.data.columns import is_known_name
-from glassformer.data.doctor.check import Finding
+from glassformer.data.doctor.check import SHOWN, Finding, counted
 from glassformer.data.rows import listed
-from glassformer.data.sources.decoding import codec_of, first_bad_byte, guess_encoding
+from glassformer.data.sources.decoding import (
+    LINE_BY_LINE,
+    codec_of,
+    first_bad_byte,
+    guess_encoding,
+    lines_not_utf8,
+)
 from glassformer.data.sources.files import kind_of, names_in, opened, suffix_of
 from glassformer.data.sources.formats import reader_of
 from glassformer.data.sources.table import read_table
@@ -20,10 +26,12 @@ class Encoding:
     Attributes:
         name: The encoding.
         bad: The first location that is not UTF-8, if the encoding had to be guessed.
+        lines: The lines that are not UTF-8, by file, where others are.
     """
 
     name: str
     bad: str = ""
+    lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def guess(self) -> str | None:
@@ -32,7 +40,14 @@ class Encoding:
 
     def findings(self, name: str) -> Iterator[Finding]:
         """Findings about the files of `name`."""
-        if self.bad:
+        if self.lines:
+            places = [f"{file} line {n}" for file, numbers in self.lines.items() for n in numbers]
+            what = f"{counted(len(places), 'line')} of {name} not in UTF-8, as the others are"
+            advice = "each was read in the encoding it looks like; convert them with --fix"
+            yield Finding(
+                "encoding", "error", what, advice, rows=tuple(places[:SHOWN]), total=len(places)
+            )
+        elif self.bad:
             what = f"{name} is not UTF-8; it looks like {self.name} and was read as such"
             advice = (
                 f"train with --set data.encoding={self.name}, or convert it to UTF-8 with --fix"
@@ -43,11 +58,14 @@ class Encoding:
 def encoding_of(path: Path, given: str | None) -> Encoding:
     """The encoding of a file, or of all files in a folder.
 
-    Where no guess is possible (binary files, mixed encodings) it stays UTF-8, and the reader
-    refuses the file.
+    Files that mix encodings are read line by line. Where no guess is possible (binary files) it
+    stays UTF-8, and the reader refuses the file.
     """
     found = [encoding for file in _text_files(path) for encoding in _encodings(file, given)]
     names = {encoding.name for encoding in found}
+    lines = {file: some for one in found for file, some in one.lines.items()}
+    if lines and names <= {LINE_BY_LINE, "utf-8", "utf-8-sig"}:
+        return Encoding(LINE_BY_LINE, next(iter(lines)), lines)
     if len(names) == 1:
         return found[0]
     return Encoding(" and ".join(sorted(names - {one.name for one in found if one.bad})) or "utf-8")
@@ -57,15 +75,17 @@ def _encodings(path: Path, given: str | None) -> Iterator[Encoding]:
     """The encoding of a file, if it holds more than ASCII."""
     with opened(path) as stream:
         codec = codec_of(path, stream.peek(), given)
-    if codec != "utf-8":
+    if codec not in ("utf-8", "utf-8-sig"):
         yield Encoding(codec)
         return
-    bad = first_bad_byte(path, codec)
-    guess = guess_encoding(bad.rest) if bad and not bad.mixed else None
-    if bad and guess is not None and not first_bad_byte(path, guess):
-        yield Encoding(guess, f"{path} line {bad.line}")
-    elif bad or first_bad_byte(path, "ascii"):
-        yield Encoding("utf-8")
+    numbers, some, mixed = lines_not_utf8(path)
+    guess = guess_encoding(some) if numbers else None
+    if guess is not None and not mixed and not first_bad_byte(path, guess):
+        yield Encoding(guess, f"{path} line {numbers[0]}")
+    elif guess is not None:
+        yield Encoding(LINE_BY_LINE, str(path), {str(path): numbers})
+    elif numbers or mixed:
+        yield Encoding(codec)
 
 
 def _text_files(path: Path) -> Iterator[Path]:

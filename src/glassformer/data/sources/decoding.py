@@ -1,7 +1,8 @@
 """From bytes to text: line by line, or a file as one document.
 
 UTF-8 by default; a byte order mark overrides any setting. A file that does not decode is read once
-more, slowly, to name the line and the byte and to guess the encoding.
+more, slowly, to name the line and the byte and to guess the encoding. The doctor reads a file that
+mixes encodings LINE_BY_LINE: what is not UTF-8 is decoded as the encoding it looks like.
 """
 
 import codecs
@@ -9,7 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glassformer.data.rows import LONGEST_FIELD
 from glassformer.data.sources.files import BUFFER, opened, reason
@@ -17,6 +18,7 @@ from glassformer.errors import GlassformerError
 
 LONGEST_LINE = 16 * LONGEST_FIELD  # characters
 LONGEST_DOCUMENT = 500 * LONGEST_FIELD
+LINE_BY_LINE = "utf-8, line by line"  # in place of the name of an encoding
 
 # Longer marks first: UTF-32's starts like UTF-16's.
 MARKS: dict[bytes, str] = {
@@ -44,7 +46,7 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
     with opened(path) as stream:
         codec = codec_of(path, stream.peek(), encoding)
         try:
-            with io.TextIOWrapper(stream, encoding=codec, newline=newline) as text:
+            with _text_of(stream, codec, newline) as text:
                 while line := text.readline(LONGEST_LINE + 1):
                     number += 1
                     if "\0" in line:
@@ -59,6 +61,60 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
             raise undecodable(path, codec, error) from None
     if not number:
         raise GlassformerError(f"{path}: the file is empty; give a file with at least one row")
+
+
+def _text_of(stream: io.BufferedReader, codec: str, newline: str | None) -> io.TextIOWrapper:
+    """The text of a stream."""
+    if codec == LINE_BY_LINE:
+        stream, codec = io.BufferedReader(_Utf8Lines(stream)), "utf-8-sig"
+    return io.TextIOWrapper(stream, encoding=codec, newline=newline)
+
+
+class _Utf8Lines(io.RawIOBase):
+    """The lines of a stream, all of them in UTF-8."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self.stream, self.rest = stream, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self.rest:
+            self.rest = decoded_line(self.stream.readline()).encode()
+        given, self.rest = self.rest[: len(buffer)], self.rest[len(buffer) :]
+        buffer[: len(given)] = given
+        return len(given)
+
+
+def decoded_line(line: bytes) -> str:
+    """A line in UTF-8, or else in the encoding that it looks like.
+
+    >>> decoded_line("über £50".encode("cp1252")), decoded_line("über £50".encode())
+    ('über £50', 'über £50')
+    """
+    for codec in ("utf-8", guess_encoding(line) or "latin-1"):
+        try:
+            return line.decode(codec)
+        except UnicodeDecodeError:
+            continue
+    return line.decode("latin-1")
+
+
+def lines_not_utf8(path: Path) -> tuple[list[int], bytes, bool]:
+    """Numbers of the lines that are not UTF-8, some of those, and whether others are not ASCII."""
+    numbers, some, mixed = list[int](), b"", False
+    with opened(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.isascii():
+                continue
+            try:
+                line.decode("utf-8")
+                mixed = True
+            except UnicodeDecodeError:
+                numbers.append(number)
+                some += line if len(some) < BUFFER else b""
+    return numbers, some, mixed
 
 
 def _ends_in_returns(path: Path) -> bool:
@@ -77,7 +133,7 @@ def document(path: Path, encoding: str | None = None) -> str:
     with opened(path) as stream:
         codec = codec_of(path, stream.peek(), encoding)
         try:
-            with io.TextIOWrapper(stream, encoding=codec) as decoded:
+            with _text_of(stream, codec, None) as decoded:
                 text = decoded.read(LONGEST_DOCUMENT + 1)
         except UnicodeError as error:
             raise undecodable(path, codec, error) from None
@@ -93,6 +149,8 @@ def document(path: Path, encoding: str | None = None) -> str:
 
 def check_codec(encoding: str) -> None:
     """Refuse a name that is not a text encoding."""
+    if encoding == LINE_BY_LINE:
+        return
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=encoding).close()
         if codecs.lookup(encoding).name.replace("_", "-") in NOT_FOR_FILES:
@@ -106,6 +164,8 @@ def check_codec(encoding: str) -> None:
 
 def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
     """The codec of a file: by its byte order mark, as given, or UTF-8, which has no zero bytes."""
+    if encoding == LINE_BY_LINE:
+        return encoding
     for mark, codec in MARKS.items():
         if head.startswith(mark):
             return codec

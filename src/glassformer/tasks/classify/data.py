@@ -11,9 +11,11 @@ from glassformer.config.run import Config
 from glassformer.data.columns import Columns, Role
 from glassformer.data.doctor.check import Check, OnlyWith
 from glassformer.data.doctor.default_checks import default_checks
+from glassformer.data.doctor.repairs import StrayCharacters
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
+from glassformer.data.splits import content_key
 from glassformer.tasks.classify.checks.labels import LabelCounts
 from glassformer.tasks.classify.checks.leaks import Leaks
 from glassformer.tasks.classify.labels import MANY, names_in
@@ -85,14 +87,15 @@ class ClassifySchema(Schema):
         read = None if task.long == "windows" else task.max_length - 2  # without start and end
         kind, advice = config.data.tokenizer.kind, ", or all with task.long=windows"
 
-        def answer(sample: Sample) -> str:
-            return "\n".join(sorted(set(names(sample))))
+        def answer(sample: Sample) -> str:  # spellings of a label are no conflict
+            return "\n".join(sorted(set(map(content_key, names(sample)))))
 
         return [
             *default_checks(answer, one_answer=True),
             OnlyWith("text", GarbledText("text")),
             OnlyWith("text", Lengths("text", read, kind, advice)),
             OnlyWith("sound", SoundLevels(task.max_seconds, task.rate)),
-            LabelCounts(names, rarest=task.rarest, most=MANY),
+            StrayCharacters("text", "label"),
+            LabelCounts(names, rarest=task.rarest, most=MANY, separator=task.separator),
             Leaks(names),
         ]

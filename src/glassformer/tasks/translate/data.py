@@ -12,6 +12,7 @@ from glassformer.config.run import Config
 from glassformer.data.columns import COLUMN_NAMES, Columns, Role, find_by_name, normal_name
 from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
+from glassformer.data.doctor.repairs import StrayCharacters
 from glassformer.data.ingest import LOOKED_AT, is_file
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
@@ -116,6 +117,7 @@ class TranslateSchema(TextSchema):
         return [
             *default_checks(answer),
             GarbledText(*SIDES),
+            StrayCharacters(*SIDES),
             Tags(),
             EachLanguage(PairLengths),
             EachLanguage(PairLanguages),

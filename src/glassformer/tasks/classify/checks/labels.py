@@ -1,7 +1,8 @@
 """Labels: how many rows each has, and how they are spelt."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
 from glassformer.data.rows import listed
@@ -19,12 +20,15 @@ class LabelCounts(Check):
     Args:
         rarest: Labels with fewer rows are refused in training.
         most: The maximum number of labels.
+        separator: What separates several labels in one field.
     """
 
     needs_all = True
 
-    def __init__(self, names: Names, *, rarest: int, most: int) -> None:
-        self.names, self.rarest, self.most = names, rarest, most
+    def __init__(
+        self, names: Names, *, rarest: int, most: int, separator: str | None = None
+    ) -> None:
+        self.names, self.rarest, self.most, self.separator = names, rarest, most, separator
         self.counts: Counter[str] = Counter()
         self.learned: set[str] = set()
         self.first: dict[str, int] = {}
@@ -83,15 +87,33 @@ class LabelCounts(Check):
             advice = "the model cannot learn them; add such rows to train"
             yield self._about(missing, "labels not in train", "warning", what, advice)
 
-    def _spellings(self) -> Iterator[Finding]:
+    def _by_spelling(self) -> dict[str, list[str]]:
+        """The spellings of each label, the most frequent first."""
         spellings: defaultdict[str, list[str]] = defaultdict(list)
         for name, _ in self.counts.most_common():
             spellings[content_key(name)].append(name)
+        return spellings
+
+    def corrections(self) -> Mapping[str, Callable[[Any], Any]]:
+        best = {other: names[0] for names in self._by_spelling().values() for other in names[1:]}
+
+        def respelt(value: Any) -> Any:
+            """The label, or each of several, in its most frequent spelling."""
+            if isinstance(value, list):
+                return [respelt(item) for item in value]
+            if self.separator and self.separator in value:
+                return self.separator.join(map(respelt, value.split(self.separator)))
+            return value.replace(value.strip(), best.get(value.strip(), value.strip()))
+
+        return {"label": respelt} if best else {}
+
+    def _spellings(self) -> Iterator[Finding]:
+        spellings = self._by_spelling()
         others = [name for names in spellings.values() for name in names[1:]]
         if others:
             pairs = [f"{names[0]!r} and {names[1]!r}" for names in spellings.values() if names[1:]]
             what = f"labels that differ only in case or white space ({listed(pairs)})"
-            advice = "they count as different labels; use one spelling"
+            advice = "they count as different labels; --fix takes the most frequent spelling"
             yield self._about(others, "label spellings", "warning", what, advice)
 
     def _unbalanced(self) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,12 +68,15 @@ def register_font(path: str) -> str:
     return path
 
 
-def characters_of(path: str) -> set[str]:
+@cache
+def characters_of(path: str) -> frozenset[str]:
     """The characters of a font; none if it cannot be read."""
     try:
-        return set(map(chr, import_module("matplotlib.font_manager").get_font(path).get_charmap()))
+        return frozenset(
+            map(chr, import_module("matplotlib.font_manager").get_font(path).get_charmap())
+        )
     except (RuntimeError, OSError):  # broken, or of an unsupported format
-        return set()
+        return frozenset()
 
 
 def no_font_message(missing: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 // Attention between tokens: linked words and a matrix, for the chosen layer, head and token.
 
 const LINKED = 60; // with more tokens or several lines, only the links of the chosen one are drawn
+const WIDEST = 1024; // pixels of a matrix
 const LABELLED = 12; // pixels that a cell of the matrix needs to have a label
 
 function tokensOf(names, label, pick) {
@@ -102,12 +103,13 @@ function link(lines, box, above, below, group) {
 
 function matrixView(group) {
   const canvas = make("canvas", {
-    width: group.keys.length,
-    height: group.queries.length,
+    width: Math.min(WIDEST, group.keys.length),
+    height: Math.min(WIDEST, group.queries.length),
     role: "img",
     "aria-label": "Attention: a row for each token that looks, a column for each that is looked at",
   });
-  const size = Math.max(3, Math.min(24, 600 / Math.max(group.keys.length, group.queries.length)));
+  const longest = Math.max(group.keys.length, group.queries.length);
+  const size = Math.min(24, Math.max(600 / longest, Math.min(3, WIDEST / longest)));
   const across = make("div", { class: "across", "aria-hidden": "true" }),
     down = make("div", { class: "down", "aria-hidden": "true" });
   if (size >= LABELLED) {

@@ -133,8 +133,8 @@ function attentionTrack(heard) {
   watched.listeners.push(() => {
     const group = groups[watched.group];
     if (!group.timed) return;
-    canvas.width = group.keys.length;
-    canvas.height = group.queries.length;
+    if (canvas.width !== group.keys.length) canvas.width = group.keys.length; // which clears it
+    if (canvas.height !== group.queries.length) canvas.height = group.queries.length;
     canvas.style.height = `${Math.max(60, Math.min(300, 12 * group.queries.length))}px`;
     canvas.style.width = lasting(heard, group.keys.length * heard.vector);
     paint(canvas, group, watched.layer, watched.head);

@@ -49,11 +49,15 @@ function ink() {
     .map(Number);
 }
 
-// A map drawn into a canvas of one pixel a cell, or fewer pixels than cells: the largest weight counts.
+// A map drawn into a canvas of a pixel for each weight, or fewer, of which each shows its largest.
+// What is there already is not drawn again.
 function paint(canvas, group, layer, head) {
   const tall = canvas.height,
     wide = canvas.width,
     [red, green, blue] = ink();
+  const state = [groups.indexOf(group), layer, head, red].join();
+  if (canvas.dataset.state === state) return;
+  canvas.dataset.state = state;
   const cells = new Float32Array(tall * wide),
     row = new Float32Array(group.keys.length);
   for (let query = 0; query < group.queries.length; query++) {

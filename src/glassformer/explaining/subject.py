@@ -32,6 +32,8 @@ class Subject(ABC):
             padding; an input may be read as several rows.
         readers: How much each target is read off each vector of the last layer: 1 at a position, or
             the weights of a pool. None where no attention leads there.
+        blank: Vectors that say nothing, such as those of masks; zeros by default. Near zero, a norm
+            makes much of little, so integrated gradients need many steps from there.
     """
 
     model: nn.Module
@@ -41,6 +43,7 @@ class Subject(ABC):
     targets: tuple[Target, ...]
     piece_of: Int[Tensor, "rows T"]
     readers: Float[Tensor, "targets rows Q"] | None = None
+    blank: Float[Tensor, "rows T D"] | None = None
 
     @abstractmethod
     def scores(
@@ -73,8 +76,9 @@ class Subject(ABC):
         return ()
 
     def baseline(self, x: Float[Tensor, "rows T D"]) -> Float[Tensor, "rows T D"]:
-        """The vectors of an input that says nothing: zeros, but for special tokens."""
-        return x.masked_fill((self.piece_of >= 0)[..., None], 0.0)
+        """The vectors of an input whose pieces say nothing."""
+        blank = torch.zeros_like(x) if self.blank is None else self.blank
+        return torch.where((self.piece_of >= 0)[..., None], blank, x)
 
     def by_piece(self, values: Float[Tensor, "targets rows T"]) -> Float[Tensor, "targets pieces"]:
         """Values of the frontend's vectors, summed up for each piece."""

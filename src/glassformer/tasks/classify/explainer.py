@@ -5,13 +5,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from glassformer.core.layout import Layout
+from glassformer.core.shapes import Vectors
 from glassformer.data.jagged import Jagged
 from glassformer.errors import GlassformerError, unknown
+from glassformer.explaining.copies import eager_copy
 from glassformer.explaining.parts import AttentionMap, Target
 from glassformer.explaining.subject import Subject, log_odds
 from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps
-from glassformer.models.transformer import Noise
+from glassformer.models.pooling import AttentionPool, in_rows
+from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.predictor import unlabelled_batches
@@ -71,6 +75,8 @@ class LabelledText(Subject):
         self.targets, self.chosen = chosen_labels(task.labels, answers, target)
         [prediction] = task.labels.predictions(answers.probabilities())
         self.answer = prediction.text
+        if isinstance(model, Classifier):  # rather than one of the user's own
+            self.readers, self.blank = self._readers(model), self._blank(model)
 
     def scores(
         self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
@@ -92,6 +98,24 @@ class LabelledText(Subject):
             for name, weights in maps.items()
         )
 
+    def _readers(self, model: Classifier) -> Float[Tensor, "targets rows Q"]:
+        """The weights of the vectors that the labels are read off, the same for all labels."""
+        given: list[tuple[Vectors, Layout]] = []
+        with torch.no_grad():
+            copy = eager_copy(model)
+            copy.pool.register_forward_pre_hook(lambda _, args: given.append(args))
+            self.scores(copy)
+        weights = pool_weights(model.pool, *given[0])
+        return (weights / len(weights)).expand(len(self.targets), -1, -1)
+
+    def _blank(self, model: Classifier) -> Float[Tensor, "rows T D"]:
+        """The vectors of masks."""
+        ids = np.where(self.owner < 0, self.rows.values, self.tokenizer.mask)
+        masked, layout = text_batch(Jagged(ids, self.rows.lengths), packed=False)
+        with torch.no_grad():
+            x, _ = model.frontend(masked.to(self.device), layout.to(self.device))
+        return x
+
     def _answers(self, kept: Bool[Tensor, "variants pieces"]) -> ClassAnswers:
         """The model's answers if only these pieces are read."""
         rows = rows_with(self.rows, self.owner, kept.numpy())
@@ -107,6 +131,17 @@ class LabelledText(Subject):
             return logits[:, chosen]
         shape = len(logits), len(chosen)
         return log_odds(logits[:, None].expand(*shape, -1), chosen.expand(shape))
+
+
+def pool_weights(pool: nn.Module, x: Vectors, layout: Layout) -> Float[Tensor, "rows Q"]:
+    """The weight of each vector in a pool; of a maximum, the share of its channels."""
+    rows, real = in_rows(x, layout)
+    if isinstance(pool, AttentionPool):
+        return pool.weigh(rows, real)[..., 0]
+    with torch.enable_grad():
+        rows = rows.detach().requires_grad_()
+        [by] = torch.autograd.grad(pool(rows, layout.as_padded()).mean(-1).sum(), [rows])
+    return by.sum(-1)
 
 
 def combined(logits: Float[Tensor, "copies rows C"], *, multi: bool) -> Float[Tensor, "copies C"]:

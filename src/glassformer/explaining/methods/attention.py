@@ -1,0 +1,69 @@
+"""Attention: how much was read of each vector, and how much the score depends on that.
+
+    attention              the weights as they are, averaged over layers and heads
+    attention x gradient   Σ A · ∂score/∂A over layers, heads and queries
+
+Where a decoder attends to a source, its cross-attention counts; otherwise self-attention does. The
+weights as they are have no sign, and differ between targets only if these are read off different
+positions.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.errors import GlassformerError
+from glassformer.explaining.methods.method import Influence
+from glassformer.explaining.subject import Subject
+from glassformer.explaining.watching import attention_layers, cross_attentions, watching
+from glassformer.models.pooling import AttentionPool
+
+
+def attention(subject: Subject) -> Influence:
+    """The mean weight of each vector for those that a target is read off."""
+    names = layers_that_read(subject)
+    with torch.no_grad(), watching(subject.model, layers=names) as (watched, maps):
+        subject.scores(watched)
+        mean = torch.stack([maps[name].mean(1) for name in names]).mean(0)
+    return subject.by_piece(read_off(subject, mean))
+
+
+def attention_x_gradient(subject: Subject) -> Influence:
+    """What each vector's weights contribute to the score, to first order."""
+    names = layers_that_read(subject)
+    watched_model = watching(subject.model, layers=names, gradients=True)
+    with torch.enable_grad(), watched_model as (watched, maps):
+        scores = subject.scores(watched)[0]
+        found = [
+            torch.stack([(maps[name].detach() * by).sum((1, 2)) for name, by in found.items()])
+            for found in map(maps.gradients, scores)
+        ]
+    return subject.by_piece(torch.stack(found).mean(1))  # (targets, rows, S)
+
+
+def read_off(
+    subject: Subject, weights: Float[Tensor, "rows Q S"]
+) -> Float[Tensor, "targets rows S"]:
+    """The weights of the vectors that each target is read off."""
+    assert subject.readers is not None
+    return torch.einsum("nrq,rqs->nrs", subject.readers, weights)
+
+
+def layers_that_read(subject: Subject) -> list[str]:
+    """The layers that attend to what the pieces are of; refused if there are none."""
+    left_out = pools(subject.model)
+    names = cross_attentions(subject.model) or [
+        name for name in attention_layers(subject.model) if name not in left_out
+    ]
+    if not names or subject.readers is None:
+        raise GlassformerError(
+            "this model has no attention to explain by; choose gradient_x_input or occlusion"
+        )
+    return names
+
+
+def pools(model: nn.Module) -> list[str]:
+    """The names of attention pools, whose weights the readers hold."""
+    return [
+        name for name, layer in attention_layers(model).items() if isinstance(layer, AttentionPool)
+    ]

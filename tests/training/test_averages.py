@@ -162,3 +162,17 @@ def test_a_score_that_is_no_number_is_worse_than_any(higher):
         said.append(record_score(state, task, setup, score))
     assert said == [True, True, False, True]
     assert [step for _, step in state.progress.best] == [4, 2, 3]
+
+
+def test_of_equal_scores_the_one_with_the_lower_loss_is_the_best():
+    task = Scored([])
+    setup = setup_for(task, steps=9, keep=2, validate_every=1)
+    state = fresh(task, setup)
+    said = []
+    for step, loss in enumerate([0.5, 0.4, 0.7, 0.4, math.nan], start=1):
+        state.progress.step = step
+        said.append(record_score(state, task, setup, 0.9, loss))
+    assert said == [True, True, False, True, False]
+    assert state.progress.best == [(0.9, 4), (0.9, 2)]
+    assert state.progress.losses == {"2": 0.4, "4": 0.4}
+    assert state.progress.stale == 4  # patience goes by the score

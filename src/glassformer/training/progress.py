@@ -20,6 +20,7 @@ class Progress:
         step: Steps done.
         epoch, batch: The position of the next batch.
         best: The best validations so far, best first: (score, step).
+        losses: The validation losses of these, by step as text; they break ties.
         stale: Validations since the best one.
         stopped: Whether patience ran out (early stopping).
         seconds: Training time, over all resumptions.
@@ -33,6 +34,7 @@ class Progress:
     epoch: int = 0
     batch: int = 0
     best: list[tuple[float, int]] = field(default_factory=list)
+    losses: dict[str, float] = field(default_factory=dict)
     stale: int = 0
     stopped: bool = False
     seconds: float = 0.0
@@ -75,6 +77,8 @@ def _check_values(progress: Progress) -> None:
             raise ValueError(f"best cannot contain {[score, step]}")
     if not _is_number(progress.seconds) or not 0 <= progress.seconds < math.inf:
         raise ValueError(f"seconds cannot be {progress.seconds!r}")
+    if not all(map(_is_number, progress.losses.values())):
+        raise ValueError(f"losses cannot be {progress.losses!r}")
     if not all(map(_is_number, progress.since)):
         raise ValueError(f"since cannot be {progress.since!r}")
 

@@ -54,7 +54,7 @@ def validate_saved(
         if setup.checkpoints is not None:
             discard(setup.checkpoints, progress.step)
         raise DivergedError(math.nan, math.nan, progress.step, None) from None
-    best = record_score(state, task, setup, scores[task.goal])
+    best = record_score(state, task, setup, scores[task.goal], scores.get("loss", math.nan))
     yield Validation(progress.step, scores, best)
     progress.unvalidated = False
     if setup.checkpoints is not None:
@@ -107,8 +107,14 @@ def validate(
     return dict(zip(scores, map(float.fromhex, agreed.split()), strict=True))
 
 
-def record_score(state: State, task: Task, setup: TrainSetup, score: float) -> bool:
-    """Add a score to the best ones, and stop early if patience runs out; True if it is the best."""
+def record_score(
+    state: State, task: Task, setup: TrainSetup, score: float, loss: float = math.nan
+) -> bool:
+    """Add a score to the best ones, and stop early if patience runs out; True if it is the best.
+
+    Args:
+        loss: On the same rows; of equal scores, the one with the lower loss is better.
+    """
     progress, sign = state.progress, 1 if task.higher_is_better else -1
 
     def goodness(value: float) -> float:  # NaN is worse than any number
@@ -116,9 +122,17 @@ def record_score(state: State, task: Task, setup: TrainSetup, score: float) -> b
 
     better = not progress.best or goodness(score) > goodness(progress.best[0][0])
     progress.best.append((float(score), progress.step))
-    # Of equal scores, the later one was trained for longer.
-    progress.best.sort(key=lambda entry: (-goodness(entry[0]), -entry[1]))
+    if math.isfinite(loss):
+        progress.losses[str(progress.step)] = float(loss)
+
+    def rank(entry: tuple[float, int]) -> tuple[float, float, int]:  # the best first
+        value, step = entry  # of equal losses, the later one was trained for longer
+        return -goodness(value), progress.losses.get(str(step), math.inf), -step
+
+    progress.best.sort(key=rank)
     del progress.best[setup.kept_checkpoints :]
+    steps = {str(step) for _, step in progress.best}
+    progress.losses = {step: one for step, one in progress.losses.items() if step in steps}
     progress.stale = 0 if better else progress.stale + 1
     progress.stopped = setup.train.patience is not None and progress.stale >= setup.train.patience
     return progress.best[0][1] == progress.step

@@ -29,6 +29,11 @@ def table(title: str, rows: Iterable[Sequence[object]], header: Sequence[object]
     return f"<b>{escaped(title)}</b><table>{''.join(lines)}</table>"
 
 
+def heat(strength: float) -> str:
+    """The style of a cell that is as dark as it is strong, from 0 to 1."""
+    return f"background: rgba(0, 114, 178, {strength:.2f}); min-width: 2em"
+
+
 def paragraphs(sentences: Iterable[str]) -> str:
-    """Sentences below each other."""
-    return "".join(f"<p>{escaped(sentence)}</p>" for sentence in sentences)
+    """Sentences below each other; empty ones are left out."""
+    return "".join(f"<p>{escaped(sentence)}</p>" for sentence in sentences if sentence)

@@ -7,8 +7,10 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
@@ -25,6 +27,22 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of cells as lines whose columns line up, wide characters included.
+
+    >>> print(aligned([("morning", "早上", "0.87"), ("Good", "好", "0.9")]))
+    morning  早上  0.87
+    Good     好    0.9
+    """
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip_longest(*shown, fillvalue="")]
+    lines = (
+        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=False))
+        for row in shown
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def printable_lines(text: str) -> str:

@@ -23,6 +23,8 @@ from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.explaining.watching import cross_attention
 from glassformer.models.transformer import Transformer
+from glassformer.notebook import escaped, heat
+from glassformer.terminal import aligned
 
 STRONG, UNIFORM = 0.5, 3.0  # see `strengths`
 
@@ -57,6 +59,30 @@ class Alignment:
             return self.weights
         full = min(STRONG, UNIFORM / len(self.source))
         return self.weights / self.weights.amax().clamp(min=full)
+
+    def __repr__(self) -> str:
+        """Each target word with the source word that it attended to most, and its weight."""
+        lines = [
+            (self.target[word], self.source[best], f"{float(self.weights[word, best]):.2f}")
+            for best, word in self.links
+        ]
+        return f"Alignment of {len(self.target)} words\n{aligned(lines)}".rstrip()
+
+    def _repr_html_(self) -> str:
+        """A table that is dark where a target word attended to a source word."""
+        head = "".join(f"<th>{escaped(word)}</th>" for word in self.source)
+        rows = "".join(
+            f"<tr><th>{escaped(word)}</th>"
+            + "".join(
+                f'<td style="{heat(strength)}" title="{weight:.2f}"></td>'
+                for strength, weight in zip(strengths, weights, strict=True)
+            )
+            + "</tr>"
+            for word, strengths, weights in zip(
+                self.target, self.strengths.tolist(), self.weights.tolist(), strict=True
+            )
+        )
+        return f"<table><tr><th></th>{head}</tr>{rows}</table>"
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

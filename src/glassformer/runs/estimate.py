@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from glassformer.runs.display import in_bytes
+from glassformer import notebook
+from glassformer.runs.display import clock, in_bytes
+from glassformer.terminal import aligned
 from glassformer.training.cost import Part
+
+FITS = {True: "yes", False: "no", None: "unknown"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +32,17 @@ class Work:
     def flops_in_all(self) -> float:
         """FLOPs of all steps, without validation."""
         return self.flops * self.steps
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Steps, tokens and FLOPs, each with its breakdown."""
+        speed = "" if self.speed is None else f", {self.speed / 1e9:,.1f} GFLOP/s"
+        tokens = f"{self.tokens_a_step:,.0f} per step, {self.tokens_an_epoch:,} per epoch"
+        flops = f"{self.flops / 1e9:,.2f} GFLOP per step{speed}"
+        return [
+            ("steps", f"{self.steps:,}", f"{self.epochs:,.1f} epochs"),
+            ("tokens", f"{self.steps * self.tokens_a_step:,.0f}", tokens),
+            ("compute", f"{self.flops_in_all / 1e12:,.2f} TFLOP", flops),
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +75,20 @@ class Memory:
     def fits(self) -> bool | None:
         """Whether the device has enough memory; None if unknown."""
         return None if self.room is None else self.total <= self.room
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """What is needed, with its breakdown, and what there is."""
+        kinds = ("before", "weights", "gradients", "optimiser", "averages", "activations")
+        held = [
+            f"{name} {in_bytes(count)}"
+            for name, count in ((name, getattr(self, name)) for name in kinds)
+            if count or name == "activations"
+        ]
+        room = "unknown" if self.room is None else in_bytes(self.room)
+        return [
+            ("memory", in_bytes(self.total), ", ".join(held)),
+            ("available", room, f"enough: {FITS[self.fits]}"),
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +139,37 @@ class Estimate:
         """Whether memory and disk suffice, as far as known."""
         return self.memory.fits is not False and (self.disk is None or self.disk.fits)
 
+    @property
+    def title(self) -> str:
+        """The job and the machine."""
+        return f"{self.job} on {self.machine}"
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Each resource, its total, and its breakdown."""
+        modules = [
+            f"{name} {part.trainable + part.frozen:,}{frozen_share(part)}"
+            for name, part in self.parts.items()
+        ]
+        disk = self.disk
+        room = (
+            [] if disk is None else [("disk", in_bytes(disk.total), f"{in_bytes(disk.room)} free")]
+        )
+        spent = [f"{name} {clock(seconds)}" for name, seconds in self.seconds.items()]
+        time = "not measured" if self.time is None else clock(self.time)
+        return [
+            ("parameters", f"{self.parameters:,}", ", ".join(modules)),
+            *([] if self.work is None else self.work.rows()),
+            *self.memory.rows(),
+            *room,
+            ("time", time, ", ".join(spent)),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, aligned(self.rows()), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return notebook.table(self.title, self.rows()) + notebook.paragraphs(self.notes)
+
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         values = asdict(self)
@@ -119,6 +179,13 @@ class Estimate:
         values["memory"]["total"] = self.memory.total
         values["seconds"] = dict(self.seconds) | {"in all": self.time}
         return values
+
+
+def frozen_share(part: Part) -> str:
+    """How many of a module's parameters are frozen, in brackets; empty for none."""
+    if not part.frozen:
+        return ""
+    return f" ({f'{part.frozen:,}' if part.trainable else 'all'} frozen)"
 
 
 def advice(memory: Memory, disk: Disk, batch_tokens: int, accumulate: int) -> list[str]:

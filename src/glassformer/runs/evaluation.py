@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from glassformer import notebook
 from glassformer.config import DataConfig
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
@@ -11,9 +12,11 @@ from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
+from glassformer.reports.wording import chance, interval, written
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.tasks.job import AnyTask
+from glassformer.terminal import aligned, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,38 @@ class Evaluation:
     trained_on: int | None
     notes: Sequence[str] = ()
     others: dict[str, Score] | None = None
+
+    def __repr__(self) -> str:
+        rows, header = self._rows()
+        table = aligned([header, *rows] if self.others else rows)
+        return "\n".join([self._title, table, *map(printable, self._sentences())])
+
+    def _repr_html_(self) -> str:
+        """The notebook view: the scores, beside those of the other run if there is one."""
+        rows, header = self._rows()
+        table = notebook.table(self._title, rows, header if self.others else ())
+        return table + notebook.paragraphs(self._sentences())
+
+    @property
+    def _title(self) -> str:
+        return f"Evaluation on {sum(self.ingest.counts.values()):,} rows"
+
+    def _rows(self) -> tuple[list[list[str]], list[str]]:
+        """A row for every score: its name, its value and interval, and those of the other run."""
+        systems = [_plain(self.scores), *([_plain(self.others)] if self.others else [])]
+        rows = [
+            [name, *(interval(name, found.get(name)) for found in systems)] for name in self.scores
+        ]
+        return rows, ["", "this run", "the other"]
+
+    def _sentences(self) -> list[str]:
+        """What else is to be known of the rows and the scores."""
+        known = f"{self.trained_on or 0:,} of these rows were in the training data"
+        differences = [
+            f"{name}: {written(name, one.difference.value, '+')}, {chance(one.p_value)}"
+            for name, one in (self.comparison or {}).items()
+        ]
+        return [*differences, *([known] if self.trained_on else []), *self.notes]
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""

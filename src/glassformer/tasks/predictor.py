@@ -12,9 +12,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 from rich.console import RenderableType
 from torch import nn
 
+from glassformer import notebook
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
 from glassformer.tasks.about import About
+
+SHOWN = 5  # labels in a notebook
 
 SomeTask = TypeVar("SomeTask")
 Input = TypeVar("Input")
@@ -43,6 +46,25 @@ class Prediction:
     explanation: Any = None
     empty: bool = False
     unknown: bool = False
+
+    def __repr__(self) -> str:
+        marks = [name for name in ("empty", "unknown") if getattr(self, name)]
+        return f"Prediction({', '.join([repr(self.text), f'{self.confidence:.3f}', *marks])})"
+
+    def _repr_html_(self) -> str:
+        """The notebook view: the text, the confidence, and what else is known."""
+        rows = [("confidence", f"{self.confidence:.3f}")]
+        for name, value in self.details.items():
+            if isinstance(value, Mapping):
+                likeliest = sorted(value.items(), key=lambda item: item[1], reverse=True)
+                first = [f"{key} {share:.3f}" for key, share in likeliest[:SHOWN]]
+                rows.append((name, ", ".join(first + ["..."] * (len(value) > SHOWN))))
+            elif isinstance(value, str | int | float) and value != self.text:
+                rows.append((name, str(value)))
+        shown = notebook.table(self.text, rows) + notebook.paragraphs([self.note])
+        if hasattr(self.explanation, "_repr_html_"):
+            shown += self.explanation._repr_html_()
+        return shown
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+from glassformer import notebook
 from glassformer.data.samples import Sample
+from glassformer.errors import worded
+from glassformer.terminal import printable
 
 SEVERITIES = ("error", "warning", "note")  # the worst first
 SHOWN = 5  # rows that a finding names
@@ -57,6 +60,12 @@ class Finding:
         """
         first = f" (first {self.rows[0]})" if self.rows else ""
         return f"{self.severity}: {self.what}{first}; {self.advice}"
+
+    def __repr__(self) -> str:
+        return printable(worded(self.line))
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraphs([worded(self.line)])
 
     def located(self, where: Where) -> "Finding":
         """The same with the locations of its first rows."""

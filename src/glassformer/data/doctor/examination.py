@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from glassformer import notebook
 from glassformer.config import DataConfig
 from glassformer.data.columns import Columns
 from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, Where, worst_first
@@ -19,6 +20,8 @@ from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
 from glassformer.data.splits import hashed
 from glassformer.data.splitter import IngestReport, Splitter
+from glassformer.errors import worded
+from glassformer.terminal import printable
 
 MOST_ROWS = 200_000  # before training
 SLOW_ROWS = 10_000  # of those, for checks that take long
@@ -65,6 +68,26 @@ class Examination:
         if self.findings:
             return "No errors or warnings; check whether the notes matter to you."
         return "All clear: nothing to fix."
+
+    def __repr__(self) -> str:
+        files = ", ".join(self.columns)
+        title = printable(f"{files}: {self.title}" if files else self.title)
+        return "\n".join(filter(None, [title, *map(repr, self.findings), self.verdict]))
+
+    def _repr_html_(self) -> str:
+        """The findings as a table, worst first."""
+        rows = [
+            (one.severity, one.what, worded(one.advice), ", ".join(one.rows))
+            for one in self.findings
+        ]
+        header = ("", "what", "what to do", "rows") if rows else ()
+        return notebook.table(self.title, rows, header) + notebook.paragraphs([self.verdict])
+
+    @property
+    def title(self) -> str:
+        """The job and the number of rows."""
+        counts = ", ".join(f"{count:,} {split}" for split, count in self.rows.items())
+        return f"for {self.job}, {counts or 'no'} rows" if self.job else f"{counts or 'no'} rows"
 
     def fix(self, out: str | Path) -> Cleaned:
         """Write a cleaned copy to a new file, or to a new folder for several files."""

@@ -348,3 +348,16 @@ def test_a_way_to_run_code_is_found(line, way):
 
 def test_evaluation_mode_is_no_way_to_run_code():
     assert not list(ways_to_run_code(ast.parse("model.eval()")))
+
+
+def test_every_public_forward_says_what_it_gives():
+    silent = [
+        f"{path.relative_to(SOURCE)}: {kind.name}"
+        for path in sources(SOURCE)
+        for kind in ast.walk(tree_of(path))
+        if isinstance(kind, ast.ClassDef) and not kind.name.startswith("_")
+        for method in kind.body
+        if isinstance(method, ast.FunctionDef) and method.name == "forward"
+        if not ast.get_docstring(method)
+    ]
+    assert not silent

@@ -51,6 +51,18 @@ def test_it_is_trained_reported_and_used_like_any_other(run, data):
     assert "model=Bag" in run.folder.command()
 
 
+def test_a_run_shows_the_tokens_that_it_reads(run, without_shape_hook):
+    assert run.tokenize("the Film was unheard of") == [
+        "the",
+        "film",
+        "was",
+        "<unknown>",
+        "<unknown>",
+    ]
+    with pytest.raises(GlassformerError, match="tokenize takes a text, got 3; give a str"):
+        run.tokenize(3)
+
+
 def test_it_is_opened_with_its_code_only(run, tmp_path, capsys):
     path = run.folder.path
     again = glassformer.load(path, model=Bag)

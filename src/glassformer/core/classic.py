@@ -121,6 +121,7 @@ class AdditiveAttention(nn.Module):
         v: Float[Tensor, "B S W"],
         valid_lengths: Int[Tensor, " B"] | Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T W"]:
+        """What each query takes from the values, by the weights of its keys."""
         return self.weights(q, k, valid_lengths) @ v
 
 
@@ -176,6 +177,7 @@ class KernelRegression(nn.Module):
         values: Float[Tensor, " S"],
         may_see: Bool[Tensor, "T S"] | None = None,
     ) -> Float[Tensor, " T"]:
+        """The estimate at each query: the average of the values, by the weights of their keys."""
         return self.weights(queries, keys, may_see) @ values
 
 

@@ -21,6 +21,7 @@ class Dropout(nn.Module):
         self.share = checked_share(share)
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Drop elements at random in training; otherwise, the input as it is."""
         return dropout(x, self.share) if self.training else x
 
     def extra_repr(self) -> str:
@@ -38,6 +39,7 @@ class StochasticDepth(nn.Module):
         self.share = checked_share(share)
 
     def forward(self, x: Vectors, layout: Layout) -> Vectors:
+        """What a layer adds, without the rows that skip it in training."""
         if not self.training or not self.share:
             return x
         rows = torch.rand(layout.rows, device=x.device) >= self.share

@@ -52,6 +52,7 @@ class FeedForward(nn.Module):
         self.dropout, self.activation = Dropout(dropout), activation
 
     def forward(self, x: Vectors) -> Vectors:
+        """narrow(activation(widen(x))), for each vector alone."""
         return self.narrow(self.dropout(self.activation(self.widen(x))))
 
 
@@ -80,6 +81,7 @@ class GatedFeedForward(nn.Module):
         self.dropout, self.activation = Dropout(dropout), activation
 
     def forward(self, x: Vectors) -> Vectors:
+        """narrow(activation(gate(x)) * widen(x)), for each vector alone."""
         return self.narrow(self.dropout(self.activation(self.gate(x)) * self.widen(x)))
 
 
@@ -93,6 +95,7 @@ class PointwiseConvolution(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Vectors) -> Vectors:
+        """narrow(relu(widen(x))), for each vector alone."""
         if not x.numel():  # torch refuses to convolve empty rows
             return x
         channels = x.mT  # (B, D, T) or (D, N)

@@ -33,6 +33,7 @@ class Int8Linear(nn.Linear):
         return self
 
     def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
+        """The product in int8, with the bias added in fp32."""
         return int8_product(x, self.packed, self.bias)
 
 

@@ -24,6 +24,7 @@ class LayerNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Vectors, layout: Layout | None = None) -> Vectors:
+        """Normalise each vector alone; the layout has no effect."""
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
@@ -36,6 +37,7 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Vectors | ByHead, layout: Layout | None = None) -> Vectors | ByHead:
+        """Normalise each vector alone; the layout has no effect."""
         # The fused kernel needs one dtype for both.
         return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.eps)
 
@@ -60,6 +62,7 @@ class BatchNorm(nn.Module):
         self.eps, self.momentum = eps, momentum
 
     def forward(self, x: Vectors, layout: Layout) -> Vectors:
+        """Normalise each channel over the real tokens; padding becomes what zeros become."""
         x, real = zero_padding(x, layout), layout.real.expand(x.shape[:-1])[..., None]
         mean, variance = self.running_mean, self.running_variance
         if self.training:

@@ -50,6 +50,7 @@ class Residual(nn.Module):
     def forward(
         self, x: Vectors, sublayer: Callable[[Vectors], Vectors], layout: Layout
     ) -> Vectors:
+        """The residual stream after a sublayer."""
         x = x + self.added(x, sublayer, layout)
         return self.after(x, layout) if self.order == "post" and self.after is not None else x
 

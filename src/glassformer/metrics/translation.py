@@ -7,6 +7,7 @@ Measurement, and list it.
 """
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -34,6 +35,21 @@ SYMBOL_MEASURES: dict[str, Measure] = {
     "wer": mismatch,
     "ser": word_error_rate,
 }
+
+
+LIBRARIES: dict[Measure, str] = {  # that measures need, if they need one
+    bleu: "sacrebleu",
+    chrf: "sacrebleu",
+    ter: "sacrebleu",
+    word_error_rate: "rapidfuzz",
+    character_error_rate: "rapidfuzz",
+}
+
+
+def missing_measures(measures: Mapping[str, Measure]) -> dict[str, str]:
+    """The measures that cannot be computed here, each with the library that is not installed."""
+    needed = {name: LIBRARIES[one] for name, one in measures.items() if one in LIBRARIES}
+    return {name: library for name, library in needed.items() if find_spec(library) is None}
 
 
 def measure_translations(

@@ -44,6 +44,7 @@ class PackedLinear(nn.Linear):
         return self
 
     def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
+        """The product with the packed weight; under autocast, with the usual one."""
         if torch.is_autocast_enabled("cpu"):  # the layout is one for fp32
             return super().forward(x)
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")

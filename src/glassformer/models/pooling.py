@@ -25,6 +25,7 @@ class MeanPool(nn.Module):
         super().__init__()
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        """The average of each row."""
         x, real = in_rows(x, layout)
         return (x * real).sum(1) / real.sum(1).clamp(min=1)
 
@@ -36,6 +37,7 @@ class MaxPool(nn.Module):
         super().__init__()
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        """The maximum of each row, channel by channel."""
         x, real = in_rows(x, layout)
         seen = real.any(1)
         lowest = torch.finfo(x.dtype).min
@@ -49,6 +51,7 @@ class FirstPool(nn.Module):
         super().__init__()
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        """The first vector of each row."""
         x, real = in_rows(x, layout)
         return x[:, 0] * real[:, 0]
 
@@ -61,6 +64,7 @@ class AttentionPool(nn.Module):
         self.to_score = nn.Linear(dim, 1, bias=False)
 
     def forward(self, x: Vectors, layout: Layout) -> Float[Tensor, "B D"]:
+        """The weighted average of each row."""
         x, real = in_rows(x, layout)
         return (self.weigh(x, real) * x).sum(1)
 

@@ -70,6 +70,7 @@ class Encoder(Stack):
         mask: Mask = everything,
         caches: Sequence[Cache] | None = None,
     ) -> Vectors:
+        """The vectors after the last layer, in the same layout."""
         return self.outputs(x, layout=layout, mask=mask, caches=caches)[-1]
 
     def outputs(

@@ -184,6 +184,7 @@ class Classifier(nn.Module):
         mask: Mask = everything,
         noise: Noise | None = None,
     ) -> Float[Tensor, "B C"]:
+        """Scores of the classes, one row for each sequence."""
         return self.to_class(self.pooled(samples, layout=layout, mask=mask, noise=noise))
 
     def pooled(

@@ -105,16 +105,8 @@ class Run:
         return JOBS[self.config.job].predictor(self.task)
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of a text, as the model reads them, or as a transcriber writes them.
-
-        What is not in the vocabulary shows as the unknown token.
-        """
-        tokens = self.task.reader
-        if tokens is None:
-            raise GlassformerError(f"{self.folder.path}: reads no text; it has no tokens to show")
-        if not isinstance(text, str):
-            raise GlassformerError(f"tokenize takes a text, got {text!r:.60}; give a str")
-        return tokens.pieces(tokens.encode([text])[0])
+        """The tokens of a text, as the model reads them, or as a transcriber writes them."""
+        return self.task.tokenize(text)
 
     def predict(self, inputs: Any, **options: Any) -> Any:
         """Predict: one Prediction for one input, a list for several.

@@ -25,6 +25,7 @@ from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 from glassformer.tasks.about import About
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.extension import Extension, FirstStage
@@ -110,6 +111,14 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def reader(self) -> Tokenizer | None:
         """The tokenizer of the texts it reads, or, if it reads none, of those it writes."""
         return getattr(self, "tokenizer", None)
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of a text by `reader`; what it does not know is the unknown token."""
+        if self.reader is None:
+            raise GlassformerError("this run reads and writes no text, so it has no tokens")
+        if not isinstance(text, str):
+            raise GlassformerError(f"tokenize takes a text, got {text!r:.60}; give a str")
+        return self.reader.pieces(self.reader.encode([text])[0])
 
     @property
     def vocabulary(self) -> int | None:

@@ -94,6 +94,7 @@ class ContextTask(Task[ContextBatch, Tensor]):
     def forward(
         self, model: nn.Module, batch: ContextBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, " *tokens"]:
+        """The cross-entropy of every next token."""
         rows, length = batch.ids.shape
         layout = Layout.full(rows, length, batch.ids.device)
         return model(batch.ids, layout=layout, noise=noise, labels=batch.labels)

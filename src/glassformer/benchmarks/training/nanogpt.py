@@ -50,6 +50,7 @@ class NanoGPT(nn.Module):
             self.model = library.GPT(config)
 
     def forward(self, ids: Tensor, labels: Tensor) -> Tensor:
+        """The mean cross-entropy of the next tokens."""
         loss: Tensor = self.model(ids, labels)[1]
         return loss
 

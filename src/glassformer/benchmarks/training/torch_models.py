@@ -35,6 +35,7 @@ class Embedding(nn.Module):
         nn.init.normal_(self.tokens.weight, std=1 / self.scale)
 
     def forward(self, ids: Ids) -> Float[Tensor, "B T D"]:
+        """The vector of each token plus that of its position."""
         places = torch.arange(ids.shape[1], device=ids.device)
         return self.dropout(self.tokens(ids) * self.scale + self.positions(places))
 
@@ -49,6 +50,7 @@ class TokenLoss(nn.Module):
     def forward(
         self, x: Float[Tensor, "N D"], weight: Float[Tensor, "V D"], labels: Int[Tensor, " N"]
     ) -> Float[Tensor, ""]:
+        """The mean cross-entropy of the labels."""
         scores = F.linear(x, weight).float()
         return F.cross_entropy(scores, labels, ignore_index=IGNORED, label_smoothing=self.smoothing)
 
@@ -80,6 +82,7 @@ class PairPeer(nn.Module):
         inputs: Int[Tensor, "B T"],
         labels: Int[Tensor, "B T"],
     ) -> Float[Tensor, ""]:
+        """The mean cross-entropy of the next tokens of the target."""
         later = nn.Transformer.generate_square_subsequent_mask(
             inputs.shape[1], device=inputs.device, dtype=torch.float32
         )
@@ -104,6 +107,7 @@ class TextPeer(nn.Module):
         self.to_class = nn.Linear(encoder.dim, like.to_class.out_features)
 
     def forward(self, ids: Ids, padding: Padding, labels: Int[Tensor, " B"]) -> Float[Tensor, ""]:
+        """The mean cross-entropy of the labels."""
         x = self.encoder(self.embedding(ids), src_key_padding_mask=padding)
         real = ~padding[..., None]
         mean = (x * real).sum(1) / real.sum(1)  # (B, D)
@@ -120,6 +124,7 @@ class EncoderPeer(nn.Module):
         self.encoder, self.smoothing = torch_encoder(encoder), smoothing
 
     def forward(self, ids: Ids, padding: Padding, labels: Int[Tensor, " B"]) -> Float[Tensor, ""]:
+        """The mean cross-entropy of the labels."""
         layout = Layout.padded((~padding).sum(1), longest=ids.shape[1])
         x, layout = self.frontend(ids, layout)
         x = self.pool(self.encoder(x, src_key_padding_mask=padding), layout)
@@ -137,6 +142,7 @@ class GapPeer(nn.Module):
     def forward(
         self, ids: Ids, padding: Padding, places: Int[Tensor, " gaps"], labels: Int[Tensor, " gaps"]
     ) -> Float[Tensor, ""]:
+        """The mean cross-entropy of the tokens in the gaps."""
         x = self.encoder(self.embedding(ids), src_key_padding_mask=padding)
         return self.loss(x.flatten(0, 1)[places], self.embedding.tokens.weight, labels)
 

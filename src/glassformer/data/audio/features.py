@@ -70,6 +70,7 @@ class FilterBank(nn.Module):
         self.register_buffer("triangles", _triangles(rate, bins, self.padded), persistent=False)
 
     def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
+        """The log energies of every frame, and the number of frames of each recording."""
         counts = [frame_count(length, self.rate) for length in lengths]
         longest = max(counts, default=0)
         if not longest:
@@ -121,6 +122,7 @@ class Cepstra(nn.Module):
         self.register_buffer("transform", transform.float(), persistent=False)
 
     def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
+        """The coefficients of every frame, and the number of frames of each recording."""
         energies, counts = self.filterbank(waveforms, lengths)
         with torch.autocast(energies.device.type, enabled=False):
             return energies @ self.transform, counts

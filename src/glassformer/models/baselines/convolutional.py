@@ -40,6 +40,7 @@ class TCN(nn.Module):
         self.norm = None if config.order == "post" else norm_of(config.norm, config.dim)
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
+        """A vector for each position, from the positions around it."""
         refuse_other_mask("a temporal convolutional network", mask, everything)
         if not layout.longest:
             return x
@@ -62,6 +63,7 @@ class DilatedLayer(nn.Module):
         self.margin = dilation * (width - 1) // 2
 
     def forward(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
+        """The vectors after this layer, in padded rows."""
         return self.residual(x, partial(self._convolutions, layout=layout), layout)
 
     def _convolutions(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:

@@ -101,6 +101,7 @@ class CausalLayer(nn.Module):
         memory: Memory | None,
         cache: StateCache | None,
     ) -> Float[Tensor, "B T D"]:
+        """The vectors after this layer, each from the positions up to its own."""
         pasts = None if cache is None else cache.before(layout)
         if pasts is None:
             pasts = x.new_zeros(len(x), 2, self.view, x.shape[-1])

@@ -43,6 +43,7 @@ class RecurrentEncoder(nn.Module):
         )
 
     def forward(self, x: Vectors, *, layout: Layout, mask: Mask = everything) -> Vectors:
+        """A vector for each position: half from the left, half from the right."""
         refuse_other_mask("a recurrent encoder", mask, everything)
         if not layout.longest:
             return x

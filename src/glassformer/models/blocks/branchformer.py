@@ -44,6 +44,7 @@ class BranchformerBlock(Block):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
+        """The vectors after this block, in the same layout."""
         check_call(type(self).__name__, self.width, mask, cache, memory)
         normed = self.attention_norm(x, layout)
         far = self.attention(normed, mask=mask, position=position, cache=cache, layout=layout)

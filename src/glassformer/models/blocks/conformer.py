@@ -46,6 +46,7 @@ class ConformerBlock(Block):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
+        """The vectors after this block, in the same layout."""
         check_call(type(self).__name__, self.width, mask, cache, memory)
         attention = partial(
             self.attention, mask=mask, position=position, cache=cache, layout=layout

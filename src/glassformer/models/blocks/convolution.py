@@ -108,6 +108,7 @@ class ConvolutionModule(nn.Module):
     def forward(
         self, x: Vectors, layout: Layout, mask: Mask = everything, cache: Cache | None = None
     ) -> Vectors:
+        """A vector for each position, from those near it that the mask allows."""
         x = convolve(self.depthwise, F.glu(self.widen(x)), layout, mask, cache)
         return self.to_out(F.silu(self.norm(x, layout)))
 
@@ -150,6 +151,7 @@ class ConvolutionalGate(nn.Module):
     def forward(
         self, x: Vectors, layout: Layout, mask: Mask = everything, cache: Cache | None = None
     ) -> Vectors:
+        """A vector for each position, gated by those near it that the mask allows."""
         hidden, gating = F.gelu(self.widen(x)).chunk(2, dim=-1)
         gate = convolve(self.depthwise, self.norm(gating, layout), layout, mask, cache)
         return self.narrow(self.dropout(hidden * gate))

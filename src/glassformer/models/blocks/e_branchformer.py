@@ -57,6 +57,7 @@ class EBranchformerBlock(Block):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
+        """The vectors after this block, in the same layout."""
         check_call(type(self).__name__, self.width, mask, cache, memory)
         x = self.first_residual(x, self.first_feedforward, layout)
         normed = self.attention_norm(x, layout)

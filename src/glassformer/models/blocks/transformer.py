@@ -45,6 +45,7 @@ class TransformerBlock(Block):
         cache: Cache | None = None,
         memory: Memory | None = None,
     ) -> Vectors:
+        """The vectors after this block, in the same layout."""
         self_attention = partial(
             self.attention, mask=mask, position=position, cache=cache, layout=layout
         )

@@ -60,6 +60,7 @@ class Subsampling(nn.Module):
         return _context(self.factor, self.factor - 1)
 
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
+        """A vector for every `factor` frames, and the layout of the vectors."""
         x, inside = _in_rows(frames, layout, self.bins)
         x = zero_padding(x, inside)[:, None]  # (B, 1, T, M)
         for convolution in self.convolutions:
@@ -92,6 +93,7 @@ class TimeSubsampling(nn.Module):
         return _context(self.factor, 2 * (self.factor - 1))
 
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
+        """A vector for every `factor` frames, and the layout of the vectors."""
         x, inside = _in_rows(frames, layout, self.bins)
         for convolution in self.convolutions:
             x = F.relu(_along_time(cast(nn.Conv1d, convolution), zero_padding(x, inside)))
@@ -126,6 +128,7 @@ class MelResNet(nn.Module):
         return _context(self.factor, 3 * (self.factor - 1) + 1)
 
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
+        """A vector for every `factor` frames, and the layout of the vectors."""
         x, inside = _in_rows(frames, layout, self.bins)
         x = _along_time(self.stem, zero_padding(x, inside))
         x = F.relu(self.norm(x, inside))
@@ -154,6 +157,7 @@ class HalvingStage(nn.Module):
     def forward(
         self, x: Float[Tensor, "B frames W"], layout: Layout
     ) -> Float[Tensor, "B half_as_many W"]:
+        """Half as many vectors as there were."""
         x, inside = zero_padding(x, layout), _halved(layout)
         y = F.relu(self.halve_norm(_along_time(self.halve, x), inside))
         y = self.refine_norm(_along_time(self.refine, zero_padding(y, inside)), inside)

@@ -44,6 +44,7 @@ class NgramTokens(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
     ) -> tuple[Vectors, Layout]:
+        """The vector of each token plus those of the n-grams that end with it."""
         x, index = self.table(tokens), _row_index(layout)
         number, shifted = tokens, tokens
         for size in range(2, self.longest + 1):

@@ -36,6 +36,7 @@ class Tokens(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
     ) -> tuple[Vectors, Layout]:
+        """The vector of each token; the layout stays."""
         return self.table(tokens) * self.scale, layout
 
     def scores(self, x: Vectors) -> Float[Tensor, "B T V"] | Float[Tensor, "N V"]:

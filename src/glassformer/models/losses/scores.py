@@ -64,6 +64,7 @@ class KnownGradients(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: FunctionCtx, total: Tensor, *tensors: Tensor) -> Tensor:
+        """The sum, with its gradients kept for the backward pass."""
         ctx.save_for_backward(*tensors[len(tensors) // 2 :])
         return total.clone()
 

@@ -108,6 +108,7 @@ class SoundInputs(Inputs):
     def forward(
         self, model: nn.Module, batch: SoundBatch, noise: Noise | None
     ) -> Float[Tensor, "B C"]:
+        """Scores of the labels."""
         return model(batch.features, layout=batch.layout, noise=noise)
 
     def shown(self, sample: Sample) -> str:

@@ -104,6 +104,7 @@ class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
     def forward(
         self, model: nn.Module, batch: ClassBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "B C"]:
+        """Scores of the labels, in fp32."""
         return self.inputs.forward(model, batch, noise).float()
 
     def loss(self, output: Float[Tensor, "B C"], batch: ClassBatch) -> Loss:

@@ -137,6 +137,7 @@ class TextInputs(Inputs):
     def forward(
         self, model: nn.Module, batch: TextBatch, noise: Noise | None
     ) -> Float[Tensor, "B C"]:
+        """Scores of the labels."""
         return model(batch.ids, layout=batch.layout, noise=noise)
 
     def shown(self, sample: Sample) -> str:

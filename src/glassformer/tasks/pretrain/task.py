@@ -136,6 +136,7 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
     def forward(
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "positions V"]:
+        """Scores of the tokens in the gaps."""
         return model(batch.ids, layout=batch.layout, positions=batch.positions, noise=noise)
 
     def loss(self, output: Float[Tensor, "positions V"], batch: TextBatch) -> Loss:

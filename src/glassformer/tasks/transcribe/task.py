@@ -198,6 +198,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         return sound_batch(sounds, texts, rows, references, factor=self.factor, mask=mask)
 
     def forward(self, model: nn.Module, batch: SoundBatch, *, noise: Noise | None = None) -> Scored:
+        """Scores of the tokens of every frame, and of every next token if there is a decoder."""
         writes = self.settings.ctc_weight < 1
         scored: Scored = model(
             batch.features,

@@ -7,6 +7,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from glassformer.config import choose
+from glassformer.errors import install
 from glassformer.metrics.intervals import Score, bootstrap, ratio
 from glassformer.metrics.measurement import Measure, Measurement
 from glassformer.metrics.paired import Comparison
@@ -15,9 +17,11 @@ from glassformer.metrics.translation import (
     SYMBOL_MEASURES,
     TEXT_MEASURES,
     measure_translations,
+    missing_measures,
     translation_comparison,
     translation_scores,
 )
+from glassformer.reports.wording import named
 from glassformer.tasks.translate.tokens import are_symbols
 
 LETTER_MEASURES = {name: SYMBOL_MEASURES[name] for name in ("exact", "wer")} | {
@@ -29,8 +33,9 @@ MEASURES: dict[str, Mapping[str, Measure]] = {
     "symbols": SYMBOL_MEASURES,
     "letters": LETTER_MEASURES,
 }
-GOALS = {"text": "bleu", "symbols": "exact", "letters": "exact"}
-PERFECT = {"bleu": 100.0, "exact": 1.0}  # the best possible scores
+GOALS = {"text": ("bleu", "cer", "exact"), "symbols": ("exact",), "letters": ("exact",)}
+PERFECT = {"bleu": 100.0, "cer": 0.0, "exact": 1.0}  # the best possible scores
+GOAL_NAMES = ("auto", *PERFECT)
 SPACED = "13a"  # how sacreBLEU tokenizes texts with spaces between words
 LONGEST_WORD = 24  # characters of a target that is a single word
 
@@ -59,8 +64,9 @@ class Translations:
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """The measures; no word error rate for scripts without spaces between words."""
-        found = MEASURES[self.measure]
+        """The measures that can be computed; no word error rate without spaces between words."""
+        missing = missing_measures(MEASURES[self.measure])
+        found = {name: one for name, one in MEASURES[self.measure].items() if name not in missing}
         if self.measure != "text" or tokenization_for(self.references) == SPACED:
             return found
         return {name: one for name, one in found.items() if name != "wer"}
@@ -96,9 +102,26 @@ class Translations:
         return {name: one.signature for name, one in self.measured.items() if one.signature}
 
 
-def refuse_unscorable(measure: str) -> None:
-    """Refuse a missing library before training rather than after."""
-    measure_translations(["yes"], [["yes"]], MEASURES[measure])
+def goal_of(measure: str, wanted: str) -> str:
+    """The score by which the best model is chosen: as wanted, or the first that can be computed.
+
+    A missing library, or a score of other measures, is refused.
+    """
+    if wanted == "auto":
+        missing = missing_measures(MEASURES[measure])
+        return next(name for name in GOALS[measure] if name not in missing)
+    choose(f"task.goal for task.measure = {measure}", wanted, GOALS[measure])
+    MEASURES[measure][wanted](["yes"], [["yes"]])  # raises, naming the library
+    return wanted
+
+
+def missing_line(measure: str) -> str:
+    """Which scores are left out, for want of which library; empty if none are."""
+    missing = missing_measures(MEASURES[measure])
+    if not missing:
+        return ""
+    names, libraries = ", ".join(map(named, missing)), " and ".join(dict.fromkeys(missing.values()))
+    return f"no {names}: {libraries} not installed; to have them, {install('translate')}"
 
 
 def measure_for(targets: list[str]) -> str:

@@ -13,7 +13,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.reports import Sections
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
-from glassformer.tasks.translate.answers import MEASURES, Translations
+from glassformer.tasks.translate.answers import MEASURES, Translations, missing_line
 from glassformer.tasks.translate.sections import Rows, translation_sections
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.translation_memory import TranslationMemory
@@ -32,7 +32,8 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
         if task.samples is None:
             return []
         sides = {"source": task.sources, "target": task.targets}
-        scored = remarks_on_scores(task.settings.measure, task.pair.target)
+        scored = [*remarks_on_scores(task.settings.measure, task.pair.target)]
+        scored += filter(None, [missing_line(task.settings.measure)])
         return [*remarks_on(task.samples, sides, task.settings.max_length), *scored]
 
     def notes(self, answers: Translations) -> list[str]:

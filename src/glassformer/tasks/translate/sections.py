@@ -12,7 +12,7 @@ from glassformer.reports.tables import evenly, excerpt
 
 WORST = 10
 BANDS = 4  # of source lengths
-ROW_SCORES = ("chrf", "ser", "cer")  # meaningful for single rows; the first measured is used
+ROW_SCORES = ("chrf", "ser", "cer", "exact")  # of single rows; the first measured is used
 
 
 @dataclass(frozen=True, slots=True)

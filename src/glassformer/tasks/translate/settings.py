@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from glassformer.config import TokenizerConfig, choose, require, share, stack_of_size
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.values import Values, build, plain
-from glassformer.tasks.translate.answers import MEASURES
+from glassformer.tasks.translate.answers import GOAL_NAMES, MEASURES
 
 MEASURE_NAMES = ("auto", *MEASURES)
 NO_LIMIT = 100_000  # tokens: the limit is `task.max_length`, unless decode.max_length is lower
@@ -23,6 +23,8 @@ class TranslateConfig:
         target: Tokenizer settings of the target; by default those of the source, except that
             symbols such as phonemes are kept whole.
         measure: Whether targets are sentences (text), or words spelt in symbols or in letters.
+        goal: The score by which the best model is chosen: bleu, cer or exact. By default bleu for
+            sentences, or cer or exact where a library is missing, and exact for words.
         decode: Decoding settings, for predictions and for the scores of the trained model.
         monolingual: Files of target-language texts, one per line, to train on as well.
         backward: The run that translates those back into sources. Sennrich et al., 2015.
@@ -33,6 +35,7 @@ class TranslateConfig:
     joint: bool | None = None
     target: TokenizerConfig | None = None
     measure: str = "auto"
+    goal: str = "auto"
     decode: DecodeConfig = field(default_factory=lambda: build(DecodeConfig, BY_BEAM))
     monolingual: tuple[str, ...] = ()
     backward: str | None = None
@@ -41,6 +44,7 @@ class TranslateConfig:
         require(self.max_length > 1, "task.max_length must be at least 2: a token and an end")
         share("task.label_smoothing", self.label_smoothing)
         choose("task.measure", self.measure, MEASURE_NAMES)
+        choose("task.goal", self.goal, GOAL_NAMES)
         require(
             not self.monolingual or self.backward is not None,
             "task.monolingual has no sources; name the run that generates them with "

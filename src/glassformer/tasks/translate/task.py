@@ -26,6 +26,7 @@ from glassformer.data.samples import Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.metrics.styles import style_of
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
@@ -42,8 +43,8 @@ from glassformer.tasks.translate.answers import (
     GOALS,
     PERFECT,
     Translations,
+    goal_of,
     measure_for,
-    refuse_unscorable,
 )
 from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
 from glassformer.tasks.translate.tokens import (
@@ -69,8 +70,10 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         self.config, self.folder, self.settings = config, folder, config.task
         self.pair = PairTokens.load(folder)
-        self.goal = GOALS[self.settings.measure]
+        goal, usual = self.settings.goal, GOALS[self.settings.measure][0]
+        self.goal = usual if goal == "auto" else goal  # runs of earlier versions do not say
         self.perfect = PERFECT[self.goal]
+        self.higher_is_better = style_of(self.goal).higher_is_better
         self.writer = Writer(self.pair, self.settings.decode, self.settings.max_length)
         self.samples = None
         if data is not None:
@@ -103,7 +106,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         if task.measure == "auto":
             looked_at = [row["target"] for row in islice(samples.of("train"), LOOKED_AT)]
             task = replace(task, measure=measure_for(looked_at))
-        refuse_unscorable(task.measure)
+        task = replace(task, goal=goal_of(task.measure, task.goal))
         model = replace(config.model, share=config.model.share and tokens.joint)
         return replace(
             config,
@@ -192,6 +195,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def forward(
         self, model: nn.Module, batch: PairBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "next V"]:
+        """Scores of every next token of the targets, without padding."""
         target = batch.target_layout
         logits = model(
             batch.source,
@@ -216,6 +220,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     def score(self, model: nn.Module, batches: Iterable[PairBatch]) -> dict[str, float]:
         """Scores of greedy decoding, which is quicker than search, and of teacher forcing."""
+        goal_of(self.settings.measure, self.goal)  # refused if it cannot be computed here
         greedy = replace(self.settings.decode, method="greedy", best=1)
         return self._answers(model, batches, replace(self.writer, decode=greedy)).values()
 

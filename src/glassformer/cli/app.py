@@ -30,12 +30,13 @@ from glassformer.cli.output import watched_output
 from glassformer.cli.plan import plan
 from glassformer.cli.predict import predict
 from glassformer.cli.reproduce import reproduce
+from glassformer.cli.serve import serve
 from glassformer.cli.train import resume, train
 from glassformer.errors import GlassformerError, at_command_line, is_out_of_memory
 from glassformer.terminal import Terminal, print_line
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (doctor, train, plan, resume, predict, evaluate, explain, reproduce):
+for command in (doctor, train, plan, resume, predict, evaluate, explain, reproduce, serve):
     app.command()(command)
 app.add_typer(runs.app, name="runs")
 app.add_typer(data.app, name="data")

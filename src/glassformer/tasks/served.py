@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import nn
 
+from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.paths import Hypothesis
 from glassformer.engine.generation import GenerationRequest
 from glassformer.tasks.predictor import Prediction
@@ -30,7 +31,13 @@ class TextStream(ABC):
 
 
 class TokenWriter(ABC):
-    """Continues texts; each continuation is one request to an engine."""
+    """Continues texts; each continuation is one request to an engine.
+
+    Attributes:
+        decode: How, unless settings say otherwise.
+    """
+
+    decode: DecodeConfig
 
     @abstractmethod
     def with_decoding(self, settings: Mapping[str, Any]) -> "TokenWriter":

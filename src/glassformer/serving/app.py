@@ -1,0 +1,78 @@
+"""The application: every path, behind the gate, the keys and the meters."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+from glassformer import __version__
+from glassformer.serving.audio import add_recordings
+from glassformer.serving.completions import add_completions
+from glassformer.serving.embeddings import add_embeddings
+from glassformer.serving.errors import add_error_handlers
+from glassformer.serving.gate import Gate
+from glassformer.serving.keys import Guarded, Keys
+from glassformer.serving.metrics import Measured
+from glassformer.serving.models import Models
+from glassformer.serving.operations import add_operations
+from glassformer.serving.predictions import add_predictions
+from glassformer.serving.reference import POLICY, reference_page
+from glassformer.serving.transcriptions import add_transcriptions
+
+SAFE = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
+
+
+class Application:
+    """What uvicorn runs.
+
+    Attributes:
+        api: The paths alone.
+        gate: Counts the open requests.
+    """
+
+    def __init__(self, models: Models, keys: Keys, origins: Sequence[str] = ()) -> None:
+        self.models, limits = models, models.config.limits
+        self.api = paths(models, keys)
+        self.gate = self.api.state.gate = Gate(self.api, limits)
+        app: ASGIApp = Guarded(self.gate, keys)
+        if origins:
+            headers, methods = ["authorization", "content-type"], ["GET", "POST"]
+            app = CORSMiddleware(
+                app, allow_origins=origins, allow_methods=methods, allow_headers=headers
+            )
+        self.asgi: ASGIApp = Measured(app, models.metrics)
+
+
+def paths(models: Models, keys: Keys) -> FastAPI:
+    """The API: the forms of the models that are served, and what runs a server."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        models.worker.start()
+        yield
+
+    app = FastAPI(
+        title="Glassformer",
+        version=__version__,
+        description="Trained models over HTTP.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    limits = models.config.limits
+    add_error_handlers(app)
+    add_completions(app, models, limits)
+    add_predictions(app, models, limits)
+    add_recordings(app, models, limits)
+    add_transcriptions(app, models, limits)
+    add_embeddings(app, models, limits)
+    add_operations(app, models, keys)
+
+    @app.get("/docs", include_in_schema=False)
+    async def reference() -> Response:
+        return HTMLResponse(reference_page(app.openapi()), headers=SAFE)
+
+    return app

@@ -1,0 +1,136 @@
+"""Batching: requests that come within moments of each other are answered as one batch.
+
+The first of them waits for others no longer than `batching.wait`; while a batch is computed, the
+next one gathers by itself.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from glassformer.decode.cancelling import SearchCancelledError, cancelled_when
+from glassformer.errors import GlassformerError
+from glassformer.serving.settings import Batching
+from glassformer.serving.worker import Source, Worker, settle
+
+Answer = TypeVar("Answer")
+Options = tuple[tuple[str, Hashable], ...]
+
+
+@dataclass(eq=False, slots=True)
+class Waiting:
+    """A request that waits for its answers.
+
+    Attributes:
+        options: Requests share a batch only if they are the same.
+        check: Refuses inputs that are too long; called by the worker.
+        cancelled: Whether nobody waits any more.
+    """
+
+    inputs: list[Any]
+    options: Options
+    check: Callable[[Sequence[Any]], None]
+    future: "asyncio.Future[Any]"
+    arrived: float = field(default_factory=time.monotonic)
+    cancelled: bool = False
+
+
+class Batcher(Source, Generic[Answer]):
+    """Answers requests in batches.
+
+    Args:
+        answer: The answers to a list of inputs with some options, in order.
+        observe: Told the number of inputs of every batch.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        answer: Callable[[list[Any], dict[str, Any]], Sequence[Answer]],
+        batching: Batching,
+        observe: Callable[[int], object] = bool,
+    ) -> None:
+        self.worker, self.answer, self.batching, self.observe = worker, answer, batching, observe
+        self.waiting: deque[Waiting] = deque()
+        self.running: list[Waiting] = []
+
+    async def answers(
+        self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
+    ) -> list[Answer]:
+        """The answers to the inputs of one request."""
+        future = asyncio.get_running_loop().create_future()
+        request = Waiting(inputs, options, check, future)
+        self.worker.post(self, lambda: self.waiting.append(request))
+        try:
+            found: list[Answer] = await future
+            return found
+        finally:
+            request.cancelled = True  # without effect once it was answered
+
+    def step(self) -> float | None:
+        """Answer a batch, if one is due."""
+        while self.waiting and self.waiting[0].cancelled:
+            self.waiting.popleft()
+        if not self.waiting:
+            return None
+        early = self.waiting[0].arrived + self.batching.wait - time.monotonic()
+        if early > 0 and sum(len(one.inputs) for one in self.waiting) < self.batching.most:
+            return early
+        self.running = self._next_batch()
+        self._answer(self.running)
+        self.running = []
+        return 0.0 if self.waiting else None
+
+    def fail(self, error: Exception) -> None:
+        for one in self.running:
+            self._tell(one, error)
+        self.running = []
+
+    def _next_batch(self) -> list[Waiting]:
+        """The first request, and those with the same options that fit beside it."""
+        batch, room, others = list[Waiting](), self.batching.most, deque[Waiting]()
+        options = self.waiting[0].options
+        for one in self.waiting:
+            if one.cancelled:
+                continue
+            if one.options == options and (not batch or len(one.inputs) <= room):
+                try:
+                    one.check(one.inputs)
+                except Exception as error:
+                    self._tell(one, error)
+                    continue
+                batch.append(one)
+                room -= len(one.inputs)
+            else:
+                others.append(one)
+        self.waiting = others
+        return batch
+
+    def _answer(self, batch: list[Waiting]) -> None:
+        """Answer these together; if something is wrong with one of them, each by itself."""
+        if not batch:
+            return
+        inputs = [given for one in batch for given in one.inputs]
+        self.observe(len(inputs))
+        try:
+            with cancelled_when(lambda: all(one.cancelled for one in batch)):
+                found = list(self.answer(inputs, dict(batch[0].options)))
+        except SearchCancelledError:
+            return
+        except GlassformerError as error:
+            if len(batch) == 1:
+                self._tell(batch[0], error)
+                return
+            for one in batch:
+                self._answer([one])
+            return
+        for one in batch:
+            self._tell(one, found[: len(one.inputs)])
+            del found[: len(one.inputs)]
+
+    def _tell(self, request: Waiting, found: object) -> None:
+        self.worker.deliver(partial(settle, request.future, found))

@@ -1,0 +1,125 @@
+"""Refusals, and the form of every error: that of OpenAI's API.
+
+{"error": {"message": ..., "type": ..., "param": ..., "code": ...}}
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+TYPES = {  # of errors, by status; others are wrong requests
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+    500: "server_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+INVALID = "invalid_request_error"
+SHOWN = 300  # characters of a message
+
+
+class RefusedError(Exception):
+    """A request that gets an error for an answer.
+
+    Args:
+        code: What was wrong, in a word for programs.
+        param: The field that was wrong, if it was one.
+        retry_after: Seconds after which it may work.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str,
+        param: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code = status, message, code
+        self.param, self.retry_after = param, retry_after
+
+    def values(self) -> dict[str, Any]:
+        """The error as plain values."""
+        return {
+            "error": {
+                "message": printable(self.message),
+                "type": TYPES.get(self.status, INVALID),
+                "param": None if self.param is None else printable(self.param),
+                "code": self.code,
+            }
+        }
+
+    def response(self) -> Response:
+        """The answer; after a body that was not read to its end, the connection is closed."""
+        headers = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+        if self.status in (401, 408, 413):
+            headers["connection"] = "close"
+        if self.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        return json_response(self.values(), status=self.status, headers=headers)
+
+
+def json_response(
+    values: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Plain values as JSON; what is no number in JSON, such as infinity, becomes null."""
+    content = to_json(values, inf_nan_mode="null")
+    return Response(content, status, dict(headers or {}), media_type="application/json")
+
+
+def printable(text: str) -> str:
+    """A text that can be sent, whatever a client made of it.
+
+    >>> printable("a" + chr(0xD800))
+    'a?'
+    """
+    return text[:SHOWN].encode("utf-8", "replace").decode()
+
+
+def invalid_request(error: RequestValidationError) -> RefusedError:
+    """The first thing that is wrong with a request; what was sent is not repeated."""
+    first: Mapping[str, Any] = next(iter(error.errors()), {})
+    place = [str(one) for one in first.get("loc", ()) if one not in ("body", "path", "query")]
+    param = ".".join(place) or None
+    message = first.get("msg", "the request is not valid")
+    message = f"{param}: {message}" if param else f"{message}"
+    return RefusedError(422, message, code="invalid_value", param=param)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Give every error the same form."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RefusedError)
+        return error.response()
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return invalid_request(error).response()
+
+    async def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        response = RefusedError(error.status_code, str(error.detail), code="http_error").response()
+        response.headers.update(error.headers or {})
+        return response
+
+    async def failed(request: Request, error: Exception) -> Response:
+        return internal_error().response()
+
+    app.add_exception_handler(RefusedError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(Exception, failed)
+
+
+def internal_error() -> RefusedError:
+    """For what went wrong here; the details are in the server's log alone."""
+    return RefusedError(500, "the server failed to answer; its log says why", code="internal")

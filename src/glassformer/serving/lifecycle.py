@@ -1,0 +1,142 @@
+"""The life of a server: it starts, reloads on SIGHUP, drains on SIGTERM, and stops on a second one.
+
+Draining, it accepts no more connections, and ends when all requests that it has accepted are
+answered.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+
+from glassformer.errors import GlassformerError
+from glassformer.serving.app import Application
+from glassformer.serving.keys import Keys
+from glassformer.serving.metrics import Metrics
+from glassformer.serving.models import Models
+from glassformer.serving.protocol import bounded
+from glassformer.serving.settings import ServeConfig
+from glassformer.serving.worker import Worker
+from glassformer.terminal import print_line
+
+log = logging.getLogger(__name__)
+STEP = 5.0  # seconds that the worker may take to end its last step
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server with these signals."""
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(uvicorn_config(application))
+        self.application = application
+        self.reloading: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals on the event loop, while it runs."""
+        loop = asyncio.get_running_loop()
+        handlers = {
+            signal.SIGTERM: self.stop,
+            signal.SIGINT: self.stop,
+            signal.SIGHUP: self.reload,
+        }
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        try:
+            yield
+        finally:
+            for number in handlers:
+                loop.remove_signal_handler(number)
+
+    def stop(self) -> None:
+        """Drain; called again, stop."""
+        self.force_exit = self.should_exit
+        self.should_exit = self.application.gate.draining = True
+
+    def reload(self) -> None:
+        """Replace every model by what is in its folder now."""
+        task = asyncio.ensure_future(self._reload())
+        self.reloading.add(task)
+        task.add_done_callback(self.reloading.discard)
+
+    async def _reload(self) -> None:
+        models = self.application.models
+        for name in models.paths:
+            try:
+                await models.reload(name)
+                print_line(f"reloaded {name}", stderr=True)
+            except GlassformerError as error:
+                print_line(f"glassformer: {name} stays as it was: {error}", stderr=True)
+
+
+def uvicorn_config(application: Application) -> uvicorn.Config:
+    return uvicorn.Config(
+        application.asgi,
+        http=bounded(application.models.config.limits),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+    )
+
+
+def serve(
+    paths: Sequence[Path],
+    keys: Keys,
+    config: ServeConfig,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    origins: Sequence[str] = (),
+    device: str = "auto",
+) -> None:
+    """Serve runs until a signal comes."""
+    worker = Worker()
+    with listening(host, port) as listener:
+        models = Models(paths, worker, config, Metrics(), device=device)
+        server = Server(Application(models, keys, origins))
+        address = f"http://{bracketed(host)}:{listener.getsockname()[1]}"
+        print_line(f"Serving {', '.join(models.paths)} at {address}; see {address}/docs")
+        try:
+            server.run(sockets=[listener])
+        finally:
+            worker.stop(STEP)
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that accepts connections."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise GlassformerError(
+            f"cannot listen at {host}, port {port} ({reason}); choose another with --host or --port"
+        ) from None
+    with listener:
+        yield listener
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("::")
+    (True, True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,207 @@
+"""The runs that are served, each by the name of its folder, and how one is replaced by a newer one.
+
+A run is loaded beside the one that it replaces. Requests that come afterwards go to the new one;
+those that were accepted before are finished by the old one, which then goes.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from glassformer.engine import can_page
+from glassformer.errors import GlassformerError, unknown
+from glassformer.models.transformer import LanguageModel
+from glassformer.runs.run import Run
+from glassformer.serving.batching import Batcher
+from glassformer.serving.errors import RefusedError
+from glassformer.serving.generation import Generator
+from glassformer.serving.metrics import Metrics
+from glassformer.serving.settings import ServeConfig
+from glassformer.serving.worker import Worker
+from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.served import Embedder, SpeechWriter, TokenWriter
+from glassformer.tasks.shared.sound_predictor import SoundPredictor
+from glassformer.tasks.shared.text import TextPredictor
+
+Vector = Float[np.ndarray, " D"]
+
+
+class ServedModel:
+    """A run, and those that answer its requests.
+
+    Attributes:
+        predictions: Answers inputs with predictions.
+        embeddings: Answers texts with vectors, if the run has some.
+        generator: Continues texts, if the run does.
+    """
+
+    def __init__(
+        self, name: str, run: Run, worker: Worker, config: ServeConfig, metrics: Metrics
+    ) -> None:
+        self.name, self.run, self.job = name, run, run.config.job
+        self.created = int(time.time())
+        self.predictor = run.predictor
+        if not isinstance(self.predictor, TextPredictor | SoundPredictor):
+            raise GlassformerError(
+                f"{run.folder.path}: its job is {self.job}, which takes neither texts nor "
+                f"recordings; serve others"
+            )
+        observe = metrics.batch_inputs.labels(name).observe
+        self.predictions = Batcher(worker, self._predict, config.batching, observe)
+        self.embeddings = Batcher(worker, self._embed, config.batching, observe)
+        model = run.fast_model.eval()
+        self.generator: Generator | None = None
+        if isinstance(self.predictor, TokenWriter):
+            if not isinstance(model, LanguageModel) or not can_page(model.decoder):
+                raise GlassformerError(
+                    f"{run.folder.path}: its decoder keeps more than keys and values, which the "
+                    f"engine has no pages for; serve a model with softmax attention"
+                )
+            self.generator = Generator(worker, model, config.engine, self._inference)
+
+    @property
+    def forms(self) -> list[str]:
+        """The paths that it answers."""
+        found = []
+        if self.writes_tokens:
+            found.append("/v1/completions")
+        elif self.writes_speech:
+            found.append("/v1/audio/transcriptions")
+        elif self.reads_sound:
+            found.append(f"/v1/audio/{self.job}")
+        else:
+            found.append(f"/v1/{self.job}")
+        return found + (["/v1/embeddings"] if self.embeds else [])
+
+    @property
+    def writes_tokens(self) -> bool:
+        """Whether it continues texts token by token."""
+        return isinstance(self.predictor, TokenWriter)
+
+    @property
+    def writes_speech(self) -> bool:
+        """Whether it writes down speech."""
+        return isinstance(self.predictor, SpeechWriter)
+
+    @property
+    def reads_sound(self) -> bool:
+        """Whether its inputs are recordings."""
+        return isinstance(self.predictor, SoundPredictor)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it turns texts into vectors."""
+        return isinstance(self.predictor, Embedder)
+
+    def values(self) -> dict[str, Any]:
+        """What a list of models says about it."""
+        return {
+            "id": self.name,
+            "object": "model",
+            "created": self.created,
+            "owned_by": "glassformer",
+            "job": self.job,
+            "paths": self.forms,
+        }
+
+    def _predict(self, inputs: list[Any], options: dict[str, Any]) -> list[Prediction]:
+        return list(self.run.predict_each(inputs, **options))
+
+    def _embed(self, inputs: list[str], options: dict[str, Any]) -> list[tuple[Vector, int]]:
+        """The vector of each text, and the number of its tokens."""
+        assert isinstance(self.predictor, Embedder)
+        assert isinstance(self.predictor, TextPredictor)
+        with self._inference():
+            vectors = self.predictor.embed(self.run.fast_model, inputs)
+        return list(zip(vectors, map(self.predictor.tokens_of, inputs), strict=True))
+
+    def _inference(self) -> AbstractContextManager[object]:
+        stack = ExitStack()
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(self.run.machine.autocast())
+        return stack
+
+
+class Models:
+    """All served models, by name.
+
+    Args:
+        paths: Run folders.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        worker: Worker,
+        config: ServeConfig,
+        metrics: Metrics,
+        *,
+        device: str = "auto",
+    ) -> None:
+        self.worker, self.config, self.metrics, self.device = worker, config, metrics, device
+        self.paths = by_name(paths)
+        self.served = {name: self._load(name) for name in self.paths}
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self.served.values())
+
+    def named(self, name: str) -> ServedModel:
+        """The model of that name, refused if there is none."""
+        model = self.served.get(name)
+        if model is None:
+            message = unknown("model", name[:100], self.served)
+            raise RefusedError(404, message, code="model_not_found", param="model")
+        return model
+
+    def find(self, name: str, path: str) -> ServedModel:
+        """The model of that name, refused if it does not answer this path, too."""
+        model = self.named(name)
+        if path not in model.forms:
+            raise RefusedError(
+                422,
+                f"{name} does not answer {path}; ask it at {' or '.join(model.forms)}",
+                code="model_mismatch",
+                param="model",
+            )
+        return model
+
+    async def reload(self, name: str) -> ServedModel:
+        """Replace a model by what is in its folder now; if that fails, the old one stays."""
+        old = self.served[name]
+        new = await asyncio.to_thread(self._load, name)
+        if new.job != old.job:
+            raise GlassformerError(
+                f"{self.paths[name]}: its job is {new.job}, but was {old.job}; start the server "
+                f"again"
+            )
+        self.served[name] = new
+        return new
+
+    def _load(self, name: str) -> ServedModel:
+        run = Run(self.paths[name], device=self.device)
+        return ServedModel(name, run, self.worker, self.config, self.metrics)
+
+
+def by_name(paths: Sequence[Path]) -> dict[str, Path]:
+    """Run folders by the names that clients call them.
+
+    >>> by_name([Path("runs/dates/")])
+    {'dates': PosixPath('runs/dates')}
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        name = Path(os.path.abspath(path)).name  # of a link, its own: it may lead elsewhere later
+        if name in found:
+            raise GlassformerError(
+                f"{path}: another run is called {name}, too; rename one of the folders"
+            )
+        found[name] = path
+    return found

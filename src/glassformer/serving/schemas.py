@@ -1,0 +1,131 @@
+"""What clients send. A field that is not listed is refused, so that none is ignored in silence."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import UploadFile
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+
+from glassformer.serving.settings import Limits
+from glassformer.tasks.about import About, Option
+
+SCALARS = (bool, int, float, str)  # kinds of options that a client may set
+MODEL = "The name of a model: its run folder's."
+STOPS = 4  # stop texts
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def whole_characters(text: str) -> str:
+    """Refuse halves of characters, which JSON can spell but no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair is no character") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(whole_characters)]
+
+
+class Sent(BaseModel):
+    """Any request."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class StreamOptions(Sent):
+    """What a stream tells besides the text."""
+
+    include_usage: bool = False
+
+
+class CompletionRequest(Sent):
+    """A text to continue. Settings that are left out are the run's own."""
+
+    model: str = Field(description=MODEL)
+    prompt: Text | list[Text] = Field("", description="A text, or several.")
+    max_tokens: int | None = Field(None, ge=1, description="The most tokens to write.")
+    temperature: float | None = Field(
+        None, ge=0, le=100, description="0 always takes the likeliest token."
+    )
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=1 << 20)] | None = None
+    min_p: Share | None = None
+    n: int = Field(1, ge=1, description="How many continuations of each prompt.")
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    logprobs: int | None = Field(
+        None, ge=0, le=20, description="Log-probabilities, with so many of the likeliest tokens."
+    )
+    echo: bool = Field(False, description="Whether the text begins with the prompt.")
+    stop: Text | Annotated[list[Text], Field(max_length=STOPS)] | None = None
+    seed: int | None = Field(None, description="Without one, the same request has one answer.")
+    user: str | None = Field(None, description="Has no effect; some clients send it.")
+
+
+class EmbeddingRequest(Sent):
+    """Texts to turn into vectors of length 1."""
+
+    model: str = Field(description=MODEL)
+    input: Text | list[Text] = Field(description="A text, or several.")
+    encoding_format: Literal["float", "base64"] = "float"
+    user: str | None = Field(None, description="Has no effect; some clients send it.")
+
+
+class AudioRequest(Sent):
+    """A recording."""
+
+    model: str = Field(description=MODEL)
+    file: UploadFile = Field(description="WAV, FLAC, OGG, MP3 or, where it is installed, more.")
+
+
+class TranscriptionRequest(AudioRequest):
+    """Speech to be written down."""
+
+    response_format: Literal["json", "text", "srt", "vtt", "verbose_json"] = "json"
+    timestamp_granularities: list[Literal["word", "segment"]] = Field(
+        default=[],
+        alias="timestamp_granularities[]",
+        description="What has times in verbose_json: segments by default, words, or both.",
+    )
+
+
+class PredictionRequest(Sent):
+    """Inputs to predict for."""
+
+    model: str = Field(description=MODEL)
+    input: Text | list[Text] = Field(description="A text, or several.")
+
+
+def prediction_request(about: About, limits: Limits) -> type[PredictionRequest]:
+    """The request of a job, with those of its options that a client may set."""
+    options: dict[str, Any] = {
+        option.name: (field_type(option, limits), Field(None, description=option.help))
+        for option in about.options
+        if is_remote(option)
+    }
+    name = f"{about.name.capitalize()}Request"
+    return create_model(name, __base__=PredictionRequest, __doc__=about.summary, **options)
+
+
+def is_remote(option: Option) -> bool:
+    """Whether a client may set it: nothing that names a file, or is about a single one."""
+    return option.remote and option.kind in SCALARS and not option.run and not option.single
+
+
+def field_type(option: Option, limits: Limits) -> Any:
+    kind: Any = Text if option.kind is str else option.kind
+    if kind is int:
+        kind = Annotated[int, Field(ge=option.least or 0, le=limits.answers)]
+    if option.several:
+        kind = Annotated[list[kind], Field(max_length=limits.answers)]
+    return kind | None
+
+
+def options_of(request: PredictionRequest) -> dict[str, Any]:
+    """The options that a client has set."""
+    own = {name: getattr(request, name) for name in request.model_fields_set}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in own.items()
+        if name not in ("model", "input") and value is not None
+    }

@@ -1,0 +1,18 @@
+"""One server with a run of every kind, for all tests of the process."""
+
+import pytest
+from small_served import Served, small_run
+
+RUNS = ("bottles", "reviews", "gaps", "speech", "sounds", "words")
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory):
+    """The folders of small runs, by name."""
+    return {name: small_run(name, tmp_path_factory) for name in RUNS}
+
+
+@pytest.fixture(scope="session")
+def served(runs):
+    with Served(runs.values()) as server:
+        yield server

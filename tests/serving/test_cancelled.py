@@ -1,0 +1,100 @@
+"""A client that goes takes its work with it, within one step."""
+
+import json
+import socket
+import threading
+
+import pytest
+from small_served import Served, wait_until
+
+LONG = {"model": "bottles", "prompt": "3", "max_tokens": 4000, "temperature": 1.0}
+
+
+@pytest.fixture(scope="module")
+def server(runs):
+    with Served([runs["bottles"], runs["words"]], batching={"wait": 0.0}) as found:
+        yield found
+
+
+def send(server, path, values):
+    """A request on a connection of its own, which can be closed at any time."""
+    body = json.dumps(values).encode()
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    head = f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+    connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+    return connection
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_text_is_written_no_further_and_its_pages_are_free(server, stream):
+    generator = server.models.served["bottles"].generator
+    engine = generator.engine
+    connection = send(server, "/v1/completions", LONG | {"stream": stream, "n": 3})
+    wait_until(lambda: len(engine.scheduler.running) == 3)
+    if stream:
+        assert b"data: " in connection.recv(10_000)
+    connection.close()
+    wait_until(lambda: not engine.busy)
+    assert not generator.open
+    server.idle()
+    chosen = {one.chosen for one in engine.scheduler.running.values()}
+    assert not chosen
+    engine.forget()
+    assert engine.decoder.pool.free_pages == engine.decoder.pool.pages
+
+
+def test_a_request_that_waits_is_never_begun(server):
+    batcher = server.models.served["words"].predictions
+    go_on, begun, answered = threading.Event(), threading.Event(), []
+    own, batcher.answer = batcher.answer, lambda inputs, options: answered.append(inputs)
+    try:
+        server.worker.post(batcher, lambda: begun.set() or go_on.wait(20))
+        assert begun.wait(10)
+        connection = send(server, "/v1/translate", {"model": "words", "input": "red"})
+        wait_until(lambda: server.gate.open.total() == 1)
+        connection.close()
+        server.idle()
+        go_on.set()
+        wait_until(lambda: not server.worker._active)
+        assert not answered
+    finally:
+        go_on.set()
+        batcher.answer = own
+
+
+def test_a_search_that_nobody_waits_for_ends_at_its_next_step(server, monkeypatch):
+    from glassformer.decode import beam
+
+    own, steps, hold, begun = beam.raise_if_cancelled, [], threading.Event(), threading.Event()
+
+    def step():
+        steps.append(len(steps))
+        if len(steps) == 3:
+            begun.set()
+            hold.wait(20)
+        own()
+
+    monkeypatch.setattr(beam, "raise_if_cancelled", step)
+    connection = send(server, "/v1/translate", {"model": "words", "input": "red old new"})
+    assert begun.wait(10)
+    connection.close()
+    server.idle()
+    hold.set()
+    wait_until(lambda: not server.worker._active)
+    assert len(steps) == 3
+
+
+def test_a_step_that_fails_is_told_to_those_it_was_for_and_to_nobody_else(server, monkeypatch):
+    generator = server.models.served["bottles"].generator
+    own = generator.engine.step
+
+    def fails():
+        raise RuntimeError("at /secret/path")
+
+    monkeypatch.setattr(generator.engine, "step", fails)
+    for stream in (False, True):
+        found = server.post("/v1/completions", LONG | {"stream": stream})
+        assert found.status_code == 500
+        assert "secret" not in found.text
+    monkeypatch.setattr(generator.engine, "step", own)
+    assert server.post("/v1/completions", LONG | {"max_tokens": 3}).status_code == 200

@@ -1,0 +1,185 @@
+"""A server starts, reloads, drains and stops without losing a request that it has accepted."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import httpx
+import pytest
+from small_served import Served, refusal, wait_until
+
+from glassformer.cli import main
+
+GOOD = {"model": "reviews", "input": ["the film was great", "dull"]}
+LONG = {"model": "bottles", "prompt": "3", "max_tokens": 900, "temperature": 1.0, "seed": 1}
+
+
+@contextmanager
+def started(*words, **environment):
+    """A server in a process of its own, and where it listens."""
+    command = [sys.executable, "-m", "glassformer", "serve", *map(str, words), "--port", "0"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
+    try:
+        line = process.stdout.readline()
+        assert " at http://127.0.0.1:" in line, process.stderr.read()
+        yield process, line.split(" at ")[1].split(";")[0]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def stream(url, found, begun, **more):
+    """Read a stream to its end, as it comes."""
+    values = {**LONG, **more, "stream": True}
+    with httpx.stream("POST", f"{url}/v1/completions", json=values, timeout=60) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: "):
+                found.append(line.removeprefix("data: "))
+                begun.set()
+
+
+def test_a_server_reloads_drains_and_ends(runs, tmp_path):
+    shutil.copytree(runs["bottles"], tmp_path / "bottles")
+    with started(tmp_path / "bottles") as (process, url):
+        found, begun = [], threading.Event()
+        reader = threading.Thread(target=stream, args=(url, found, begun))
+        reader.start()
+        assert begun.wait(20)
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr.readline() == "reloaded bottles\n"
+        whole = LONG | {"max_tokens": 5}
+        assert httpx.post(f"{url}/v1/completions", json=whole).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        reader.join(60)
+        assert found[-1] == "[DONE]"
+        reasons = [json.loads(one)["choices"][0]["finish_reason"] for one in found[:-1]]
+        assert reasons[-1] in ("stop", "length")
+        assert process.wait(20) == 0
+        assert process.stderr.read() == ""
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/healthz")
+
+
+def test_a_second_signal_stops_at_once(runs):
+    with Served([runs["bottles"]]) as served:
+        found, begun = [], threading.Event()
+        reader = threading.Thread(target=drop, args=(served.url, found, begun))
+        reader.start()
+        assert begun.wait(20)
+        served.server.stop()
+        assert not served.server.force_exit
+        time.sleep(0.3)
+        assert served.thread.is_alive()  # it drains
+        served.server.stop()
+        served.thread.join(10)
+        assert not served.thread.is_alive()
+        reader.join(20)
+        assert "[DONE]" not in found
+
+
+def drop(url, found, begun):
+    with suppress(httpx.HTTPError):
+        stream(url, found, begun, n=16, max_tokens=4000)
+
+
+def test_a_newer_run_takes_over_without_losing_a_request(runs, tmp_path):
+    key = "sk-0123456789abcdef"
+    headers = {"authorization": f"Bearer {key}"}
+    shutil.copytree(runs["reviews"], tmp_path / "reviews")
+    with Served([tmp_path / "reviews"], keys=[key]) as server:
+        statuses, over = [], threading.Event()
+
+        def ask():
+            while not over.is_set():
+                found = server.post("/v1/classify", GOOD, headers=headers)
+                statuses.append((found.status_code, found.json()["data"][0]["prediction"]))
+
+        askers = [threading.Thread(target=ask) for _ in range(3)]
+        for one in askers:
+            one.start()
+        for _ in range(3):
+            (tmp_path / "reviews").rename(tmp_path / "old")
+            shutil.copytree(runs["reviews"], tmp_path / "reviews")
+            shutil.rmtree(tmp_path / "old")
+            found = server.post("/v1/models/reviews/reload", headers=headers)
+            assert found.status_code == 200
+        over.set()
+        for one in askers:
+            one.join()
+        assert len(statuses) > 3
+        assert {*statuses} == {(200, "good")}
+
+
+def test_a_run_that_cannot_be_loaded_leaves_the_old_one(runs, tmp_path):
+    key = "sk-0123456789abcdef"
+    headers = {"authorization": f"Bearer {key}"}
+    shutil.copytree(runs["reviews"], tmp_path / "reviews")
+    with Served([tmp_path / "reviews"], keys=[key]) as server:
+        (tmp_path / "reviews" / "model.safetensors").write_bytes(b"broken")
+        found = server.post("/v1/models/reviews/reload", headers=headers)
+        assert refusal(found) == (409, "reload_failed")
+        assert str(tmp_path) not in found.text
+        shutil.rmtree(tmp_path / "reviews")
+        shutil.copytree(runs["bottles"], tmp_path / "reviews")
+        found = server.post("/v1/models/reviews/reload", headers=headers)
+        assert refusal(found) == (409, "reload_failed")
+        assert server.post("/v1/classify", GOOD, headers=headers).status_code == 200
+
+
+def test_what_cannot_be_served_is_one_line(runs, tmp_path, capsys):
+    def refused(*words):
+        assert main([*map(str, words)]) == 1
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return said.removeprefix("glassformer: ").strip()
+
+    shutil.copytree(runs["reviews"], tmp_path / "a" / "reviews")
+    says = refused("serve", runs["reviews"], tmp_path / "a" / "reviews", "--port", "0")
+    assert says.endswith("another run is called reviews, too; rename one of the folders")
+    with Served([runs["reviews"]]) as server:
+        says = refused("serve", runs["reviews"], "--port", server.port)
+        assert "choose another with --host or --port" in says
+    says = refused("serve", runs["reviews"], "--set", "limits.qeue=3")
+    assert says.startswith("unknown setting 'limits.qeue'; did you mean 'limits.queue'?")
+    says = refused("serve", runs["reviews"], "--set", "limits.queue=0")
+    assert says == "limits.queue must be above 0, got 0"
+    assert main(["serve", "--help"]) == 0
+
+
+def test_the_reference_needs_neither_network_nor_script(served):
+    found = served.get("/docs")
+    assert "POST /v1/completions" in found.text
+    assert "max_tokens" in found.text
+    assert "<script" not in found.text
+    assert "http" not in found.text.replace("http://127.0.0.1:8000", "")
+    assert "default-src 'none'" in found.headers["content-security-policy"]
+    document = served.get("/openapi.json").json()
+    assert {"/v1/classify", "/v1/translate", "/v1/embeddings"} <= document["paths"].keys()
+
+
+def test_metrics_count_requests_by_path_and_status(served):
+    def count(status):
+        name = f'glassformer_requests_total{{path="/v1/classify",status="{status}"}} '
+        lines = served.get("/metrics").text.splitlines()
+        return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+    before = count(200), count(422)
+    served.post("/v1/classify", GOOD)
+    served.post("/v1/classify", {})
+    served.post("/v1/made-up-path", {})
+    wait_until(lambda: (count(200), count(422)) == (before[0] + 1, before[1] + 1))
+    text = served.get("/metrics").text
+    assert "made-up-path" not in text
+    assert 'glassformer_batch_inputs_count{model="reviews"}' in text

@@ -1,0 +1,150 @@
+"""Each limit has its own status, and a request beyond it costs nobody else an answer."""
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import httpx
+import numpy as np
+import pytest
+from small_recordings import RATE
+from small_served import Served, refusal, wait_until, wave_bytes
+
+LONG = {"model": "bottles", "prompt": "3", "max_tokens": 400, "temperature": 0}
+SHORT = LONG | {"max_tokens": 2}
+
+
+@contextmanager
+def blocked(server):
+    """While this lasts, the worker has its hands full."""
+    go_on, begun = threading.Event(), threading.Event()
+    source = next(iter(server.models)).predictions
+    server.worker.post(source, lambda: begun.set() or go_on.wait(20))
+    assert begun.wait(10)
+    try:
+        yield
+    finally:
+        go_on.set()
+
+
+@pytest.fixture(scope="module")
+def small(runs):
+    """A server that accepts little."""
+    limits = {"body": 2000, "upload": 60_000, "tokens": 40, "audio": 2.0, "concurrency": 2}
+    limits |= {"queue": 3, "seconds": 0.5, "patience": 0.5, "inputs": 3, "headers": 4000}
+    with Served([runs["bottles"], runs["reviews"], runs["speech"]], limits=limits) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _answers_again(small):
+    yield
+    small.idle()
+    assert small.post("/v1/completions", SHORT).status_code == 200
+
+
+def test_a_body_that_is_too_large_is_413(small):
+    found = small.post("/v1/classify", {"model": "reviews", "input": "a" * 3000})
+    assert refusal(found) == (413, "body_too_large")
+    assert found.headers["connection"] == "close"
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(small):
+    pieces = (b"[" * 1000 for _ in range(50))
+    found = small.post("/v1/classify", content=pieces)
+    assert refusal(found) == (413, "body_too_large")
+
+
+def test_an_upload_has_a_limit_of_its_own(small):
+    data = {"model": "speech"}
+    for size, status in ((30_000, 422), (70_000, 413)):
+        files = {"file": ("a.wav", b"x" * size)}
+        found = small.post("/v1/audio/transcriptions", files=files, data=data)
+        assert found.status_code == status
+
+
+def test_a_body_that_comes_too_slowly_is_408(small):
+    with socket.create_connection(("127.0.0.1", small.port), timeout=5) as slow:
+        slow.sendall(b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n{")
+        assert b"408 Request Timeout" in slow.recv(1000)
+
+
+def test_headers_that_come_too_slowly_close_the_connection(small):
+    with socket.create_connection(("127.0.0.1", small.port), timeout=5) as slow:
+        slow.sendall(b"POST /v1/classify HTTP/1.1\r\nhost: a\r\n")
+        assert slow.recv(1000) == b""
+
+
+def test_headers_that_are_too_large_are_431(small):
+    found = small.get("/v1/models", headers={f"x-{n}": "a" * 50 for n in range(100)})
+    assert found.status_code == 431
+
+
+def test_too_many_tokens_are_422(small):
+    found = small.post("/v1/classify", {"model": "reviews", "input": "film " * 60})
+    assert refusal(found) == (422, "too_many_tokens")
+    for wrong in (SHORT | {"prompt": "3" * 40}, SHORT | {"max_tokens": 40}):
+        assert refusal(small.post("/v1/completions", wrong)) == (422, "too_many_tokens")
+    rest = {key: value for key, value in SHORT.items() if key != "max_tokens"}
+    usage = small.post("/v1/completions", rest).json()["usage"]
+    assert usage["total_tokens"] <= 40
+
+
+def test_a_recording_that_is_too_long_is_422(small):
+    sound = wave_bytes(np.zeros(3 * RATE, dtype=np.float32))
+    files, data = {"file": ("a.wav", sound)}, {"model": "speech"}
+    found = small.post("/v1/audio/transcriptions", files=files, data=data)
+    assert refusal(found) == (422, "audio_too_long")
+
+
+def test_a_client_with_too_many_open_requests_gets_429(small):
+    with blocked(small), httpx.Client(timeout=10) as client:
+        ask = partial(threading.Thread, target=small.post, args=("/v1/completions", SHORT))
+        threads = [ask(), ask()]
+        for one in threads:
+            one.start()
+        wait_until(lambda: small.gate.open.total() == 2)
+        found = client.post(f"{small.url}/v1/completions", json=SHORT)
+        assert refusal(found) == (429, "too_many_requests")
+        assert int(found.headers["retry-after"]) > 0
+        assert small.get("/healthz").status_code == 200  # still
+    for one in threads:
+        one.join()
+
+
+def test_a_full_queue_is_503(small):
+    with blocked(small):
+        small.gate.open["someone else"] = 3
+        try:
+            found = small.post("/v1/completions", SHORT)
+        finally:
+            del small.gate.open["someone else"]
+        assert refusal(found) == (503, "queue_full")
+        assert int(found.headers["retry-after"]) > 0
+
+
+def test_an_answer_that_takes_too_long_is_504(small):
+    began = time.monotonic()
+    with blocked(small):
+        found = small.post("/v1/completions", SHORT)
+    assert refusal(found) == (504, "timeout")
+    assert time.monotonic() - began < 5
+
+
+def test_a_stream_that_takes_too_long_ends_with_an_error(small):
+    with blocked(small):
+        found = small.post("/v1/completions", SHORT | {"stream": True})
+    assert refusal(found) == (504, "timeout")
+
+
+def test_a_server_that_is_about_to_stop_refuses_new_requests(small):
+    small.gate.draining = True
+    try:
+        assert refusal(small.post("/v1/completions", SHORT)) == (503, "shutting_down")
+        assert refusal(small.get("/readyz")) == (503, "shutting_down")
+        assert small.get("/healthz").status_code == 200
+    finally:
+        small.gate.draining = False
+    assert small.get("/readyz").status_code == 200

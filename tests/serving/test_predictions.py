@@ -1,0 +1,122 @@
+"""Predictions over HTTP are those of `predict`, whatever else is asked at the same time."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from small_served import Served, recording, refusal
+from small_translator import sentences
+
+import glassformer
+
+TEXTS = ["the film was great", "dull and weak", "superb", "", "awful 鳥 film"]
+
+
+def close(found, expected):
+    """Whether two answers are the same, up to the rounding of another batch."""
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(close(found[k], expected[k]) for k in found)
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(close, found, expected))
+    if isinstance(expected, float):
+        return found == pytest.approx(expected, abs=1e-5)
+    return found == expected
+
+
+def test_classifications_are_those_of_predict(served, runs):
+    found = served.post("/v1/classify", {"model": "reviews", "input": TEXTS}).json()["data"]
+    own = glassformer.load(runs["reviews"], device="cpu").predict(TEXTS)
+    assert [one.pop("index") for one in found] == [*range(5)]
+    assert all(
+        one.pop("note", "") == other.note and close(one, other.as_values())
+        for one, other in zip(found, own, strict=True)
+    )
+
+
+def test_a_translation_takes_the_options_of_the_job(served, runs):
+    run, [text] = glassformer.load(runs["words"], device="cpu"), sentences(1, seed=9)
+    for options in (
+        {},
+        {"alternatives": 3, "scores": True},
+        {"prefix": "rot", "forbidden": ["alt"]},
+        {"required": ["neu"]},
+        {"align": True},
+    ):
+        values = {"model": "words", "input": text, **options}
+        [found] = served.post("/v1/translate", values).json()["data"]
+        assert found.pop("index") == 0
+        assert close(found, run.predict(text, **options).as_values())
+
+
+def test_gaps_are_filled_and_what_has_none_is_refused(served):
+    found = served.post("/v1/pretrain", {"model": "gaps", "input": "the <mask> was"})
+    assert found.json()["data"][0]["prediction"].startswith("the ")
+    wrong = served.post("/v1/pretrain", {"model": "gaps", "input": ["the <mask> was", "none"]})
+    assert refusal(wrong) == (422, "invalid_input")
+    assert "has no gap to fill" in wrong.json()["error"]["message"]
+
+
+def test_recordings_are_classified(served, runs):
+    files = {"file": ("a", recording("ace"))}
+    found = served.post("/v1/audio/classify", files=files, data={"model": "sounds"}).json()
+    assert found["data"][0]["prediction"] in ("ace", "bead")
+    assert close(sum(found["data"][0]["probabilities"].values()), 1.0)
+
+
+def test_requests_that_come_together_are_one_batch(runs):
+    asked = [{"model": "reviews", "input": f"the film was {word}"} for word in "abcdefgh"]
+    with Served([runs["reviews"]], batching={"wait": 0.5, "most": len(asked)}) as server:
+        sizes, batcher = [], next(iter(server.models)).predictions
+        batcher.observe = sizes.append
+        with ThreadPoolExecutor(len(asked)) as pool:
+            found = list(pool.map(lambda one: server.post("/v1/classify", one), asked))
+        assert sizes == [len(asked)]
+        alone = [server.post("/v1/classify", one) for one in asked[:2]]
+        assert sizes == [len(asked), 1, 1]
+    assert all(close(one.json(), found[n].json()) for n, one in enumerate(alone))
+
+
+def test_one_that_is_wrong_does_not_spoil_the_batch(runs):
+    texts = ["the <mask> was", "no gap", "<mask> film"]
+    with Served([runs["gaps"]], batching={"wait": 0.3, "most": 3}) as server:
+
+        def ask(text):
+            return server.post("/v1/pretrain", {"model": "gaps", "input": text})
+
+        with ThreadPoolExecutor(3) as pool:
+            statuses = [one.status_code for one in pool.map(ask, texts)]
+        assert statuses == [200, 422, 200]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"model": "words", "input": "red", "alternatives": 17}, "alternatives: Input should be"),
+        ({"model": "words", "input": "red", "picture": "a.png"}, "picture: Extra inputs"),
+        ({"model": "words", "input": "red", "set": ["decode.best=9"]}, "set: Extra"),
+        ({"model": "words", "input": "red", "required": [""]}, "the model cannot write ''"),
+        ({"model": "words", "input": []}, "input has 0 texts; send 1 to 256"),
+        ({"model": "words", "input": ["a"] * 257}, "input has 257 texts"),
+        ({"model": "words"}, "input: Field required"),
+        ({"model": "words", "input": 3}, "input"),
+        ({"model": "reviews", "input": "a"}, "reviews does not answer /v1/translate"),
+    ],
+)
+def test_a_wrong_request_is_told_what_is_wrong(served, values, says):
+    found = served.post("/v1/translate", values)
+    assert refusal(found)[0] == 422
+    assert says in found.json()["error"]["message"]
+
+
+def test_a_path_that_a_client_names_is_never_opened(served, tmp_path):
+    secret = tmp_path / "secret.wav"
+    secret.write_bytes(recording("ace"))
+    for sent in (
+        {"data": {"model": "sounds", "file": str(secret)}},
+        {"json": {"model": "sounds", "input": str(secret)}},
+        {"data": {"model": "../sounds"}, "files": {"file": ("a", recording("ace"))}},
+        {"data": {"model": "sounds"}, "files": {"file": (str(secret), b"RIFF")}},
+    ):
+        found = served.post("/v1/audio/classify", **sent)
+        assert found.status_code in (404, 422)
+        assert str(tmp_path) not in found.text
+        assert "glassformer-" not in found.text  # where uploads are put

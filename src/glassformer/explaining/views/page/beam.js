@@ -1,55 +1,55 @@
 // The beam, step by step: the hypotheses that were kept, each joined to the one it extends.
 
+const STEP = 104, // pixels from one step to the next, and from one branch to the next
+  ROW = 38;
+
+function knot(step, branch) {
+  return [step * STEP + 10, branch * ROW + 26];
+}
+
+// The line from a branch to the one that it extends.
+function twig(branch, step, at) {
+  if (!step || branch.parent == null) return null;
+  const [x, y] = knot(step, at),
+    [from, level] = knot(step - 1, branch.parent),
+    bend = STEP * 0.3;
+  return make("svg:path", {
+    class: branch.kept ? "twig kept" : "twig",
+    d: `M${from} ${level}H${x - 2 * bend}C${x - bend} ${level} ${x - bend} ${y} ${x} ${y}`,
+  });
+}
+
+function leaf(branch, step, at) {
+  const [x, y] = knot(step, at),
+    name = visible(branch.token),
+    letters = [...name],
+    kept = branch.kept ? " kept" : "";
+  const text = make(
+    "svg:text",
+    { class: `branch${kept}`, x: x - 4, y: y - 9 },
+    letters.length > 11 ? letters.slice(0, 10).join("") + "…" : name,
+  );
+  text.append(make("svg:title", {}, `${name}, score ${score(branch)}`));
+  return [make("svg:circle", { class: `knot${kept}`, cx: x, cy: y, r: kept ? 4 : 3 }), text];
+}
+
+// A step of the tree; the way to the answer is drawn above the others.
+function stepOfTree(step, number) {
+  const twigs = step.map((branch, at) => twig(branch, number, at)),
+    order = [...step.keys()].sort((a, b) => step[a].kept - step[b].kept);
+  const leaves = order.flatMap((at) => leaf(step[at], number, at));
+  return make("svg:g", {}, order.map((at) => twigs[at]).filter(Boolean), leaves);
+}
+
 function beam() {
   const steps = given.beam,
-    wide = 104,
-    tall = 38,
-    most = Math.max(...steps.map((step) => step.length));
-  const place = (step, branch) => [step * wide + 10, branch * tall + 26];
-  const layers = steps.map((step, number) =>
-    make(
-      "svg:g",
-      {},
-      step.flatMap((branch, at) => {
-        const [x, y] = place(number, at),
-          drawn = [];
-        if (number && branch.parent != null) {
-          const [px, py] = place(number - 1, branch.parent),
-            bend = wide * 0.3;
-          drawn.push(
-            make("svg:path", {
-              class: branch.kept ? "twig kept" : "twig",
-              d: `M${px} ${py}H${x - 2 * bend}C${x - bend} ${py} ${x - bend} ${y} ${x} ${y}`,
-            }),
-          );
-        }
-        const name = visible(branch.token),
-          letters = [...name];
-        const text = make(
-          "svg:text",
-          { class: branch.kept ? "branch kept" : "branch", x: x - 4, y: y - 9 },
-          letters.length > 11 ? letters.slice(0, 10).join("") + "…" : name,
-        );
-        text.append(make("svg:title", {}, `${name}, score ${score(branch)}`));
-        return [
-          ...drawn,
-          make("svg:circle", {
-            class: branch.kept ? "knot kept" : "knot",
-            cx: x,
-            cy: y,
-            r: branch.kept ? 4 : 3,
-          }),
-          text,
-        ];
-      }),
-    ),
-  );
+    layers = steps.map(stepOfTree);
   const tree = make(
     "svg:svg",
     {
       class: "tree",
-      width: steps.length * wide,
-      height: most * tall + 4,
+      width: steps.length * STEP,
+      height: Math.max(...steps.map((step) => step.length)) * ROW + 4,
       role: "img",
       "aria-label": "The hypotheses of the beam by step",
     },
@@ -84,7 +84,7 @@ function beam() {
       ),
     );
     const box = tree.parentElement;
-    if (box) box.scrollLeft = (step + 1.5) * wide - box.clientWidth;
+    if (box) box.scrollLeft = (step + 1.5) * STEP - box.clientWidth;
   };
   slider.addEventListener("input", show);
   const move = (by) => {

@@ -19,6 +19,7 @@ PAIRS = [
     ("what a wet dry cat", "so eine Katze"),
 ]
 NOT_EMPTY = ("decode.min_length=5", "decode.max_length=9")  # whatever the model has not learned
+ATTEND = ("attention", "rollout", "attention_x_gradient")
 KINDS = ("attention", "gru", "tcn")
 
 
@@ -77,11 +78,12 @@ def test_every_method_sees_every_kind_of_model(tmp_path, kind):
     explainer, model = explained(tmp_path, kind=kind)
     subject = explainer.subject(model, "what a red film", target="so ein Film", unit="word")
     for name, method in METHODS.items():
-        if not method.attention:
-            found = method.influence(subject)
-            assert found.shape == (len(subject.targets), 4), name
-            assert found.isfinite().all()
-            assert found.abs().sum() > 0
+        if kind == "tcn" and name in ATTEND:
+            continue
+        found = method.influence(subject)
+        assert found.shape == (len(subject.targets), 4), name
+        assert found.isfinite().all()
+        assert found.abs().sum() > 0
 
 
 def maps_of(subject):

@@ -59,6 +59,6 @@ def rolled_out(maps: Maps, across: Collection[str], others: Collection[str] = ()
     return shares
 
 
-def identity(like: Shares, size: int) -> Shares:
+def identity(like: Shares, size: int) -> Float[Tensor, "rows own own"]:
     """Each vector its own, for every row."""
     return torch.eye(size, dtype=like.dtype, device=like.device).expand(len(like), -1, -1)

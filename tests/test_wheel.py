@@ -41,6 +41,8 @@ def test_a_wheel_installs_in_a_fresh_environment_and_trains_the_embedded_job(tmp
     assert json.loads(out)["scores"]["accuracy"]["value"] > 0.03  # of thirty languages
     (answer,) = run(command, "predict", "run", "München").splitlines()
     assert answer
+    run(command, "explain", "run", "München", "--out", "why.html")
+    assert "chooseTarget(0)" in (tmp_path / "why.html").read_text(encoding="utf-8")
     assert "languages" in run(command, "reproduce")
     where = run(python, "-c", "import glassformer; print(glassformer.__file__)").strip()
     assert Path(where).is_relative_to(tmp_path)

@@ -1,11 +1,13 @@
 """Labels explained: what is left out, what is read, and what is refused."""
 
 import json
+import shutil
 
 import pytest
 import torch
 from small_runs import learn, write_reviews
 
+import glassformer
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
 from glassformer.explaining.methods import METHODS
@@ -85,3 +87,33 @@ def test_an_unknown_choice_is_refused(run, options, message):
 def test_an_empty_text_is_refused(run):
     with pytest.raises(GlassformerError, match="' ' has nothing to explain; give a text"):
         run.explain(" ")
+
+
+def test_faithfulness_is_measured_once_and_kept(run, monkeypatch):
+    found = run.explain(TEXT)
+    assert found.verdict.startswith(("better than chance by", "no better than chance"))
+    assert "measured on" in found.verdict
+    stored = json.loads((run.folder.path / "faithfulness.json").read_text())
+    assert {*METHODS, "a random order"} == {*stored["methods"]}
+    monkeypatch.setattr("glassformer.runs.explain.measured_on", None)  # not called again
+    assert run.explain(TEXT).verdict == found.verdict
+
+
+def test_a_changed_faithfulness_is_refused_and_one_of_another_model_measured_again(run, tmp_path):
+    copied = glassformer.load(shutil.copytree(run.folder.path, tmp_path / "copied"))
+    path = copied.folder.path / "faithfulness.json"
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps(values | {"rows": 1000}))
+    with pytest.raises(GlassformerError, match=r"faithfulness.json: changed since the run wrote"):
+        copied.explain(TEXT)
+    path.write_text(json.dumps(values | {"model": "another"}))
+    assert "1000 rows" not in copied.explain(TEXT).verdict
+
+
+def test_without_its_rows_a_run_says_that_faithfulness_is_unknown(run, tmp_path):
+    copied = shutil.copytree(run.folder.path, tmp_path / "copied")
+    shutil.rmtree(copied / "data")
+    (copied / "faithfulness.json").unlink(missing_ok=True)
+    found = glassformer.load(copied).explain(TEXT)
+    assert found.verdict == "faithfulness not measured"
+    assert found.method == "occlusion"  # of so few words

@@ -26,9 +26,10 @@ pretraining         a first stage, where a trial shows that it helps
 learning_curve      whether more rows would help
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
-explain             what predictions are based on
 rows                rows to score models on: of some files, or of the run itself
 heads               where the heads of a model look, what they are worth, which can go
+faithfulness        how far the methods of explanation can be trusted
+explain             what predictions are based on
 run                 a finished run: predict, evaluate, explain
 api                 train, resume, load and align, one call each
 doctor              examining raw data

@@ -28,6 +28,11 @@ def note_checksums(run: Path, *names: str) -> None:
     write_json(known | new, run / CHECKSUMS)
 
 
+def renew_checksum(run: Path, name: str) -> None:
+    """Store the checksum of a file that was written again."""
+    write_json(known_checksums(run) | {name: checksum(run / name)}, run / CHECKSUMS)
+
+
 def drop_checksums(run: Path) -> None:
     """Drop the checksums of files that the end of training rewrites."""
     known = known_checksums(run)

@@ -11,6 +11,7 @@ metrics.jsonl        training events, one JSON line each
 board/               the same for TensorBoard
 model.safetensors    the trained model
 report.json, .html   scores beside a baseline
+faithfulness.json    how far explanations can be trusted, once it was measured
 checksums.json       to detect changed files
 pretrain/            the pretraining run, if there was one
 """

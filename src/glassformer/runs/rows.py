@@ -1,8 +1,9 @@
 """Rows to score models on: those of some files, or the validation rows of a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -11,8 +12,10 @@ from torch import Tensor, nn
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
-from glassformer.data.ingest import ingest
+from glassformer.data.ingest import ingest, rows_of
+from glassformer.data.rows import InMemory, Row
 from glassformer.data.samples import Samples
+from glassformer.data.schema import Schema
 from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
 from glassformer.runs.checksums import refuse_changed
@@ -85,3 +88,22 @@ def validation_rows(folder: RunFolder, config: Config, setup: TrainSetup) -> Ope
         raise GlassformerError(f"{folder.path}: has no validation rows; give a file of rows")
     task = folder.open_task(config, folder.data)
     return OpenedRows(task=task, split="valid", setup=setup, samples=samples)
+
+
+def columns_in(names: Sequence[Any], folder: RunFolder, config: Config) -> dict[str, str]:
+    """The columns by role that a run was trained on, as far as these data have them."""
+    found: dict[str, str] = {}
+    schema = JOBS[config.job].schema
+    for name in schema.arrange(names):
+        there = all(path.exists() for path in schema.files(name))
+        if there or isinstance(name, InMemory):
+            rows = rows_of(name, config.data, schema)
+            found |= trained_columns(folder, schema, list(islice(rows, 1)))
+    return found
+
+
+def trained_columns(folder: RunFolder, schema: Schema, head: Sequence[Row]) -> dict[str, str]:
+    """Those of the columns by role that the first row has."""
+    known = folder.intake().get("columns", {})
+    there = set(head[0].values) if head else set()
+    return {r.name: known[r.name] for r in schema.roles if known.get(r.name) in there}

@@ -14,8 +14,8 @@ from glassformer import notebook
 from glassformer.config import DataConfig, MachineConfig
 from glassformer.config.run import Config
 from glassformer.data.in_memory import sources_of
-from glassformer.data.ingest import LOOKED_AT, rows_of
-from glassformer.data.rows import InMemory, Row
+from glassformer.data.ingest import LOOKED_AT
+from glassformer.data.rows import Row
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
 from glassformer.explaining.explanation import Explanation
@@ -27,7 +27,13 @@ from glassformer.runs.explain import RunExplainer, explainer_of
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.heads import RunHeads
 from glassformer.runs.own_model import OwnModel
-from glassformer.runs.rows import OpenedRows, rows_of_files, validation_rows
+from glassformer.runs.rows import (
+    OpenedRows,
+    columns_in,
+    rows_of_files,
+    trained_columns,
+    validation_rows,
+)
 from glassformer.runs.trained import (
     load_model,
     open_companion,
@@ -187,7 +193,14 @@ class Run:
     def _explainer(self) -> RunExplainer:
         if self.int8:
             raise GlassformerError("int8 has no gradients; load the run without int8 to explain")
-        return explainer_of(self.folder, self.task, self.model.eval())
+        return RunExplainer(
+            folder=self.folder,
+            task=self.task,
+            model=self.model.eval(),
+            job=explainer_of(self.folder, self.task),
+            predictor=self.predictor,
+            opened=self._opened,
+        )
 
     @cached_property
     def heads(self) -> RunHeads:
@@ -252,7 +265,7 @@ class Run:
             yield validation_rows(self.folder, self.config, setup)
             return
         names, encoding = sources_of(data), self.config.data.encoding
-        named = self._columns(names) | dict(columns)
+        named = columns_in(names, self.folder, self.config) | dict(columns)
         files = DataConfig(test=names, columns=named, encoding=encoding)
         with rows_of_files(self.folder, self.config, self.task, setup, files) as rows:
             yield rows
@@ -261,27 +274,12 @@ class Run:
         """The inputs in the rows of a table: the training columns, or the likeliest ones."""
         rest, schema = iter(rows), self.schema.inputs()
         head = list(islice(rest, LOOKED_AT))
-        columns = schema.find_columns(head, self._trained_columns(schema, head))
+        columns = schema.find_columns(head, trained_columns(self.folder, schema, head))
         for row in chain(head, rest):
             found = {
                 r.name: schema.value(r, row, columns) for r in schema.roles if r.name in columns
             }
             yield self.predictor.from_sample(found)
-
-    def _columns(self, names: Sequence[str]) -> dict[str, str]:
-        """The training columns, as far as these files have them."""
-        found: dict[str, str] = {}
-        for name in self.schema.arrange(names):
-            there = all(path.exists() for path in self.schema.files(name))
-            if there or isinstance(name, InMemory):
-                rows = rows_of(name, self.config.data, self.schema)
-                found |= self._trained_columns(self.schema, list(islice(rows, 1)))
-        return found
-
-    def _trained_columns(self, schema: Schema, head: list[Row]) -> dict[str, str]:
-        known = self.folder.intake().get("columns", {})
-        there = set(head[0].values) if head else set()
-        return {r.name: known[r.name] for r in schema.roles if known.get(r.name) in there}
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})

@@ -1,6 +1,10 @@
 """Methods of explanation. To add one, write a function of a Subject and list it in METHODS."""
 
-from glassformer.explaining.methods.attention import attention, attention_x_gradient
+from glassformer.explaining.methods.attention import (
+    attention,
+    attention_x_gradient,
+    reading_layers,
+)
 from glassformer.explaining.methods.gradients import (
     STEPS,
     gradient_norm,
@@ -10,14 +14,23 @@ from glassformer.explaining.methods.gradients import (
 from glassformer.explaining.methods.method import Influence as Influence, Method as Method
 from glassformer.explaining.methods.occlusion import SPAN, occlusion, occlusion_of_spans
 from glassformer.explaining.methods.rollout import rollout
+from glassformer.explaining.subject import Subject
 
 METHODS: dict[str, Method] = {
-    "attention": Method(influence=attention, passes=lambda pieces: 1),
-    "rollout": Method(influence=rollout, passes=lambda pieces: 1),
-    "attention_x_gradient": Method(influence=attention_x_gradient, passes=lambda pieces: 3),
+    "attention": Method(influence=attention, passes=lambda pieces: 1, attends=True),
+    "rollout": Method(influence=rollout, passes=lambda pieces: 1, attends=True),
+    "attention_x_gradient": Method(
+        influence=attention_x_gradient, passes=lambda pieces: 3, attends=True
+    ),
     "gradient_norm": Method(influence=gradient_norm, passes=lambda pieces: 3),
     "gradient_x_input": Method(influence=gradient_x_input, passes=lambda pieces: 3),
     "integrated_gradients": Method(influence=integrated_gradients, passes=lambda pieces: 3 * STEPS),
     "occlusion": Method(influence=occlusion, passes=lambda pieces: pieces),
     "occlusion_of_spans": Method(influence=occlusion_of_spans, passes=lambda pieces: pieces + SPAN),
 }
+
+
+def usable_methods(subject: Subject) -> list[str]:
+    """The methods that work for this model."""
+    attends = subject.readers is not None and bool(reading_layers(subject.model))
+    return [name for name, method in METHODS.items() if attends or not method.attends]

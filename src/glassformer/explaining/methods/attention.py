@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.core.kinds.linformer import Linformer
 from glassformer.errors import GlassformerError
 from glassformer.explaining.methods.method import Influence
 from glassformer.explaining.subject import Subject
@@ -51,15 +52,22 @@ def read_off(
 
 def layers_that_read(subject: Subject) -> list[str]:
     """The layers that attend to what the pieces are of; refused if there are none."""
-    left_out = pools(subject.model)
-    names = cross_attentions(subject.model) or [
-        name for name in attention_layers(subject.model) if name not in left_out
-    ]
+    names = reading_layers(subject.model)
     if not names or subject.readers is None:
         raise GlassformerError(
-            "this model has no attention to explain by; choose gradient_x_input or occlusion"
+            "this model has no attention weights to explain by; choose integrated_gradients or "
+            "occlusion"
         )
     return names
+
+
+def reading_layers(model: nn.Module) -> list[str]:
+    """The layers of a model that attend to its inputs, if their weights tell which."""
+    found = attention_layers(model)
+    if any(isinstance(layer, Linformer) for layer in found.values()):
+        return []  # its keys are sums of many inputs
+    left_out = pools(model)
+    return cross_attentions(model) or [name for name in found if name not in left_out]
 
 
 def pools(model: nn.Module) -> list[str]:

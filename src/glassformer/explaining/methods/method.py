@@ -8,6 +8,8 @@ from torch import Tensor
 
 from glassformer.explaining.subject import Subject
 
+FEW_PASSES, FEW_VECTORS = 3, 4096
+
 Influence = Float[Tensor, "targets pieces"]
 
 
@@ -18,9 +20,14 @@ class Method:
     Attributes:
         influence: How much each piece speaks for (positive) or against (negative) each target.
         passes: How often it reads an input of so many pieces, a pass with gradients counting three.
-        attention: Whether it needs a model that attends.
+        attends: Whether it needs the weights of attention.
     """
 
     influence: Callable[[Subject], Influence]
     passes: Callable[[int], int]
-    attention: bool = False
+    attends: bool = False
+
+    def is_affordable(self, subject: Subject) -> bool:
+        """Whether it takes a moment: a pass or three, or few vectors to read."""
+        passes = self.passes(len(subject.pieces))
+        return passes <= FEW_PASSES or passes * subject.piece_of.numel() <= FEW_VECTORS

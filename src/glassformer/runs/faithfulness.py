@@ -1,0 +1,94 @@
+"""How faithful the methods of explanation are on the rows of a run, measured once and kept."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from glassformer.config.values import fitting
+from glassformer.errors import GlassformerError
+from glassformer.explaining.faithfulness import Faithfulness, measure
+from glassformer.explaining.subject import Subject
+from glassformer.files import checksum, write_json
+from glassformer.runs.checksums import is_as_written, known_checksums, renew_checksum
+from glassformer.runs.folder import RunFolder, malformed, read_json
+from glassformer.runs.rows import OpenedRows
+from glassformer.tasks.explainer import Explainer
+from glassformer.tasks.predictor import Predictor
+
+FILE = "faithfulness.json"
+ROWS = 256  # when it is asked for
+QUICK_ROWS, QUICK_SECONDS = 64, 10.0  # before a first explanation
+
+Progress = Callable[[int], None]
+
+
+def measured_on(
+    opened: OpenedRows,
+    model: nn.Module,
+    explainer: Explainer[Any, Any],
+    predictor: Predictor[Any, Any],
+    progress: Progress,
+    **limits: Any,
+) -> Faithfulness:
+    """The faithfulness of all methods on some rows."""
+    result = None
+    for count, found in measure(_subjects(opened, model, explainer, predictor), **limits):
+        progress(count)
+        result = found
+    if result is None:
+        raise GlassformerError(
+            "no row has two words or more, so faithfulness cannot be measured; give other rows"
+        )
+    return result
+
+
+def _subjects(
+    opened: OpenedRows,
+    model: nn.Module,
+    explainer: Explainer[Any, Any],
+    predictor: Predictor[Any, Any],
+) -> Iterator[Subject]:
+    """What is explained of the rows, in random order."""
+    numbers = opened.samples.rows(opened.split)
+    for row in np.random.default_rng(0).permutation(numbers).tolist():
+        given = predictor.from_sample(opened.samples[row])
+        try:
+            subject = explainer.subject(model, explainer.example(given))
+        except GlassformerError:  # such as an empty text
+            continue
+        yield subject
+
+
+def keep(folder: RunFolder, found: Faithfulness) -> bool:
+    """Store what was measured in the run folder; whether that was possible."""
+    try:
+        write_json({"model": model_checksum(folder), **asdict(found)}, folder.path / FILE)
+        renew_checksum(folder.path, FILE)
+    except OSError:  # a folder that only others may write
+        return False
+    return True
+
+
+def kept(folder: RunFolder) -> Faithfulness | None:
+    """What was measured of the present model, if anything."""
+    path = folder.path / FILE
+    values = read_json(path)
+    if values.pop("model", None) != model_checksum(folder):
+        return None
+    if not is_as_written(folder.path, FILE):
+        raise GlassformerError(
+            f"{path}: changed since the run wrote it; remove it, or measure again with "
+            f"--faithfulness"
+        )
+    try:
+        return fitting(Faithfulness, values, "it")
+    except GlassformerError as error:
+        raise malformed(path, error) from None
+
+
+def model_checksum(folder: RunFolder) -> str:
+    """What tells one model from another."""
+    return known_checksums(folder.path).get(folder.model.name) or checksum(folder.model)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from explained import EVERY, review, story, transcript, translation
+from explained import EVERY, gap, review, story, transcript, translation
 from rich.cells import cell_len
 
 from glassformer.errors import GlassformerError
@@ -85,6 +85,11 @@ def test_how_open_a_choice_was_is_shown_in_bits_and_faint_reasons_are_not():
     assert text.count(" 3.1 ") == len(targets)
     assert "+5.00" in text
     assert "+0.010" not in text
+
+
+def test_the_text_around_a_gap_is_marked_by_what_speaks_for_its_fill():
+    text = " ".join(shown(gap()))
+    assert "The [capital]++ of [France]+++ is [MASK] , a [city]+ on the [Seine]++ ." in text
 
 
 def test_attention_of_a_classifier_is_shown_when_it_is_asked_for():

@@ -31,8 +31,8 @@ from glassformer.explaining.views.wording import (
 from glassformer.terminal import printable, printable_lines
 
 LEVELS = (0.12, 0.4, 0.75)  # shares of the largest influence from which a word has one mark more
-FOR = ("#2f8fc9", "bold underline #2f8fc9", "bold white on #0072b2")
-AGAINST = ("#d9722b", "bold underline #d9722b", "bold white on #bf5400")
+FOR = ("#2f8fc9", "bold underline #2f8fc9", "bold #ffffff on #0072b2")
+AGAINST = ("#d9722b", "bold underline #d9722b", "bold #ffffff on #bf5400")
 BAR = 24  # cells of a probability of 1
 MOST_LABELS, MOST_WORDS, MOST_CELLS = 8, 4, 60
 FAINT = 0.02  # of the largest influence: what is below is not listed for a written word
@@ -56,7 +56,7 @@ class ExplanationView:
         shown = self.explanation
         chosen = select(shown.attention, layer=self.layer, head=self.head)
         if shown.written:
-            yield from _written(shown)
+            yield from _written(shown, coloured=coloured)
         else:
             yield from _labels(shown, coloured=coloured)
         if shown.method:
@@ -114,7 +114,7 @@ def coloured_words(pieces: Sequence[str], values: Sequence[float], *, coloured: 
 
 def _listed(target: Target, pieces: Sequence[str], values: Sequence[float]) -> Text:
     """The words that speak most for and against a target, with their influence."""
-    line = Text(f"for {printable(target.text)}: ", "bold")
+    line = Text().append(f"for {printable(target.text)}: ", "bold")
     line.append(_strongest(pieces, values, sign=1) or "nothing", FOR[0])
     against = _strongest(pieces, values, sign=-1)
     return line.append("; against: ", "bold").append(against, AGAINST[0]) if against else line
@@ -128,10 +128,16 @@ def _strongest(
     return ", ".join(f"{visible(pieces[place])} {signed(values[place])}" for place in best)
 
 
-def _written(shown: Explanation) -> Iterator[RenderableType]:
-    """The answer, and each word of it: how sure, what else, and what speaks for it."""
+def _written(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
+    """The answer, and each word of it: how sure, what else, and what speaks for it.
+
+    Where there is one alone, such as the fill of a gap, the text that was read is coloured for it.
+    """
     yield Text(printable_lines(shown.answer), "bold")
     yield Text()
+    if len(shown.targets) == 1 and shown.sound is None:
+        yield coloured_words(shown.pieces, shown.influence[0].tolist(), coloured=coloured)
+        yield Text()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     times, others, entropies = (
         any(target.time for target in shown.targets),

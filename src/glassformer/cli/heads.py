@@ -1,5 +1,6 @@
 """The heads of a run on the command line: where they look, ablated, pruned."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -68,13 +69,11 @@ def show_ablations(found: "Ablations") -> None:
     from glassformer.cli.results import print_table
     from glassformer.reports.wording import named
 
-    table = Table("without", "difference", "p", "rows better", "worse")
-    table.title = f"{_whole(found)}; without some of its parts:"
+    Terminal().say(_whole(found))
+    table = Table("without", f"change of {named(found.goal)}", "p", "rows better", "worse")
     for name, comparison in found.without.items():
-        table.add_row(name, *_difference(found.goal, comparison))
+        table.add_row(_described(name), *_difference(found.goal, comparison))
     print_table(table)
-    better = "higher" if found.higher_is_better else "lower"
-    Terminal().say(f"For {named(found.goal)}, {better} is better.")
 
 
 def show_pruned(found: "Pruned") -> None:
@@ -82,17 +81,19 @@ def show_pruned(found: "Pruned") -> None:
     from glassformer.cli.results import print_table
     from glassformer.reports.wording import named, written
 
-    table = Table("heads removed", "difference", "p", "rows better", "worse", "")
-    table.title = f"{_whole(found)}; with fewer heads:"
+    removed, console = found.removed, Terminal()
+    console.say(_whole(found))
+    table = Table(
+        "heads removed", f"change of {named(found.goal)}", "p", "rows better", "worse", ""
+    )
     for step in found.steps:
         falls = "falls" if step.fell else ""
         table.add_row(str(len(step.removed)), *_difference(found.goal, step.comparison), falls)
     print_table(table)
-    removed, console = found.removed, Terminal()
     allowed = written(found.goal, found.tolerance)
     console.say(
-        f"{len(removed)} of {found.heads} heads can go together before {named(found.goal)} gets "
-        f"worse, certainly or by more than {allowed}"
+        f"{len(removed)} of {found.heads} heads can go together before {named(found.goal)} becomes "
+        f"significantly worse, or worse by more than {allowed}"
     )
     if removed:
         console.say(f"The least important first: {', '.join(removed)}")
@@ -104,7 +105,23 @@ def _whole(found: "Ablations | Pruned") -> str:
     value, low, high = (
         written(found.goal, end) for end in (found.whole.value, found.whole.low, found.whole.high)
     )
-    return f"On {found.rows:,} rows, {named(found.goal)} is {value} [{low}, {high}]"
+    better = "higher" if found.higher_is_better else "lower"
+    return (
+        f"With all heads, on {found.rows:,} rows: {named(found.goal)} {value} [{low}, {high}]; "
+        f"{better} is better"
+    )
+
+
+def _described(label: str) -> str:
+    """What is left out; heads have two numbers, layers one."""
+    kinds = ["head" if len(re.findall(r"\d+", one)) > 1 else "layer" for one in label.split(",")]
+    if len(kinds) == 1:
+        return (
+            f"all of {label}"
+            if label.startswith("cross.") and kinds == ["layer"]
+            else (f"{kinds[0]} {label}")
+        )
+    return f"{kinds[0]}s {label}" if len(set(kinds)) == 1 else label
 
 
 def _difference(goal: str, found: "Comparison") -> tuple[str, str, str, str]:

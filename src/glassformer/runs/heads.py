@@ -250,7 +250,13 @@ class Scored:
     def of(rows: OpenedRows, model: nn.Module) -> "Scored":
         rows = replace(rows, max_rows=SCORED)
         answers = rows.answers(model)
-        return Scored(rows, answers, reporter_of(rows.task).scores(answers)[rows.task.goal])
+        whole = reporter_of(rows.task).scores(answers)[rows.task.goal]
+        if rows.task.higher_is_better and whole.value == 0:
+            raise GlassformerError(
+                f"the {rows.task.goal} of this model is 0 on these rows, so nothing can make it "
+                f"fall; train it longer, or give other rows"
+            )
+        return Scored(rows, answers, whole)
 
     def compared(self, model: nn.Module) -> Comparison:
         """Another model, minus this one, in the task's goal."""

@@ -1,10 +1,10 @@
 """Watching: the weights of any layer, head and query are those of `plain`, whatever runs."""
 
 import copy
+from itertools import cycle, product
 
 import pytest
 import torch
-from core.pairwise import every_pair
 from torch import nn
 from torch.nn.attention import flex_attention
 
@@ -88,9 +88,8 @@ def assert_same_for_real_queries(found, expected, name):
 
 
 ATTENTIONS = {"grouped": {}, "window": {"window": 3}, "normed": {"qk_norm": True, "kv_heads": H}}
-CASES = every_pair(
-    {"position": list(POSITIONS), "form": ["padded", "packed"], "attention": list(ATTENTIONS)}
-)
+FORMS = ["padded", "packed"]
+CASES = list(zip(POSITIONS, cycle(ATTENTIONS), cycle(FORMS), strict=False))
 
 
 @torch.no_grad()
@@ -107,10 +106,7 @@ def assert_shows_what_plain_computes(model, form, monkeypatch, kernel="auto"):
     return maps
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case.values()))
-def test_weights_are_those_of_plain_in_all_or_in_part(case, monkeypatch):
-    model = translator(attention=ATTENTIONS[case["attention"]], position={"kind": case["position"]})
-    maps = assert_shows_what_plain_computes(model, case["form"], monkeypatch)
+def assert_parts_are_those_of_the_whole(maps):
     for name, found in maps.items():
         chosen = maps.rows(name, heads=[4, 1], queries=[5, 2, 3, -1])
         torch.testing.assert_close(chosen, found[:, [4, 1]][:, :, [5, 2, 3, -1]], **TIGHT)
@@ -119,9 +115,26 @@ def test_weights_are_those_of_plain_in_all_or_in_part(case, monkeypatch):
         torch.testing.assert_close(torch.cat(pieces, 2), found, **TIGHT)
 
 
+@pytest.mark.parametrize(("position", "attention", "form"), CASES)
+def test_weights_are_those_of_plain_in_all_or_in_part(position, attention, form, monkeypatch):
+    model = translator(attention=ATTENTIONS[attention], position={"kind": position})
+    maps = assert_shows_what_plain_computes(model, form, monkeypatch)
+    assert_parts_are_those_of_the_whole(maps)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_weights_are_those_of_plain_whatever_kernel_runs(kernel, monkeypatch):
+@pytest.mark.parametrize("position", POSITIONS)
+def test_weights_are_those_of_plain_in_every_combination(kernel, position, monkeypatch):
     monkeypatch.setattr(flex_attention, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", True)
+    for attention, form in product(ATTENTIONS.values(), FORMS):
+        model = translator(attention=attention, position={"kind": position})
+        maps = assert_shows_what_plain_computes(model, form, monkeypatch, kernel)
+        assert_parts_are_those_of_the_whole(maps)
+
+
+@pytest.mark.parametrize("kernel", ["loop", "plain", "fused", "packed"])
+def test_weights_are_those_of_plain_whatever_kernel_runs(kernel, monkeypatch):
     model = translator(attention={"window": 3}, position={"kind": "alibi"})
     assert_shows_what_plain_computes(model, "padded", monkeypatch, kernel)
 
@@ -307,14 +320,23 @@ def test_a_model_made_for_inference_is_watched_without_what_makes_it_fast():
     packed = packed_twin(model)
     packed.frozen = True
     assert any(isinstance(part, PackedLinear) for part in packed.modules())
-    model.compile()  # at the first call, which the copy never makes
     with watching(packed, gradients=True) as (watched, maps):
         scores = watched(ids, layout=Layout.full(B, T))
     assert isinstance(continuing(watched, [[1, 2]]), BranchingScorer)
     assert watched.tokens.table.weight is model.tokens.table.weight
     assert maps.gradients(scores.sum())["decoder.blocks.0.attention"].abs().sum() > 0
-    for name, right in whole_pass(torch.compile(model), ids).items():
+    for name, right in whole_pass(model, ids).items():
         torch.testing.assert_close(maps[name], right, **TIGHT)
+
+
+@pytest.mark.full
+def test_a_compiled_model_is_watched_in_eager_mode():
+    model, ids = language_model(), torch.randint(V, (B, T))
+    right = whole_pass(model, ids)["decoder.blocks.0.attention"]
+    model.decoder.blocks[0].compile()  # at its first call, which the copy never makes
+    for compiled in (model, torch.compile(model)):
+        found = whole_pass(compiled, ids)["decoder.blocks.0.attention"]
+        torch.testing.assert_close(found, right)
 
 
 def test_int8_shows_its_own_weights_and_has_no_gradients():

@@ -16,27 +16,27 @@ ONE_STEP = {"steps": 1, "pretrain": False, "set": SETTINGS}
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-    return write_reviews(tmp_path_factory.mktemp("heads") / "reviews.csv", count=211)
+    return write_reviews(tmp_path_factory.mktemp("heads") / "reviews.csv", count=83)
 
 
 @pytest.fixture(scope="module")
 def run(reviews):
     with quickly(), unchecked():
-        return learn(reviews, reviews.parent / "run", "model.encoder.depth=2", steps=40)
+        return learn(reviews, reviews.parent / "run", "model.encoder.depth=2", steps=3)
 
 
 def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, capsys):
-    found = run.heads.look(rows=7)
-    few = write_reviews(tmp_path / "few.csv", count=11)
+    found = run.heads.look(rows=3)
+    few = write_reviews(tmp_path / "few.csv", count=5)
     assert list(found.heads) == ["0.0", "0.1", "1.0", "1.1"]
-    assert found.rows == 7
+    assert found.rows == 3
     for label, one in found.heads.items():
         layer, head = label.split(".")
         assert (one.layer, str(one.head)) == (f"encoder.blocks.{layer}.attention", head)
         assert 0 < one.evenness <= 1
     assert main(["explain", str(run.folder.path), str(few), "--heads"]) == 0
     shown = capsys.readouterr().out
-    assert "on 11 rows" in shown
+    assert "on 5 rows" in shown
     assert "of 4 heads have a name" in shown
     assert main(["explain", str(run.folder.path), str(few), "--heads", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
@@ -45,16 +45,16 @@ def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, c
 
 def test_ablations_are_compared_with_the_whole_model_on_the_same_rows(run, reviews, capsys):
     found = run.heads.ablate("0.1", "0.0,0.1,1.0,1.1", "1", data=reviews)
-    assert found.rows == 211
+    assert found.rows == 83
     whole = run.evaluate(reviews).scores["accuracy"]
     assert found.whole == whole
     assert set(found.without) == {"0.1", "0.0,0.1,1.0,1.1", "1"}
     for comparison in found.without.values():
-        assert comparison.wins + comparison.losses + comparison.ties == 211
-        assert comparison.difference.value == (comparison.wins - comparison.losses) / 211
+        assert comparison.wins + comparison.losses + comparison.ties == 83
+        assert comparison.difference.value == (comparison.wins - comparison.losses) / 83
     assert main(["explain", str(run.folder.path), str(reviews), "--ablate", "0.1"]) == 0
     shown = capsys.readouterr().out
-    assert "With all heads, on 211 rows: accuracy" in shown
+    assert "With all heads, on 83 rows: accuracy" in shown
     assert "higher is better" in shown
     assert "head 0.1" in shown
     assert main(["explain", str(run.folder.path), "--ablate", "heads", "--json"]) == 0
@@ -78,6 +78,7 @@ def test_heads_are_pruned_until_the_score_falls(run, reviews, capsys):
     assert values["tolerance"] == pytest.approx(0.01 * values["whole"]["value"])
 
 
+@pytest.mark.full
 def test_the_heads_of_a_translator_are_those_of_both_its_sides(tmp_path):
     pairs = write_pairs(tmp_path / "pairs.tsv", 60)
     with quickly(), unchecked():

@@ -48,6 +48,14 @@ def test_the_code_in_the_readme_runs(number, capsys):
     assert printed.startswith(["dull", "#.......", "torch.Size([2, 4, 5, 7])"][number])
 
 
+def test_the_code_in_the_guide_to_explanations_runs(capsys):
+    guide = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+    run(blocks(guide)[0])
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1:3] == ["torch.Size([2, 4, 5, 7])", "torch.Size([2, 2, 1, 7])"]
+    assert printed[0] == printed[3]
+
+
 def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):
     command, picture = re.search(r"    \$ \S+glassformer (.*)\n((?:    [#.]+\n)+)", README).groups()
     argv = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', command)]

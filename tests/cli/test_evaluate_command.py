@@ -194,13 +194,33 @@ def test_an_encoding_that_was_trained_with_is_used_again(tmp_path, capsys):
 
 BAD = {
     "a label it never saw": (
-        "text,label\nfine,good\nodd,purple\n",
-        "row 2 (line 3): label 'purple' is unknown to the model",
+        "text,label\nfine,mauve\nodd,purple\n",
+        "row 1 (line 2): label 'mauve' is unknown to the model",
     ),
     "no labels": ("text\nfine\n", "no column for label"),
     "no rows": ("text,label\n", "a header (text, label) but no rows below it"),
     "nothing": ("", "the file is empty"),
 }
+
+
+def test_labels_it_never_saw_are_counted_by_name_and_the_rest_is_scored(home, tmp_path, capsys):
+    rows = [*reviews(20, seed=2), *({"text": "odd", "label": "purple"} for _ in range(2))]
+    rows[3]["label"] = "mauve"
+    data = write_csv(tmp_path / "new.csv", [{k: row[k] for k in ("text", "label")} for row in rows])
+    assert evaluate(home / "run", data, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == 19
+    assert found["notes"][0] == (
+        f"left out: 3 rows with labels that the model never saw: 'purple' (2), 'mauve' (1); "
+        f"first {data} row 4 (line 5)"
+    )
+    [table] = found["tables"]
+    assert (table["title"], table["header"][0]) == ("By class", "class")
+    assert sum(row[-1] for row in table["rows"]) == 19
+    assert evaluate(home / "run", data) == 0
+    out = capsys.readouterr().out
+    assert "On 19 rows" in out
+    assert "By class" in out
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -183,7 +183,6 @@ def test_what_cannot_be_asked_is_refused_in_one_line(predict, options, told):
 @pytest.mark.parametrize(
     "option",
     [
-        ["--alternatives", "2"],
         ["--scores"],
         ["--align"],
         ["--picture", "a.png"],

@@ -132,3 +132,14 @@ def test_the_language_model_of_another_run_takes_part_in_the_search(run, tmp_pat
     assert written[0] != written[1]
     assert main(["predict", str(run / "run"), clips[0], "--lm", str(run / "run")]) == 1
     assert "a run of transcribe; --lm takes one of `train generate`" in capsys.readouterr().err
+
+
+def test_the_next_best_texts_are_alternatives(run):
+    trained, clip = glassformer.load(run / "run"), run / "clips"
+    path = next(iter(sorted(clip.glob("*.wav"))))
+    found = trained.predict(path, alternatives=2)
+    others = [one["text"] for one in found.details["alternatives"]]
+    assert 1 <= len(others) <= 2
+    assert len({found.text, *others}) == len(others) + 1
+    assert found.below[0].startswith(f"  or {others[0]}\t")
+    assert "alternatives" not in trained.predict(path).details

@@ -8,7 +8,7 @@ import pytest
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, paired_test
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.report import intake_notes, verdict
+from glassformer.runs.report import intake_notes, verdict, what_next
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,21 @@ def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
     rows = np.arange(100)
     found = verdict(paired_test(rows < ours, rows < theirs), 100, "accuracy")
     assert found == f"On 100 rows {said}"
+
+
+def test_where_the_baseline_is_better_the_report_says_what_to_do(tmp_path):
+    folder = RunFolder(tmp_path / "my run")
+    told = what_next(folder, kept=True)
+    assert told.startswith(
+        f"The baseline is better here: use it with `glassformer predict '{folder.path}'"
+    )
+    assert told.endswith(
+        "--baseline`, or try more rows (--curve tells whether they would help), another --size, a "
+        "longer --time."
+    )
+    folder.pretrain.path.mkdir(parents=True)
+    assert what_next(folder, kept=False).startswith("The baseline is better here: try more rows")
+    assert what_next(folder, kept=False).endswith("a longer --time, --no-pretrain.")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """The table by class: each F1 with an interval."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.sections import class_table, f1_interval
 
 CLASSES = ("ant", "bee", "cow")
@@ -31,3 +35,15 @@ def test_more_rows_make_the_interval_narrower():
     true, given = dice.random(4000) < 0.5, dice.random(4000) < 0.5
     wide, narrow = f1_interval(true[:100], given[:100]), f1_interval(true, given)
     assert narrow.high - narrow.low < 0.5 * (wide.high - wide.low)
+
+
+def test_a_class_of_fewer_than_five_rows_has_no_interval_and_is_told():
+    labels = np.array([0] * 9 + [1] * 5 + [2] * 4)
+    table = class_table(labels, labels, ("a", "b", "c"))
+    assert [row[4:6] == (None, None) for row in table.rows] == [False, False, True]
+    task = SimpleNamespace(labels=SimpleNamespace(names=("a", "b", "c", "d")))
+    chances = np.eye(4)[labels]
+    [note] = ClassifyReporter(task).notes(ClassAnswers.of_probabilities(chances, labels))
+    assert note.startswith("2 labels have fewer than 5 scored rows: 'c' (4), 'd' (0); scores")
+    many = ClassAnswers.of_probabilities(np.eye(4), np.arange(4))
+    assert ClassifyReporter(task).notes(ClassifyReporter(task).pool([many] * 5)) == []

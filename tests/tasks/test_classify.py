@@ -84,13 +84,28 @@ def test_an_empty_text_has_an_empty_answer_that_is_marked(run):
     assert third == first
 
 
-def test_a_label_unseen_in_training_is_refused_with_its_row(run, tmp_path):
+def test_the_next_likely_labels_are_alternatives(run):
+    found = run.predict("stone red river", alternatives=2)
+    others = found.details["alternatives"]
+    chances = found.details["probabilities"]
+    assert [one["text"] for one in others] == sorted(
+        {*COLOURS} - {"red"}, key=lambda n: -chances[n]
+    )
+    assert [one["confidence"] for one in others] == [chances[one["text"]] for one in others]
+    assert found.below[0].startswith(f"  or {others[0]['text']}\t0.")
+    assert len(run.predict("stone red river", alternatives=1).below) == 1
+    assert "alternatives" not in run.predict("stone red river").details
+    with pytest.raises(GlassformerError, match="alternatives must be 0 or more, got -1"):
+        run.predict("red", alternatives=-1)
+
+
+def test_data_of_unseen_labels_alone_are_refused_with_their_row(run, tmp_path):
     path = tmp_path / "new.csv"
-    path.write_text("text,label\na red stone,red\na pink stone,pink\n")
+    path.write_text("text,label\na grey stone,grey\na pink stone,pink\n")
     with pytest.raises(GlassformerError) as refusal:
         run.evaluate(path)
     assert str(refusal.value) == (
-        f"{path} row 2 (line 3): label 'pink' is unknown to the model, whose labels are blue, "
+        f"{path} row 1 (line 2): label 'grey' is unknown to the model, whose labels are blue, "
         f"green, red; fix the row, or train on rows with this label"
     )
 

@@ -224,6 +224,15 @@ def test_a_gap_in_a_long_text_is_seen_with_what_stands_around_it(learned):
         )
 
 
+def test_alternatives_are_shown_for_each_gap(learned):
+    job, model = learned
+    predictor = PretrainPredictor(job).configured(alternatives=2)
+    [found] = predictor.predict(model, ["the <mask> fox sleeps by the <mask>"])
+    assert [len(fill) for fill in found.details["gaps"]] == [3, 3]
+    assert len(found.below) == 4
+    assert all(line.startswith("  or ") for line in found.below)
+
+
 def test_an_empty_text_has_an_empty_answer(learned):
     job, model = learned
     [found] = PretrainPredictor(job).predict(model, [" "])

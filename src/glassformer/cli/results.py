@@ -9,7 +9,7 @@ from rich.table import Table
 from glassformer import processes
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
-from glassformer.reports.wording import chance, score_rows, written
+from glassformer.reports.wording import BASELINE_WINS, chance, score_rows, written
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
@@ -51,10 +51,14 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
         if table["title"] == SOME_ROWS:
             print_table(row_table(table))
     for note in report["notes"]:
-        console.say(note)
+        if not note.startswith(BASELINE_WINS):
+            console.say(note)
     console.say(f"Report: {path / 'report.html'}")
     use = f'glassformer predict {shlex.quote(str(path))} "{run.predictor.example()}"'
     console.say(f"Use it: {use}")
+    for note in report["notes"]:
+        if note.startswith(BASELINE_WINS):
+            console.say(note, style="yellow")
 
 
 def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:
@@ -68,6 +72,8 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     if found.comparison is not None:
         systems.setdefault(rival, values["against_scores"])
     print_table(score_table(systems, f"On {values['rows']:,} rows"))
+    for table in values["tables"]:
+        print_table(row_table(table))
     for reason, count in values["skipped"].items():
         console.say(f"left out: {count:,} rows with {reason}")
     if found.trained_on:
@@ -103,7 +109,10 @@ def row_table(table: Mapping[str, Any]) -> Table:
     """A table of the report, with long texts truncated."""
     shown = Table(*(name.strip() for name in table["header"]), title=table["title"])
     for cells in table["rows"]:
-        texts = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
+        texts = [
+            f"{cell:.2f}" if isinstance(cell, float) else "" if cell is None else str(cell)
+            for cell in cells
+        ]
         shown.add_row(*(printable(text[:60] + ("…" if len(text) > 60 else "")) for text in texts))
     return shown
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
 
 SMALLEST_P = 0.001  # smaller values are shown as below this
+BASELINE_WINS = "The baseline is better here"  # how the note on it begins
 
 
 def named(text: str) -> str:

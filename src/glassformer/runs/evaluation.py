@@ -12,6 +12,7 @@ from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
+from glassformer.reports import Table
 from glassformer.reports.wording import chance, interval, written
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder, reporter_of
@@ -43,6 +44,7 @@ class Evaluation:
         trained_on: How many of the rows were in the training data; None if unknown.
         notes: Remarks about the rows and the scores.
         others: The scores of the other run, if there is one.
+        tables: Scores in more detail, such as by class.
     """
 
     scores: dict[str, Score]
@@ -51,6 +53,7 @@ class Evaluation:
     trained_on: int | None
     notes: Sequence[str] = ()
     others: dict[str, Score] | None = None
+    tables: Sequence[Table] = ()
 
     def __repr__(self) -> str:
         rows, header = self._rows()
@@ -94,6 +97,7 @@ class Evaluation:
             "skipped": {reason: entry.count for reason, entry in self.ingest.skipped.items()},
             "trained_on": self.trained_on,
             "notes": list(self.notes),
+            "tables": [table.as_values() for table in self.tables],
         }
         if self.comparison is not None:
             values["against"] = _plain(self.comparison)

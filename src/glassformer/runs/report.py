@@ -1,5 +1,6 @@
 """The final report: scores of a run beside an honest baseline on the same rows."""
 
+import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from glassformer.metrics.paired import Comparison
 from glassformer.metrics.styles import style_of
 from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
-from glassformer.reports.wording import chance, gap
+from glassformer.reports.wording import BASELINE_WINS, chance, gap
 from glassformer.runs.display import Display, clock
 from glassformer.runs.fit import FitResult, answers_on
 from glassformer.runs.folder import RunFolder, reporter_of
@@ -97,7 +98,24 @@ def findings(
         table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)
         tables = reporter.baseline_tables(answers, baseline.answers, samples)
         found.tables, found.verdict = [table, *tables], [sentence]
+        if " worse than the baseline " in sentence:
+            found.verdict.append(what_next(RunFolder(task.folder), kept=baseline.save is not None))
     return found
+
+
+def what_next(folder: RunFolder, *, kept: bool) -> str:
+    """What to do where the baseline is better.
+
+    Args:
+        kept: Whether the run keeps the baseline.
+    """
+    run = shlex.quote(str(folder.path))
+    use = f"use it with `glassformer predict {run} --baseline`, or try" if kept else "try"
+    pretrained = ", --no-pretrain" if folder.pretrain.path.exists() else ""
+    return (
+        f"{BASELINE_WINS}: {use} more rows (--curve tells whether they would help), another "
+        f"--size, a longer --time{pretrained}."
+    )
 
 
 def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any] | None, list[str]]:

@@ -67,11 +67,13 @@ def rows_of_files(
     with scratch_folder() as place:
         samples, report = ingest(data, JOBS[config.job].schema, place)
         task.index(samples, place)
+        samples = Samples.open(place)  # less what indexing left out
+        report.count(samples.splits)
         yield OpenedRows(
             task=folder.open_task(config, place),
             split="test",
             setup=setup,
-            samples=Samples.open(place),  # less what indexing left out
+            samples=samples,
             ingest=report,
         )
 

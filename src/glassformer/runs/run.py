@@ -244,6 +244,7 @@ class Run:
             ours.trained_on,
             (*ours.remarks, *reporter.notes(ours.answers)),
             others,
+            reporter.score_tables(ours.answers),
         )
 
     def _answers(self, data: tuple[Data, ...], columns: Mapping[str, str]) -> SplitAnswers:

@@ -78,6 +78,10 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         """Remarks about the scores of these answers."""
         return []
 
+    def score_tables(self, answers: Answers) -> list[Table]:
+        """Scores in more detail, such as by class, for an evaluation."""
+        return []
+
     def sections(self, answers: Answers, samples: Sequence[Sample]) -> Sections:
         """Tables and charts about the answers to these samples."""
         return Sections()

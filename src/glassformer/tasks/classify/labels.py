@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -86,22 +86,42 @@ class Labels:
         counts = tuple(learned[name] for name in ordered)
         return cls(ordered, counts, len(samples.rows("train")), multi, separator)
 
-    def numbers(self, samples: Samples) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
-        """The index of each sample's label; for multi-label, a 0 or 1 for every label."""
+    def numbers(
+        self, samples: Samples, left_out: Container[int] = ()
+    ) -> Shaped[np.ndarray, " N"] | Shaped[np.ndarray, "N C"]:
+        """The index of each sample's label; for multi-label, a 0 or 1 for every label.
+
+        Args:
+            left_out: Samples whose labels do not matter.
+        """
         values = enumerate(samples.values("label"))
         if not self.multi:
             known = self._numbers
             only = (
                 known[value]
                 if isinstance(value, str) and value in known
+                else 0
+                if row in left_out
                 else self._only(value, row, samples)
                 for row, value in values
             )
             return np.fromiter(only, dtype=np.int64, count=len(samples))
         table = np.zeros((len(samples), len(self.names)), dtype=np.uint8)
         for row, value in values:
-            table[row, self._known(value, row, samples)] = 1
+            if row not in left_out:
+                table[row, self._known(value, row, samples)] = 1
         return table
+
+    def unknown(self, samples: Samples) -> dict[int, list[str]]:
+        """The labels that are not known from training, by sample."""
+        found = {}
+        for row, value in enumerate(samples.values("label")):
+            if isinstance(value, str) and value in self._numbers:
+                continue
+            names = [one for one in names_of(value, self.separator) if one not in self._numbers]
+            if names:
+                found[row] = names
+        return found
 
     def open_numbers(
         self, path: Path, samples: int
@@ -150,8 +170,27 @@ class Labels:
             return np.maximum(self.rows - counts, 1) / counts
         return counts.sum() / (len(counts) * counts)
 
-    def predictions(self, probabilities: Float[np.ndarray, "N C"]) -> Iterator[Prediction]:
-        """The predictions for the probabilities of some texts."""
+    def predictions(
+        self, probabilities: Float[np.ndarray, "N C"], alternatives: int = 0
+    ) -> Iterator[Prediction]:
+        """The predictions for the probabilities of some texts.
+
+        Args:
+            alternatives: How many of the next likely labels to show with each.
+        """
+        for found in self._predictions(probabilities):
+            yield self._with_others(found, alternatives) if alternatives else found
+
+    def _with_others(self, found: Prediction, count: int) -> Prediction:
+        """A prediction with the labels that are most likely besides its own."""
+        chosen = found.details["labels"] if self.multi else [found.text]
+        left = [pair for pair in found.details["probabilities"].items() if pair[0] not in chosen]
+        likely = sorted(left, key=lambda pair: -pair[1])[:count]
+        others = [{"text": name, "confidence": chance} for name, chance in likely]
+        lines = [f"  or {name}\t{chance:.3f}" for name, chance in likely]
+        return replace(found, details={**found.details, "alternatives": others}, below=lines)
+
+    def _predictions(self, probabilities: Float[np.ndarray, "N C"]) -> Iterator[Prediction]:
         surest = np.where(probabilities >= THRESHOLD, probabilities, 1 - probabilities).min(axis=1)
         best = probabilities.argmax(axis=1).tolist()
         for row, values in enumerate(probabilities.tolist()):

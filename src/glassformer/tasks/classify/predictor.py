@@ -1,15 +1,18 @@
 """Labels for new texts and recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer.config import require
 from glassformer.core.layout import Layout
 from glassformer.data.audio.extractor import Features
 from glassformer.data.batches import ordered_batches
@@ -38,7 +41,24 @@ LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 Rows = Int[np.ndarray, " chosen"]
 
 
-class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
+class NextBest:
+    """A predictor that shows the next likely labels on request.
+
+    Attributes:
+        alternatives: How many.
+    """
+
+    alternatives = 0
+
+    def configured(self, *, alternatives: int = 0, **options: Any) -> Any:
+        """The same predictor with this many alternatives."""
+        require(alternatives >= 0, f"alternatives must be 0 or more, got {alternatives}")
+        other = copy(self)
+        other.alternatives = alternatives
+        return other
+
+
+class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
     """The label or labels of a text, and the probability of every label."""
 
     def __init__(self, task: ClassifyTask) -> None:
@@ -59,7 +79,7 @@ class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
         batches = (batch.to(device) for batch in self._unlabelled(Jagged.of(encoded)))
         with torch.no_grad():  # not while the caller's code runs
             found = self.task.answers(model, batches).probabilities()
-        labels = self.task.labels.predictions(found)
+        labels = self.task.labels.predictions(found, self.alternatives)
         for text, ids, prediction in zip(texts, encoded, labels, strict=True):
             unknown = self._is_unknown(text, ids)
             yield replace(prediction, unknown=True) if unknown else prediction
@@ -99,7 +119,7 @@ class TextLabelPredictor(TextPredictor[ClassifyTask], Embedder):
         return None if self._stored is None else BaselineLabelPredictor(self.task, self._stored)
 
 
-class BaselineLabelPredictor(TextPredictor[ClassifyTask]):
+class BaselineLabelPredictor(NextBest, TextPredictor[ClassifyTask]):
     """The same from the baseline of the run; it needs no model."""
 
     def __init__(self, task: ClassifyTask, stored: StoredBaseline) -> None:
@@ -117,11 +137,11 @@ class BaselineLabelPredictor(TextPredictor[ClassifyTask]):
             if not text.strip():
                 yield labels.no_prediction()
                 continue
-            for found in labels.predictions(self.stored.probabilities([text])):
+            for found in labels.predictions(self.stored.probabilities([text]), self.alternatives):
                 yield replace(found, unknown=not self.stored.knows(text))
 
 
-class SoundLabelPredictor(SoundPredictor[ClassifyTask]):
+class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):
     """The label or labels of a recording, and the probability of every label."""
 
     def __init__(self, task: ClassifyTask) -> None:
@@ -138,7 +158,7 @@ class SoundLabelPredictor(SoundPredictor[ClassifyTask]):
             batch = SoundBatch(features, layout, none, row_ids).to(device)
             with torch.no_grad():
                 found = task.answers(model, [batch]).probabilities()
-            yield from task.labels.predictions(found)
+            yield from task.labels.predictions(found, self.alternatives)
             size = RECORDINGS
 
     def _features(self, recording: Recording) -> Features:

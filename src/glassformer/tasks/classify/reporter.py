@@ -6,13 +6,20 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from glassformer.data.rows import listed
 from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import fit_temperature
+from glassformer.metrics.classification import predicted_classes
 from glassformer.reports import Sections, Table
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
-from glassformer.tasks.classify.sections import classification_sections, side_by_side
+from glassformer.tasks.classify.sections import (
+    FEW,
+    class_table,
+    classification_sections,
+    side_by_side,
+)
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
@@ -35,6 +42,26 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
     def vocabulary(self) -> tuple[str, ...]:
         labels = self.task.labels
         return (*labels.names, "several per text" if labels.multi else "one per text")
+
+    def remarks(self) -> list[str]:
+        return self.task.remarks
+
+    def notes(self, answers: ClassAnswers) -> list[str]:
+        """The classes that have too few rows to be scored by themselves."""
+        labels, names = answers.labels, self.task.labels.names
+        rows = labels.sum(axis=0) if answers.multi else np.bincount(labels, minlength=len(names))
+        few = [f"{names[n]!r} ({rows[n]})" for n in np.flatnonzero(rows < FEW).tolist()]
+        if not few:
+            return []
+        noun = "label has" if len(few) == 1 else "labels have"
+        return [
+            f"{len(few):,} {noun} fewer than {FEW} scored rows: {listed(few)}; scores of such a "
+            f"label mean little, and have no interval."
+        ]
+
+    def score_tables(self, answers: ClassAnswers) -> list[Table]:
+        predictions = predicted_classes(answers.labels, answers.probabilities())
+        return [class_table(answers.labels, predictions, self.task.labels.names)]
 
     def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
         names, noun = self.task.labels.names, self.task.inputs.noun

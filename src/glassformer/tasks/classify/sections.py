@@ -18,6 +18,7 @@ from glassformer.reports.record import SOME_ROWS, HeatMap, Sections, Table
 from glassformer.reports.tables import evenly, excerpt
 
 MISTAKES = 10
+FEW = 5  # rows of a class; an interval of fewer would mean nothing
 
 
 def classification_sections(
@@ -85,14 +86,18 @@ def multi_label_sections(
 
 
 def class_table(labels: Labels, answers: Labels, classes: Sequence[str]) -> Table:
-    """Precision, recall and F1 of each class, F1 with an interval."""
+    """Precision, recall and F1 of each class, F1 with an interval where it has enough rows."""
     found = class_scores(labels, answers, len(classes))
     spread = [f1_interval(*members(labels, answers, n)) for n in range(len(classes))]
     return Table(
         title="By class",
         header=("class", "precision", "recall", "F1", "from", "to", "rows"),
         rows=[
-            (name, one.precision, one.recall, one.f1, f1.low, f1.high, one.support)
+            (
+                *(name, one.precision, one.recall, one.f1),
+                *((f1.low, f1.high) if one.support >= FEW else (None, None)),
+                one.support,
+            )
             for name, one, f1 in zip(classes, found, spread, strict=True)
         ],
     )

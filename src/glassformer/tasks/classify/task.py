@@ -4,7 +4,8 @@ An encoder reads it, a pool over its real vectors makes one of them, and a layer
 Any encoder of the configuration will do: attention, GRU, LSTM or TCN.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,8 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.samples import Samples
+from glassformer.data.doctor.check import counted
+from glassformer.data.rows import listed
+from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.files import read_json, write_json
 from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
@@ -33,6 +37,8 @@ from glassformer.tasks.shared.sound import SOUND_FRONTENDS
 from glassformer.tasks.task import Loss
 
 ClassBatch = TextBatch | SoundBatch
+
+REMARKS = "remarks.json"  # on the rows, beside them
 
 
 class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
@@ -62,7 +68,22 @@ class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
     def index(self, samples: Samples, data: Path) -> None:
         self.inputs.refuse_others(samples)
         self.inputs.index(samples, data)
-        np.save(data / "labels.npy", self.labels.numbers(samples), allow_pickle=False)
+        unknown = {} if samples.rows("train").size else self.labels.unknown(samples)
+        if len(unknown) == len(samples):  # nothing can be scored
+            unknown = {}
+        if unknown:
+            splits = samples.splits.copy()
+            splits[list(unknown)] = NO_SPLIT
+            Samples.assign(data, splits)
+            write_json([never_seen(samples, unknown)], data / REMARKS)
+        numbers = self.labels.numbers(samples, left_out=unknown)
+        np.save(data / "labels.npy", numbers, allow_pickle=False)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What was said about the rows when they were indexed."""
+        path = None if self.samples is None else self.samples.folder / REMARKS
+        return read_json(path) if path is not None and path.exists() else []
 
     def model(self) -> Classifier:
         return build_classifier(self.config.model, classes=self.classes, source=self.inputs.source)
@@ -156,6 +177,16 @@ class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
             "macro_f1": found.macro_f1(),
             "loss": log_loss(found.logits, found.labels),
         }
+
+
+def never_seen(samples: Samples, unknown: Mapping[int, Sequence[str]]) -> str:
+    """What to say about rows with labels that the model does not know."""
+    counts = Counter(name for names in unknown.values() for name in names)
+    names = listed([f"{name!r} ({count:,})" for name, count in counts.most_common()])
+    return (
+        f"left out: {counted(len(unknown), 'row')} with labels that the model never saw: {names}; "
+        f"first {samples[min(unknown)]['where']}"
+    )
 
 
 def inputs_of(config: Config) -> type[Inputs]:

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer.config import require
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.coders import SPECIALS
@@ -28,6 +31,14 @@ ALTERNATIVES = 5
 
 class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
     """The text with its gaps filled, and the alternatives for each gap."""
+
+    alternatives: int | None = None  # shown for each gap; None for those in the details alone
+
+    def configured(self, *, alternatives: int = 0, **options: Any) -> "PretrainPredictor":
+        require(alternatives >= 0, f"alternatives must be 0 or more, got {alternatives}")
+        other = copy(self)
+        other.alternatives = alternatives
+        return other
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         """Fill the gaps of texts, written <mask>."""
@@ -96,7 +107,9 @@ class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
 
     def _filled(self, text: str, probabilities: Float[Tensor, "positions V"]) -> Prediction:
         """The text with its gaps filled, and the alternatives for them."""
-        best = probabilities.topk(min(ALTERNATIVES, len(self.task.words())))
+        others = self.alternatives
+        wanted = ALTERNATIVES if others is None else others + 1
+        best = probabilities.topk(min(wanted, len(self.task.words())))
         whole, *rest = text.split(GAP)
         fills: list[dict[str, float]] = []
         for tokens, values, after in zip(*map(Tensor.tolist, best[::-1]), rest, strict=True):
@@ -108,4 +121,9 @@ class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
             word = next(iter(fill))
             whole += (word.removeprefix(" ") if whole[-1:] in ("", " ") else word) + after
         confidence = math.prod(next(iter(fill.values())) for fill in fills)
-        return Prediction(whole, confidence, {"gaps": fills})
+        lines = [
+            f"  or {word.strip()}\t{p:.3f}"
+            for fill in (fills if others is not None else ())
+            for word, p in list(fill.items())[1:]
+        ]
+        return Prediction(whole, confidence, {"gaps": fills}, below=lines)

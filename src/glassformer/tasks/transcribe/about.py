@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from glassformer.tasks.about import About, Option
-from glassformer.tasks.shared.options import ALIGN, PICTURE
+from glassformer.tasks.shared.options import ALIGN, ALTERNATIVES, PICTURE
 
 ABOUT = About(
     name="transcribe",
     summary="Write what is spoken in a recording.",
     job="glassformer.tasks.transcribe.job:JOB",
     options=(
+        ALTERNATIVES,
         ALIGN,
         PICTURE,
         Option(

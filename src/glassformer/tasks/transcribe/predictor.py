@@ -23,6 +23,7 @@ from glassformer.tasks.served import SpeechWriter, Spoken
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
+from glassformer.tasks.transcribe.alternatives import next_best, with_choices
 from glassformer.tasks.transcribe.live import LiveTranscript, one_thread
 from glassformer.tasks.transcribe.other_model import open_other
 from glassformer.tasks.transcribe.picture import draw_picture
@@ -68,6 +69,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
         self.rate: int | None = None  # of raw samples on standard input
         self.subtitle_files: dict[str, Path] = {}  # by format
         self.picture: Path | None = None
+        self.alternatives = 0
         self.searcher = task.searcher
 
     def configured(self, **options: Any) -> "TranscribePredictor":
@@ -99,9 +101,13 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
                 "this run was not trained for streams; train one with --set task.stream.chunk=0.64 "
                 "--set task.normalise=all, or leave out --stream"
             )
-        other.searcher = self._searcher(options.get("lm"), options.get("lm_weight"))
-        if other.stream and other.searcher is not self.searcher:
-            raise GlassformerError("streams are not searched; leave out --lm or --stream")
+        other.alternatives = options.get("alternatives") or 0
+        searcher = self._searcher(options.get("lm"), options.get("lm_weight"))
+        other.searcher = with_choices(searcher, other.alternatives)
+        if other.stream and (searcher is not self.searcher or other.alternatives):
+            raise GlassformerError(
+                "streams are not searched; leave out --lm and --alternatives, or --stream"
+            )
         return other
 
     def _searcher(self, lm: Companion | None, weight: float | None) -> Searcher:
@@ -225,6 +231,11 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
         score = sum(one.score for one in written)
         confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
         prediction = self._complete(text, confidence, list(self._words(found)))
+        if self.alternatives and len(found) == 1:
+            others = next_best(self.searcher, written[0], self.alternatives)
+            lines = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]
+            details = {**prediction.details, "alternatives": others}
+            prediction = replace(prediction, details=details, below=[*lines, *prediction.below])
         if self.picture is None or len(found) == 1:
             return prediction
         note = f"is long: the picture shows its first {found[1][0]:.1f} seconds"

@@ -94,16 +94,25 @@ class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
         first, *others = self.task.tokenizer.encode([*before, last])
         ids = np.concatenate([first, *(ids for other in others for ids in (mask, other))])
         gaps = np.flatnonzero(ids == self.task.tokenizer.mask)
-        room = self.task.settings.max_length - 1  # besides the start token
+        start = self.window_of(text, gaps, len(ids))
+        shown = ids[start : start + self.room]
+        return np.concatenate([[self.task.tokenizer.start], shown]), gaps - start + 1
+
+    @property
+    def room(self) -> int:
+        """How many tokens are read at once, besides the start token."""
+        return int(self.task.settings.max_length) - 1
+
+    def window_of(self, text: str, gaps: Int[np.ndarray, " positions"], tokens: int) -> int:
+        """The first of the tokens that are read; refused if that cannot be all gaps."""
+        room = self.room
         if gaps[-1] - gaps[0] >= room:
             raise GlassformerError(
                 f"{text[:40]!r} has gaps {gaps[-1] - gaps[0]:,} tokens apart, but the model "
                 f"reads {room:,} tokens at once; fill them one by one"
             )
         middle = int(gaps[0] + gaps[-1] + 1) // 2
-        start = min(max(0, middle - room // 2), max(0, len(ids) - room))
-        shown = ids[start : start + room]
-        return np.concatenate([[self.task.tokenizer.start], shown]), gaps - start + 1
+        return min(max(0, middle - room // 2), max(0, tokens - room))
 
     def _filled(self, text: str, probabilities: Float[Tensor, "positions V"]) -> Prediction:
         """The text with its gaps filled, and the alternatives for them."""

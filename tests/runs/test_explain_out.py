@@ -9,6 +9,7 @@ from small_runs import learn, write_reviews
 from glassformer.cli import main
 from glassformer.explaining import looking
 from glassformer.explaining.looking import attention_of
+from glassformer.explaining.methods import METHODS
 
 TWO_LAYERS = "model.encoder.depth=2"
 TEXT = "The film was great, with some people who said: a lovely town."
@@ -18,6 +19,13 @@ TEXT = "The film was great, with some people who said: a lovely town."
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
     return learn(write_reviews(folder / "reviews.csv"), folder / "run", TWO_LAYERS, steps=1)
+
+
+def test_every_method_works_with_a_pool_that_attends(tmp_path):
+    pool = "model.pool=attention"
+    run = learn(write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", pool, steps=1)
+    for method in METHODS:
+        assert not run.explain(TEXT, method=method).influence.requires_grad
 
 
 def explain(run, *options):

@@ -98,13 +98,13 @@ class LabelledText(Subject):
             for name, weights in maps.items()
         )
 
+    @torch.no_grad()
     def _readers(self, model: Classifier) -> Float[Tensor, "targets rows Q"]:
         """The weights of the vectors that the labels are read off, the same for all labels."""
         given: list[tuple[Vectors, Layout]] = []
-        with torch.no_grad():
-            copy = eager_copy(model)
-            copy.pool.register_forward_pre_hook(lambda _, args: given.append(args))
-            self.scores(copy)
+        copy = eager_copy(model)
+        copy.pool.register_forward_pre_hook(lambda _, args: given.append(args))
+        self.scores(copy)
         weights = pool_weights(model.pool, *given[0])
         return (weights / len(weights)).expand(len(self.targets), -1, -1)
 

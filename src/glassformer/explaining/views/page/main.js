@@ -1,14 +1,18 @@
 // The sections that an explanation has, in reading order.
 
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1).replace(/\.?$/, ".");
+}
+
 function verdict() {
   if (!given.method) return null;
-  const kind = /no better/i.test(given.verdict) ? "verdict doubtful" : "verdict";
+  const kind = /no better|worse/i.test(given.verdict) ? "verdict doubtful" : "verdict";
   return make(
     "p",
     { class: kind },
     make("b", {}, given.method),
     make("br"),
-    given.verdict || "How far it can be trusted on this run was not measured.",
+    sentence(given.verdict || "how far it can be trusted on this run was not measured"),
   );
 }
 

@@ -20,6 +20,7 @@ from glassformer.core.positions import POSITIONS, make_position
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "README.zh.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
@@ -57,7 +58,7 @@ def test_the_code_in_the_guide_to_explanations_runs(capsys):
 
 
 def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):
-    command, picture = re.search(r"    \$ \S+glassformer (.*)\n((?:    [#.]+\n)+)", README).groups()
+    command, picture = re.search(r"    \$ glassformer (.*)\n((?:    [#.]+\n)+)", README).groups()
     argv = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', command)]
     assert main(argv) == 0
     assert capsys.readouterr().out == textwrap.dedent(picture)
@@ -118,10 +119,32 @@ def test_the_sizes_are_those_of_the_dial():
 
 
 def test_the_map_shows_every_folder_and_nothing_that_is_not_there():
-    places = re.findall(r"^    ((?:src|examples|tests|docs)\S*) ", README, flags=re.MULTILINE)
+    the_map = section("The map")
+    places = re.findall(r"^    ((?:src|examples|tests|docs)\S*) ", the_map, flags=re.MULTILINE)
     assert [place for place in places if not (ROOT / place).exists()] == []
     folders = [path.parent for path in (ROOT / "src" / "glassformer").glob("*/__init__.py")]
     assert {f"{folder.relative_to(ROOT)}/" for folder in folders} <= set(places)
+
+
+@pytest.mark.parametrize("text", [README, CHINESE], ids=["English", "Chinese"])
+def test_every_extra_is_explained(text):
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", text, flags=re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert {*rows} == extras.keys() - {"dev"}
+
+
+def test_both_languages_have_the_same_code_commands_and_figures():
+    def facts(text):
+        commands = re.findall(
+            r"^    ((?:glassformer|pip|python3) [^#\n]*?)(?=  |$)", text, re.MULTILINE
+        )
+        figures = re.findall(r"\| `([\w-]+)` \|.*?\| ([\d.]+ \[[^]]+\]) \| ([\d.]+) \|", text)
+        return blocks(text), commands, figures
+
+    assert len(facts(README)[2]) >= 15
+    assert facts(README) == facts(CHINESE)
 
 
 def test_hints_for_a_missing_library_name_an_extra_there_is_from_a_package_and_a_clone():

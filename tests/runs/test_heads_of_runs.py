@@ -45,9 +45,9 @@ def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, c
 
 def test_ablations_are_compared_with_the_whole_model_on_the_same_rows(run, reviews, capsys):
     found = run.heads.ablate("0.1", "0.0,0.1,1.0,1.1", "1", data=reviews)
-    assert found.rows == 83
+    assert found.as_values()["rows"] == 83
     whole = run.evaluate(reviews).scores["accuracy"]
-    assert found.whole == whole
+    assert found.whole.score == whole
     assert set(found.without) == {"0.1", "0.0,0.1,1.0,1.1", "1"}
     for comparison in found.without.values():
         assert comparison.wins + comparison.losses + comparison.ties == 83
@@ -63,10 +63,19 @@ def test_ablations_are_compared_with_the_whole_model_on_the_same_rows(run, revie
     assert values["score"] == "accuracy"
 
 
+def test_results_about_heads_show_themselves(run):
+    found = run.heads.ablate("0.1", "1", "0.0,0.1")
+    lines = repr(found).splitlines()
+    assert lines[0].startswith("With all heads, on ")
+    assert [line.split("  ")[0] for line in lines[2:]] == ["head 0.1", "layer 1", "heads 0.0,0.1"]
+    assert "<th>change of accuracy</th>" in found._repr_html_()
+    assert "<p>" in run.heads.look(rows=1)._repr_html_()
+
+
 def test_heads_are_pruned_until_the_score_falls(run, reviews, capsys):
     found = run.heads.prune(reviews, tolerance=1.0)
     assert found.heads == 4
-    assert found.tolerance == pytest.approx(found.whole.value)
+    assert found.tolerance == pytest.approx(found.whole.score.value)
     sizes = [len(step.removed) for step in found.steps]
     assert sizes == list(range(1, len(sizes) + 1))
     kept = [step for step in found.steps if not step.fell]

@@ -27,6 +27,7 @@ learning_curve      whether more rows would help
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
 rows                rows to score models on: of some files, or of the run itself
+head_results        results about heads, which show themselves
 heads               where the heads of a model look, what they are worth, which can go
 faithfulness        how far the methods of explanation can be trusted
 explain             what predictions are based on

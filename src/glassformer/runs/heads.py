@@ -18,14 +18,14 @@ from torch import nn
 from glassformer.core.kinds import Linformer
 from glassformer.errors import GlassformerError
 from glassformer.explaining.ablation import Part, ablated, heads_of, layers_of, named_parts
-from glassformer.explaining.heads import HeadProfile, profile_heads
+from glassformer.explaining.heads import profile_heads
 from glassformer.explaining.parts import AttentionMap
-from glassformer.explaining.pruning import PruningStep, by_importance, prune
+from glassformer.explaining.pruning import by_importance, prune
 from glassformer.explaining.watching import watching
-from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
 from glassformer.runs.arguments import Data
 from glassformer.runs.folder import reporter_of
+from glassformer.runs.head_results import Ablations, HeadsFound, Pruned, WholeModel
 from glassformer.runs.rows import OpenedRows
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Predictor
@@ -37,90 +37,6 @@ TOLERANCE = 0.01  # of the score, which may be lost when heads are pruned
 EACH = {"heads": heads_of, "layers": layers_of}  # names for one after another
 
 Progress = Callable[[int], None]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeadsFound:
-    """Where the heads of a model look, by their labels."""
-
-    rows: int
-    heads: dict[str, HeadProfile]
-
-    def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        found = [{"name": label, **one.as_values()} for label, one in self.heads.items()]
-        return {"rows": self.rows, "heads": found}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ablations:
-    """The score of a model, and its difference without some heads or layers.
-
-    Attributes:
-        goal: The name of the score.
-        whole: The score with all heads.
-        without: By what is left out, the difference: without it minus with it.
-    """
-
-    goal: str
-    higher_is_better: bool
-    rows: int
-    whole: Score
-    without: dict[str, Comparison]
-
-    def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "score": self.goal,
-            "higher_is_better": self.higher_is_better,
-            "rows": self.rows,
-            "whole": self.whole.as_values(),
-            "without": {name: one.as_values() for name, one in self.without.items()},
-        }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pruned:
-    """Heads that were removed together, step by step, until the score fell.
-
-    Attributes:
-        heads: How many there are.
-        tolerance: What of the score may be lost, in its own unit.
-    """
-
-    goal: str
-    higher_is_better: bool
-    rows: int
-    whole: Score
-    heads: int
-    tolerance: float
-    steps: tuple[PruningStep, ...]
-
-    @property
-    def removed(self) -> tuple[str, ...]:
-        """The most heads without which the score did not fall, the least important first."""
-        kept = [step for step in self.steps if not step.fell]
-        return tuple(part.label for part in kept[-1].removed) if kept else ()
-
-    def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "score": self.goal,
-            "higher_is_better": self.higher_is_better,
-            "rows": self.rows,
-            "whole": self.whole.as_values(),
-            "heads": self.heads,
-            "tolerance": self.tolerance,
-            "removed": list(self.removed),
-            "steps": [
-                {
-                    "removed": [part.label for part in step.removed],
-                    "fell": step.fell,
-                    **step.comparison.as_values(),
-                }
-                for step in self.steps
-            ],
-        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,7 +97,7 @@ class RunHeads:
             for done, (name, chosen) in enumerate(named.items(), start=1):
                 without[name] = scored.compared(ablated(self.model, chosen))
                 progress(done)
-        return Ablations(**scored.facts, without=without)
+        return Ablations(whole=scored.whole, without=without)
 
     def prune(
         self,
@@ -197,17 +113,17 @@ class RunHeads:
         heads, steps = self._heads(), []
         with self.opened(data) as opened:
             scored = Scored.of(opened, self.model)
-            allowed = tolerance * abs(scored.whole.value)
+            allowed = tolerance * abs(scored.whole.score.value)
             for step in prune(
                 self.model,
                 by_importance(self.model, scored.rows.losses),
                 scored.compared,
-                higher_is_better=scored.rows.task.higher_is_better,
+                higher_is_better=scored.whole.higher_is_better,
                 tolerance=allowed,
             ):
                 steps.append(step)
                 progress(len(steps))
-        return Pruned(**scored.facts, heads=len(heads), tolerance=allowed, steps=tuple(steps))
+        return Pruned(whole=scored.whole, heads=len(heads), tolerance=allowed, steps=tuple(steps))
 
     def _heads(self) -> list[Part]:
         """All heads; refused if there are none."""
@@ -244,33 +160,22 @@ class Scored:
 
     rows: OpenedRows
     answers: Any
-    whole: Score
+    whole: WholeModel
 
     @staticmethod
     def of(rows: OpenedRows, model: nn.Module) -> "Scored":
-        rows = replace(rows, max_rows=SCORED)
+        rows, task = replace(rows, max_rows=SCORED), rows.task
         answers = rows.answers(model)
-        whole = reporter_of(rows.task).scores(answers)[rows.task.goal]
-        if rows.task.higher_is_better and whole.value == 0:
+        score = reporter_of(task).scores(answers)[task.goal]
+        if task.higher_is_better and score.value == 0:
             raise GlassformerError(
-                f"the {rows.task.goal} of this model is 0 on these rows, so nothing can make it "
-                f"fall; train it longer, or give other rows"
+                f"the {task.goal} of this model is 0 on these rows, so nothing can make it fall; "
+                f"train it longer, or give other rows"
             )
+        whole = WholeModel(goal=task.goal, higher_is_better=task.higher_is_better, score=score)
         return Scored(rows, answers, whole)
 
     def compared(self, model: nn.Module) -> Comparison:
         """Another model, minus this one, in the task's goal."""
-        task = self.rows.task
-        found = reporter_of(task).compare(self.rows.answers(model), self.answers)
-        return found[task.goal]
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What all results tell."""
-        task, split = self.rows.task, self.rows.split
-        return {
-            "goal": task.goal,
-            "higher_is_better": task.higher_is_better,
-            "rows": min(SCORED, len(task.lengths(split))),
-            "whole": self.whole,
-        }
+        found = reporter_of(self.rows.task).compare(self.rows.answers(model), self.answers)
+        return found[self.whole.goal]

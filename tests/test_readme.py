@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from quick import quickly
 
 from glassformer import core
 from glassformer.cli import main
@@ -55,6 +56,14 @@ def test_the_code_in_the_guide_to_explanations_runs(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[1:3] == ["torch.Size([2, 4, 5, 7])", "torch.Size([2, 2, 1, 7])"]
     assert printed[0] == printed[3]
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "good ['a', 'lovely', 'film']\n"), (1, "bad\n")])
+def test_the_code_on_training_runs(number, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with quickly():
+        run(blocks((ROOT / "docs" / "training.md").read_text(encoding="utf-8"))[number])
+    assert capsys.readouterr().out == said
 
 
 def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):

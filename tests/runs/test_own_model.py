@@ -4,6 +4,7 @@ import pytest
 import torch
 from quick import quickly
 from small_runs import same, weights, write_reviews
+from small_translators import translate, write_pairs
 from torch import nn
 
 import glassformer
@@ -147,6 +148,36 @@ def test_what_is_no_model_is_refused(data, run, tmp_path, without_shape_hook):
         usual = learn(data, tmp_path / "usual", None, steps=1, pretrain=False, size="tiny")
     with pytest.raises(GlassformerError, match="was trained with a model of glassformer"):
         glassformer.load(usual.folder.path, model=Bag)
+
+
+class Twice(nn.Module):
+    """An encoder of one's own: two layers for each position alone."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.first, self.second = nn.Linear(dim, dim), nn.Linear(dim, dim)
+
+    def forward(self, x, *, layout, mask=None):
+        return x + self.second(self.first(x).relu())
+
+
+def own_translator(task):
+    model = glassformer.build_transformer(
+        task.config.model, vocabulary=task.target_vocabulary, source=task.vocabulary
+    )
+    model.encoder = Twice(task.config.model.encoder.dim)
+    return model
+
+
+def test_a_translator_with_an_encoder_of_ones_own_writes(tmp_path):
+    data = write_pairs(tmp_path / "pairs.tsv")
+    with quickly():
+        run = translate(data, tmp_path / "run", "model.share=false", model=own_translator)
+    again = glassformer.load(tmp_path / "run", model=own_translator)
+    assert again.predict("abcd") == run.predict("abcd")
+    assert "encoder.second.weight" in weights(tmp_path / "run")
+    with pytest.raises(GlassformerError, match="Linear does not do what translate needs"):
+        translate(data, tmp_path / "other", model=nn.Linear(2, 3))
 
 
 def test_its_cost_is_planned(data, monkeypatch):

@@ -124,6 +124,7 @@ class TrainRequest:
             implied["data"] = {"group": group}
         if self.model is not None:
             implied["machine"] = {"compile": False}  # it may do what cannot be captured
+            implied["data"] = implied.get("data", {}) | {"form": "padded"}  # the usual form
         elif JOBS[self.job].first_stage is not None and self.origin is None:
             implied["pretrain"] = "auto"
         return implied

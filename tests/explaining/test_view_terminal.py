@@ -9,7 +9,7 @@ from explained import EVERY, gap, review, story, transcript, translation
 from rich.cells import cell_len
 
 from glassformer.errors import GlassformerError
-from glassformer.explaining.parts import Target
+from glassformer.explaining.parts import AttentionMap, Target
 from glassformer.explaining.views.selection import grouped, select
 from glassformer.explaining.views.terminal import ExplanationView
 from glassformer.terminal import Terminal
@@ -155,6 +155,11 @@ def test_a_layer_or_head_that_is_not_there_is_refused(chosen, told):
     with pytest.raises(GlassformerError) as error:
         select(translation().attention, **chosen)
     assert str(error.value).startswith(told)
+
+
+def test_a_map_names_every_query_and_key():
+    with pytest.raises(ValueError, match="names of 2 queries and 1 keys, but the weights are 1 by"):
+        AttentionMap(name="a", queries=("b", "c"), keys=("d",), weights=torch.ones(1, 1, 1))
 
 
 def test_a_choice_of_no_attention_is_refused():

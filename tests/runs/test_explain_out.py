@@ -25,7 +25,10 @@ def test_every_method_works_with_a_pool_that_attends(tmp_path):
     pool = "model.pool=attention"
     run = learn(write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", pool, steps=1)
     for method in METHODS:
-        assert not run.explain(TEXT, method=method).influence.requires_grad
+        found = run.explain(TEXT, method=method)
+        assert not found.influence.requires_grad
+    pool = found.attention[-1]
+    assert (pool.name, pool.queries, len(pool.keys)) == ("pool", ("label",), pool.weights.shape[2])
 
 
 def explain(run, *options):

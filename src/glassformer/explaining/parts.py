@@ -39,6 +39,14 @@ class AttentionMap:
     keys: tuple[str, ...]
     weights: Float[Tensor, "H T S"]
 
+    def __post_init__(self) -> None:
+        named, there = (len(self.queries), len(self.keys)), tuple(self.weights.shape[1:])
+        if named != there:
+            raise ValueError(
+                f"{self.name}: got names of {named[0]} queries and {named[1]} keys, but the "
+                f"weights are {there[0]} by {there[1]}; name each of them"
+            )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Sound:

@@ -23,6 +23,7 @@ from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.targets import labelled_map
 
 MOST = 5  # labels that are explained
 
@@ -92,11 +93,11 @@ class LabelledText(Subject):
         return self._log_odds(torch.from_numpy(self._answers(kept).raw))
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
-        tokens = tuple(self.tokenizer.pieces(self.rows.rows[0]))
-        return tuple(
-            AttentionMap(name=name, queries=tokens, keys=tokens, weights=weights[0].cpu())
-            for name, weights in maps.items()
-        )
+        tokens, found = self.tokenizer.pieces(self.rows.rows[0]), []
+        for name, weights in maps.items():
+            pools = isinstance(self.model.get_submodule(name), AttentionPool)
+            found.append(labelled_map(name, weights[0], ["label"] if pools else tokens, tokens))
+        return tuple(found)
 
     @torch.no_grad()
     def _readers(self, model: Classifier) -> Float[Tensor, "targets rows Q"]:

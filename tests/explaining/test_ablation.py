@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import B, C, H, T, V, classifier, language_model, translator
 from torch import nn
 
 from glassformer.config import ModelConfig
@@ -15,40 +16,12 @@ from glassformer.explaining.watching import watching
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
 from glassformer.models.blocks import BLOCKS
-from glassformer.models.build import build_classifier, build_language_model, build_transformer
+from glassformer.models.build import build_classifier
 from glassformer.models.incremental import continuing
 from glassformer.models.incremental.fused import FusedScorer
 from glassformer.models.packing import for_inference, int8_twin
 
-B, T, H, V, C = 3, 7, 6, 13, 5
 LENGTHS = (7, 2, 5)
-
-
-def stack(**settings):
-    attention = {"heads": H, "kv_heads": 2} | settings.pop("attention", {})
-    return {"dim": 24, "depth": 2, "dropout": 0.0, "attention": attention} | settings
-
-
-def shaken(model):
-    torch.manual_seed(5)
-    for weight in model.parameters():
-        nn.init.normal_(weight, std=0.3)
-    return model.eval()
-
-
-def classifier(**settings):
-    config = build(ModelConfig, {"encoder": stack(**settings)})
-    return shaken(build_classifier(config, source=V, classes=C))
-
-
-def language_model(**settings):
-    config = build(ModelConfig, {"decoder": stack(**settings)})
-    return shaken(build_language_model(config, vocabulary=V))
-
-
-def translator():
-    config = build(ModelConfig, {"encoder": stack(), "decoder": stack()})
-    return shaken(build_transformer(config, vocabulary=V))
 
 
 def answers_without(layer, heads, run):
@@ -133,7 +106,7 @@ def test_an_ablated_model_can_be_watched():
 
 
 def test_heads_and_layers_are_numbered_from_zero_with_their_stack_where_there_are_several():
-    one, several = classifier(), translator()
+    one, several = classifier(), translator(depth=2)
     assert [part.label for part in heads_of(one)][5:8] == ["0.5", "1.0", "1.1"]
     assert [part.label for part in layers_of(one)] == ["0", "1"]
     labels = [part.label for part in heads_of(several)]
@@ -150,7 +123,7 @@ def test_a_head_that_is_not_there_is_refused_with_those_that_are():
     with pytest.raises(GlassformerError, match=r"'2\.0' is no head .* 0 to 1, 0\.0 to 1\.5"):
         named_parts(classifier(), "2.0")
     with pytest.raises(GlassformerError, match=r"cross\.0\.0 to cross\.1\.5"):
-        named_parts(translator(), "3.5")
+        named_parts(translator(depth=2), "3.5")
     config = build(ModelConfig, {"encoder": {"kind": "gru", "dim": 8, "depth": 1}})
     with pytest.raises(GlassformerError, match="no heads to ablate; use one whose encoder"):
         named_parts(build_classifier(config, source=V, classes=C), "0.0")

@@ -5,12 +5,27 @@ from itertools import cycle, product
 
 import pytest
 import torch
-from torch import nn
+from small_models import (
+    SOURCE,
+    TARGET,
+    TIGHT,
+    B,
+    G,
+    H,
+    S,
+    T,
+    V,
+    batch,
+    language_model,
+    shaken,
+    stack,
+    translator,
+    whole_pass,
+)
 from torch.nn.attention import flex_attention
 
 from glassformer.config import ModelConfig
 from glassformer.config.values import build
-from glassformer.core.caches import FixedCache
 from glassformer.core.kernels import KERNELS, plain
 from glassformer.core.kinds import KINDS
 from glassformer.core.layout import Layout
@@ -24,43 +39,7 @@ from glassformer.models.build import (
     build_transformer,
 )
 from glassformer.models.incremental import BranchingScorer, continuing
-from glassformer.models.packing import PackedLinear, for_inference, int8_twin, packed_twin
-
-B, T, S, H, G, V = 3, 7, 11, 6, 2, 13
-SOURCE, TARGET = (11, 5, 2), (3, 7, 6)
-TIGHT = {"atol": 2e-6, "rtol": 1e-4}
-
-
-def stack(**settings):
-    attention = {"heads": H, "kv_heads": G} | settings.pop("attention", {})
-    return {"dim": 24, "depth": 1, "dropout": 0.0, "attention": attention} | settings
-
-
-def shaken(model):
-    """With parameters that are nowhere zero, and attention that is not uniform."""
-    torch.manual_seed(5)
-    for weight in model.parameters():
-        nn.init.normal_(weight, std=0.3)
-    return model.eval()
-
-
-def translator(**settings):
-    config = build(ModelConfig, {"encoder": stack(**settings), "decoder": stack(**settings)})
-    return shaken(build_transformer(config, vocabulary=V))
-
-
-def language_model(**settings):
-    config = build(ModelConfig, {"decoder": stack(**settings)})
-    return shaken(build_language_model(config, vocabulary=V))
-
-
-def batch(form=Layout.padded):
-    rows = torch.randint(V, (B, S)), torch.randint(V, (B, T))
-    layouts = Layout.padded(SOURCE), Layout.padded(TARGET)
-    if form is Layout.packed:
-        rows = [ids[layout.real] for ids, layout in zip(rows, layouts, strict=True)]
-        layouts = [layout.as_packed() for layout in layouts]
-    return rows, dict(zip(("source", "target"), layouts, strict=True))
+from glassformer.models.packing import PackedLinear, int8_twin, packed_twin
 
 
 def weights_of_plain(model, run, monkeypatch):
@@ -140,50 +119,6 @@ def test_weights_are_those_of_plain_whatever_kernel_runs(kernel, monkeypatch):
 
 
 @torch.no_grad()
-def whole_pass(model, ids):
-    with watching(model) as (watched, maps):
-        watched(ids, layout=Layout.full(*ids.shape))
-    return dict(maps)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("position", ["rotary", "shaw"])
-@pytest.mark.parametrize("kind", ["growing", "fixed"])
-def test_a_cached_decode_shows_the_newest_queries_over_all_keys_held(kind, position):
-    model, ids = language_model(position={"kind": position}), torch.randint(V, (B, T))
-    expected, read = whole_pass(model, ids), []
-    caches = model.decoder.new_caches()
-    if kind == "fixed":
-        caches = [FixedCache(B, 17, heads=G, key_width=4, value_width=4) for _ in caches]
-    with watching(model) as (watched, maps):
-        for start, stop in [(0, 3), (3, 4), (4, 7)]:
-            watched(ids[:, start:stop], layout=Layout.full(B, stop - start), caches=caches)
-            read.append((maps.recordings["decoder.blocks.0.attention"], start, stop))
-    for recording, start, stop in read:  # only now, when the caches hold more
-        found = recording.rows(None, None)
-        right = expected["decoder.blocks.0.attention"][:, :, start:stop, :stop]
-        torch.testing.assert_close(found, right, **TIGHT)
-
-
-@torch.no_grad()
-def test_branches_of_a_beam_show_what_each_sees_of_its_own_past():
-    model, prompts = language_model(), [[3, 1, 4], [1, 5, 9]]
-    with watching(for_inference(model)) as (watched, maps):
-        scorer = continuing(watched, prompts)
-        assert isinstance(scorer, BranchingScorer)
-        state = scorer.begin(2, 3)
-        first, second = torch.tensor([[4, 2], [9, 6]]), torch.tensor([[7, 8], [2, 0]])
-        scorer.step(first, state)
-        state.reorder(torch.tensor([[1, 1], [0, 1]]))
-        scorer.step(second, state)
-    found = maps["decoder.blocks.0.attention"]
-    assert found.shape == (2, H, 2, 2 + 2 + 2)  # slots: the prompt, and two branches twice
-    alone = whole_pass(model, torch.tensor([[3, 1, 2, 7]]))["decoder.blocks.0.attention"]
-    torch.testing.assert_close(found[0, :, 0][:, [0, 1, 3, 4]], alone[0, :, -1], **TIGHT)
-    assert not found[0, :, 0][:, [2, 5]].any()
-
-
-@torch.no_grad()
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_a_recurrent_decoder_shows_the_weights_of_each_step(cell):
     config = {"encoder": stack(), "decoder": stack(kind=cell)}
@@ -227,18 +162,6 @@ def test_weights_of_other_kinds_are_those_that_give_their_answers(kind):
     for row, length in enumerate(TARGET):
         torch.testing.assert_close(found[row, :, :length], answers[0][row, :, :length], **TIGHT)
         torch.testing.assert_close(weights[row, :, :length].sum(-1), torch.ones(H, length))
-
-
-def test_linear_attention_that_continues_from_sums_says_that_it_has_no_weights():
-    model = language_model(attention={"kind": "linear"}, position={"kind": "learned"})
-    caches, one = model.decoder.new_caches(), Layout.full(B, 1)
-    with watching(model) as (watched, maps):
-        watched(torch.ones(B, 1, dtype=torch.long), layout=one, caches=caches)
-        assert maps["decoder.blocks.0.attention"].eq(1).all()
-        watched(torch.ones(B, 1, dtype=torch.long), layout=one, caches=caches)
-    for read in (maps.shape, maps.rows):
-        with pytest.raises(ValueError, match=r"keeps sums of its keys.*whole sequence"):
-            read("decoder.blocks.0.attention")
 
 
 @pytest.mark.parametrize("block", BLOCKS)

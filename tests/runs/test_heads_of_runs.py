@@ -106,6 +106,7 @@ def test_the_heads_of_a_translator_are_those_of_both_its_sides(tmp_path):
     [
         (("--ablate", "7.0"), "'7.0' is no head or layer of this model"),
         (("--heads", "--prune"), "--heads, --ablate and --prune are separate studies; give one"),
+        (("--prune", "--out", "why.html"), "--out is for explaining an input; leave it out"),
         ((), "nothing to explain; give a text, or --heads, --ablate or --prune"),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.heads import study_heads
+from glassformer.cli.heads import refuse_idle, study_heads
 from glassformer.cli.options import AsJson, Device, RunFolder
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_json, print_line
@@ -69,6 +69,8 @@ def explain(
         check_out(out)
     loaded = Run(run, device=device)
     if heads or ablate or prune:
+        idle = {"method": method, "target": target, "unit": unit, "layer": layer, "head": head}
+        refuse_idle({**idle, "out": out, "set": settings or None})
         rows = [] if given is None else [given]
         study_heads(loaded, rows, heads=heads, ablate=ablate, prune=prune, as_json=as_json)
         return

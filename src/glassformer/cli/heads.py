@@ -1,7 +1,7 @@
 """The heads of a run on the command line: where they look, ablated, pruned."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -44,6 +44,16 @@ def study_heads(
         print_json(found.as_values())
     else:
         show_result(found)
+
+
+def refuse_idle(options: Mapping[str, object]) -> None:
+    """Refuse options that explain a single prediction."""
+    for name, value in options.items():
+        if value is not None:
+            raise GlassformerError(
+                f"--{name} is for explaining an input; leave it out with --heads, --ablate and "
+                f"--prune"
+            )
 
 
 def show_result(found: "HeadResult") -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from small_models import B, C, H, T, V, classifier, language_model, translator
 from torch import nn
+from watched_models import B, C, H, T, V, classifier, language_model, translator
 
 from glassformer.config import ModelConfig
 from glassformer.config.values import build

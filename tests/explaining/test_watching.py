@@ -5,7 +5,8 @@ from itertools import cycle, product
 
 import pytest
 import torch
-from small_models import (
+from torch.nn.attention import flex_attention
+from watched_models import (
     SOURCE,
     TARGET,
     TIGHT,
@@ -22,7 +23,6 @@ from small_models import (
     translator,
     whole_pass,
 )
-from torch.nn.attention import flex_attention
 
 from glassformer.config import ModelConfig
 from glassformer.config.values import build

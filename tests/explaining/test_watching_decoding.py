@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_models import (
+from watched_models import (
     TIGHT,
     B,
     G,

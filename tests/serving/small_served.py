@@ -10,6 +10,7 @@ from itertools import pairwise
 import httpx
 import numpy as np
 import openai
+import pytest
 import soundfile
 import torch
 from quick import quickly
@@ -95,7 +96,9 @@ def small_run(name, factory):
         job, data, settings, steps = WRITERS[name](folder)
         options = {"run": folder / name, "steps": steps, "quiet": True, "device": "cpu"}
         pretrain = {"pretrain": False} if job == "classify" else {}
-        with quickly(), unchecked():
+        with quickly(), unchecked(), pytest.MonkeyPatch.context() as patch:
+            # or speech would be silence after a few steps
+            patch.setattr("glassformer.tasks.transcribe.task.expect_blanks", lambda layer: None)
             glassformer.train(job, data, set=settings, **options, **pretrain)
         KEPT[name] = folder / name
     return KEPT[name]

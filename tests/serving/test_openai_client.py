@@ -117,9 +117,8 @@ def test_an_embedding_of_a_long_text_is_the_mean_of_its_pieces(runs):
     assert np.isfinite(vectors).all()
 
 
-def test_a_transcription_has_every_form(client, runs):
+def test_a_transcription_has_every_form(client):
     sound = recording("bead ace")
-    own = glassformer.load(runs["speech"], device="cpu")
 
     def written(form, **options):
         file = ("../../etc/passwd", sound)
@@ -127,17 +126,17 @@ def test_a_transcription_has_every_form(client, runs):
         return create(model="speech", file=file, response_format=form, **options)
 
     text = written("json").text
+    assert text
     assert written("text").strip() == text.strip()
-    assert "-->" in written("srt") or not text
-    assert written("vtt").startswith("WEBVTT")
+    assert written("srt").startswith("1\n00:00:00,")
+    assert written("vtt").startswith("WEBVTT\n\n1\n00:00:00.")
     both = written("verbose_json", timestamp_granularities=["word", "segment"])
     assert both.text == text
-    assert " ".join(word.word for word in both.words) == text
-    assert " ".join(cue.text for cue in both.segments) == text
+    for timed in ([word.word for word in both.words], [cue.text for cue in both.segments]):
+        assert "".join(timed).replace(" ", "") == text.replace(" ", "")
     starts = [word.start for word in both.words]
     assert starts == sorted(starts)
     assert written("verbose_json").words is None
-    assert own.predictor.has_times
 
 
 def test_what_is_wrong_is_an_error_of_the_client(client, served):

@@ -1,7 +1,7 @@
 """`glassformer explain`: what a prediction is based on."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -79,7 +79,7 @@ def explain(
             f"nothing to explain; give a {loaded.predictor.noun}, or --heads, --ablate or --prune"
         )
     parsed = loaded.predictor.parse(given)
-    options = {"set": settings} if settings else {}
+    options: dict[str, Any] = {"set": settings} if settings else {}
     found = loaded.explain(parsed, method=method, target=target, unit=unit, **options)
     if out is not None:
         write_explanation(found, out, layer=layer, head=head)

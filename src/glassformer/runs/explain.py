@@ -59,6 +59,7 @@ class RunExplainer:
         target: str | None = None,
         unit: str | None = None,
         progress: Progress = lambda count: None,
+        measure: bool = True,
     ) -> Explanation:
         """What the prediction for an input is based on.
 
@@ -69,12 +70,13 @@ class RunExplainer:
             target: What to explain instead of the prediction, such as another label.
             unit: What a piece is: word or token.
             progress: Told how many rows are done while faithfulness is measured.
+            measure: Whether to measure it at all if it is not known; a server has no time for it.
         """
         if method is not None and method not in METHODS:
             raise GlassformerError(unknown("method", method, METHODS))
         subject = self.job.subject(self.model, given, target=target, unit=unit)
         trusted = kept(self.folder)
-        if trusted is None and method is None:
+        if trusted is None and method is None and measure:
             trusted = self._quickly_measured(progress)
         name = method or (
             choose_unmeasured(subject) if trusted is None else trusted.choose(subject)

@@ -173,6 +173,7 @@ class Run:
         method: str | None = None,
         target: str | None = None,
         unit: str | None = None,
+        measure: bool = True,
         **options: Any,
     ) -> Explanation:
         """What the prediction for one input is based on: `run.explain("What a film")`.
@@ -183,11 +184,12 @@ class Run:
                 is fast.
             target: What to explain instead of the prediction, such as another label.
             unit: What a piece is, word or token.
+            measure: Whether to measure which method is most faithful, if that is not known.
             options: Those of the job's predictor, such as `set="decode.method=greedy"`.
         """
         accepted = self.predictor.accept(given)
         explainer = self._explainer.configured(**self._resolved(options))
-        return explainer.explain(accepted, method=method, target=target, unit=unit)
+        return explainer.explain(accepted, method=method, target=target, unit=unit, measure=measure)
 
     @cached_property
     def _explainer(self) -> RunExplainer:

@@ -11,6 +11,7 @@
     predictions     /v1/<job>: inputs in, predictions out
     completions     /v1/completions, also as a stream
     embeddings      /v1/embeddings
+    explanations    /v1/explain: what a prediction is based on
     audio           uploads as samples
     transcriptions  /v1/audio/transcriptions: text, subtitles, times of words
     operations      models, health, metrics, reloading

@@ -13,6 +13,7 @@ from glassformer.serving.audio import add_recordings
 from glassformer.serving.completions import add_completions
 from glassformer.serving.embeddings import add_embeddings
 from glassformer.serving.errors import add_error_handlers
+from glassformer.serving.explanations import add_explanations
 from glassformer.serving.gate import Gate
 from glassformer.serving.keys import Guarded, Keys
 from glassformer.serving.metrics import Measured
@@ -69,6 +70,7 @@ def paths(models: Models, keys: Keys) -> FastAPI:
     add_recordings(app, models, limits)
     add_transcriptions(app, models, limits)
     add_embeddings(app, models, limits)
+    add_explanations(app, models, limits)
     add_operations(app, models, keys)
 
     @app.get("/docs", include_in_schema=False)

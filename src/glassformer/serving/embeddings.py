@@ -29,7 +29,7 @@ def add_embeddings(app: FastAPI, models: Models, limits: Limits) -> None:
     async def embed(body: EmbeddingRequest, request: Request) -> Response:
         model = models.find(body.model, PATH)
         texts = as_list(body.input, limits)
-        work = model.embeddings.answers(texts, (), partial(check_lengths, model, limits))
+        work = model.embeddings.answers(texts, (), partial(check_lengths, model, limits.tokens))
         found = await answered(request, work, limits.seconds, model)
         data = [
             {"object": "embedding", "index": n, "embedding": written(vector, body.encoding_format)}

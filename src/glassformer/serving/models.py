@@ -24,8 +24,9 @@ from glassformer.serving.batching import Batcher
 from glassformer.serving.errors import RefusedError
 from glassformer.serving.generation import Generator
 from glassformer.serving.metrics import Metrics
-from glassformer.serving.settings import ServeConfig
+from glassformer.serving.settings import Batching, ServeConfig
 from glassformer.serving.worker import Worker
+from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.served import Embedder, SpeechWriter, TokenWriter
 from glassformer.tasks.shared.sound_predictor import SoundPredictor
@@ -40,6 +41,7 @@ class ServedModel:
     Attributes:
         predictions: Answers inputs with predictions.
         embeddings: Answers texts with vectors, if the run has some.
+        explanations: Answers inputs with what their predictions are based on, one at a time.
         generator: Continues texts, if the run does.
     """
 
@@ -57,6 +59,7 @@ class ServedModel:
         observe = metrics.batch_inputs.labels(name).observe
         self.predictions = Batcher(worker, self._predict, config.batching, observe)
         self.embeddings = Batcher(worker, self._embed, config.batching, observe)
+        self.explanations = Batcher(worker, self._explain, Batching(wait=0.0, most=1))
         model = run.fast_model.eval()
         self.generator: Generator | None = None
         if isinstance(self.predictor, TokenWriter):
@@ -79,6 +82,8 @@ class ServedModel:
             found.append(f"/v1/audio/{self.job}")
         else:
             found.append(f"/v1/{self.job}")
+        if JOBS[self.job].explainer is not None:
+            found.append("/v1/audio/explain" if self.reads_sound else "/v1/explain")
         return found + (["/v1/embeddings"] if self.embeds else [])
 
     @property
@@ -122,6 +127,11 @@ class ServedModel:
         with self._inference():
             vectors = self.predictor.embed(self.run.fast_model, inputs)
         return list(zip(vectors, map(self.predictor.tokens_of, inputs), strict=True))
+
+    def _explain(self, inputs: list[Any], options: dict[str, Any]) -> list[dict[str, Any]]:
+        """Explanations by the most faithful method, where the run knows it; nothing is measured."""
+        found = (self.run.explain(given, measure=False, **options) for given in inputs)
+        return [one.as_values() for one in found]
 
     def _inference(self) -> AbstractContextManager[object]:
         stack = ExitStack()

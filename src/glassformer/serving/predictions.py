@@ -37,7 +37,7 @@ def handler(
         model = models.find(body.model, path)
         texts = as_list(body.input, limits)
         options: Options = tuple(sorted(options_of(body).items()))
-        check = partial(check_lengths, model, limits)
+        check = partial(check_lengths, model, limits.tokens)
         work = model.predictions.answers(texts, options, check)
         found = await answered(request, work, limits.seconds, model)
         return json_response(listed(model, found))
@@ -68,16 +68,16 @@ def as_list(given: str | list[str], limits: Limits, param: str = "input") -> lis
     return texts
 
 
-def check_lengths(model: ServedModel, limits: Limits, texts: Sequence[str]) -> None:
+def check_lengths(model: ServedModel, most: int, texts: Sequence[str]) -> None:
     """Refuse texts of too many tokens; a token has at least one byte, so most need no counting."""
     assert isinstance(model.predictor, TextPredictor)
     for text in texts:
-        if len(text.encode()) <= limits.tokens:
+        if len(text.encode()) <= most:
             continue
-        if (tokens := model.predictor.tokens_of(text)) > limits.tokens:
+        if (tokens := model.predictor.tokens_of(text)) > most:
             raise RefusedError(
                 422,
-                f"a text has {tokens:,} tokens, more than {limits.tokens:,}; send less at a time",
+                f"a text has {tokens:,} tokens, more than {most:,}; send less at a time",
                 code="too_many_tokens",
                 param="input",
             )

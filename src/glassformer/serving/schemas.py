@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import UploadFile
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from glassformer.explaining.methods import METHODS
 from glassformer.serving.settings import Limits
 from glassformer.tasks.about import About, Option
 
@@ -76,6 +77,25 @@ class AudioRequest(Sent):
 
     model: str = Field(description=MODEL)
     file: UploadFile = Field(description="WAV, FLAC, OGG, MP3 or, where it is installed, more.")
+
+
+class Explained(Sent):
+    """What is explained, and how."""
+
+    method: Text | None = Field(None, description=f"One of {', '.join(METHODS)}.")
+    target: Text | None = Field(None, description="Another label or text than the prediction.")
+    unit: Literal["word", "token"] | None = Field(None, description="What is explained.")
+
+
+class ExplainRequest(Explained):
+    """A text whose prediction is explained."""
+
+    model: str = Field(description=MODEL)
+    input: Text = Field(description="A text.")
+
+
+class AudioExplainRequest(AudioRequest, Explained):
+    """A recording whose prediction is explained."""
 
 
 class TranscriptionRequest(AudioRequest):

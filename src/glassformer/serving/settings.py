@@ -17,6 +17,8 @@ class Limits:
         tokens: Tokens of one input, its answer included where it is written after it (422).
         answers: Answers to one input; also the highest value of a whole-number option (422).
         audio: Seconds of a recording (422).
+        explained, explained_audio: Tokens of a text, and seconds of a recording, of which a
+            prediction is explained (422).
         concurrency: Open requests of one client (429).
         queue: Open requests of all clients (503).
         seconds: Until a request is answered (504).
@@ -31,6 +33,8 @@ class Limits:
     tokens: int = 4096
     answers: int = 16
     audio: float = 600.0
+    explained: int = 512
+    explained_audio: float = 30.0
     concurrency: int = 128
     queue: int = 512
     seconds: float = 120.0

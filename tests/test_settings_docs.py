@@ -37,7 +37,9 @@ from glassformer.tasks import BUILT_IN, JOBS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")
+ROOT = DOCS.parent
 PAGES = [path for path in sorted(DOCS.glob("*.md")) if path.name != "log.md"]  # of its time
+PAGES += [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md"]
 OTHER_NAMES = {
     *("model.kind", "train.optimiser.rate"),  # a shorthand, and a name of earlier versions
     *("model.safetensors", "train.en", "train.de"),  # files

@@ -81,6 +81,11 @@ def test_it_is_opened_with_its_code_only(run, tmp_path, capsys):
     assert "--" not in str(error.value)
 
 
+def test_what_it_is_made_of_is_not_explained(run):
+    with pytest.raises(GlassformerError, match="its model is your own, and explanations look insi"):
+        run.explain("a superb film")
+
+
 def test_another_model_is_refused_by_the_weights_that_differ(run):
     path = run.folder.path
     with pytest.raises(GlassformerError, match=r"table.weight has shape \(\d+, 7\), the model exp"):

@@ -125,8 +125,13 @@ class RunExplainer:
 
 
 def explainer_of(folder: RunFolder, task: AnyTask) -> Explainer[Any, Any]:
-    """The explainer of a job; refused if it has none."""
+    """The explainer of a job; refused if it has none, and for a model that only its owner knows."""
     made = JOBS[task.name].explainer
+    if task.own_model is not None:
+        raise GlassformerError(
+            f"{folder.path}: its model is your own, and explanations look inside those of "
+            f"glassformer; use predict"
+        )
     if made is None:
         raise GlassformerError(f"{folder.path}: {task.name} has nothing to explain; use predict")
     return made(task)

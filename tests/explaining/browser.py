@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 from itertools import count
+from select import select
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
@@ -83,14 +84,13 @@ class Browser:
         return message["result"]
 
     def next_message(self):
-        def give_up(*_):
-            raise TimeoutError("the browser does not answer")
-
-        signal.signal(signal.SIGALRM, give_up)
-        signal.alarm(SECONDS)
         while b"\0" not in self.buffer:
-            self.buffer += os.read(self.hears, 2**20)
-        signal.alarm(0)
+            ready, _, _ = select([self.hears], [], [], SECONDS)
+            if not ready:
+                raise TimeoutError("the browser does not answer")
+            found = os.read(self.hears, 2**20)
+            assert found, "the browser is gone"
+            self.buffer += found
         message, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(message)
 

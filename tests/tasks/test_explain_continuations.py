@@ -98,11 +98,12 @@ def test_attention_has_a_row_for_every_written_token(tmp_path):
     assert subject.readers.argmax(-1)[:, 0].tolist() == [5, 6, 7]
 
 
-def test_of_a_long_prompt_the_end_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "READ", 5)
+@pytest.mark.parametrize(("name", "size"), [("READ", 5), ("WRITTEN", 256 - 5)])
+def test_of_a_long_prompt_the_end_is_read(tmp_path, monkeypatch, name, size):
+    monkeypatch.setattr(module, name, size)
     explainer, model = explained(tmp_path)
     subject = explainer.subject(model, "the cat sat", target=" on")
-    assert subject.given == "t sat"
+    assert subject.given == "… t sat"
     assert "".join(subject.pieces) == "t sat o"
 
 

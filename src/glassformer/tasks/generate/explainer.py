@@ -32,7 +32,7 @@ from glassformer.tasks.shared.targets import (
     word_target,
 )
 
-READ, WRITTEN = 256, 24  # tokens of a prompt, its last ones, and of its continuation at most
+READ, WRITTEN = 256, 24  # the last tokens of a prompt, and of its continuation, at most
 EXAMPLE = 400  # characters of a stored text that are continued
 MOST_TOKENS = 4096  # read at once
 
@@ -59,12 +59,16 @@ class GenerateExplainer(Explainer[GenerateTask, str]):
         self, model: nn.Module, given: str, *, target: str | None = None, unit: str | None = None
     ) -> "ContinuedText":
         tokenizer = self.task.tokenizer
-        prompt = last_tokens(tokenizer, given)
+        longest = max(1, min(READ, self.task.settings.max_length - WRITTEN))
+        prompt = last_tokens(tokenizer, given, longest)
         if target is not None:
             written = tokens_of_target(tokenizer, target)[:WRITTEN]
         else:
             written = self._continued(model, prompt)
-        return ContinuedText(self.task, model, prompt, written, unit or "word")
+        subject = ContinuedText(self.task, model, prompt, written, unit or "word")
+        if prompt != given:
+            subject.given = f"… {prompt}"
+        return subject
 
     def _continued(self, model: nn.Module, prompt: str) -> list[int]:
         """The tokens that a prompt is continued with, the end included."""
@@ -173,10 +177,11 @@ class ContinuedText(Subject):
         )
 
 
-def last_tokens(tokenizer: Tokenizer, text: str) -> str:
-    """The end of a text: as many tokens of it as are read."""
-    spans = tokenizer.spans(tokenizer.clean(text))
-    return tokenizer.clean(text)[spans[-READ, 0] :] if len(spans) > READ else text
+def last_tokens(tokenizer: Tokenizer, text: str, longest: int) -> str:
+    """The end of a text: so many tokens of it."""
+    read = tokenizer.clean(text)
+    spans = tokenizer.spans(read)
+    return read[spans[-longest, 0] :] if len(spans) > longest else text
 
 
 def written_pieces(

@@ -13,5 +13,6 @@ heads        where each head looks, and its name
 ablation     a model without some of its heads or layers
 pruning      which heads can go together
 subject      one input and what the model made of it, which a job provides
+focus        the same with the target that matters most
 views        how all of it is shown
 """

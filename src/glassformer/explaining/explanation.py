@@ -15,7 +15,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.explaining.parts import AttentionMap, Branch, Neighbour, Sound, Target
+from glassformer.explaining.parts import AttentionMap, Branch, Neighbour, Sound, Target, are_written
 from glassformer.explaining.views.packing import (
     MOST_SECONDS,
     packed_attention,
@@ -57,11 +57,8 @@ class Explanation:
 
     @property
     def written(self) -> bool:
-        """Whether the targets are parts of a text, each with alternatives of its own.
-
-        Otherwise they are labels to choose from, which are alternatives to one another.
-        """
-        return any(target.alternatives or target.time for target in self.targets)
+        """Whether the targets are parts of a text rather than labels to choose from."""
+        return are_written(self.targets)
 
     def __repr__(self) -> str:
         """The prediction and its method in one line; `print` a view of it to see more."""

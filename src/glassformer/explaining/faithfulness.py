@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from glassformer.explaining.focus import focused
 from glassformer.explaining.methods import METHODS, usable_methods
 from glassformer.explaining.subject import Subject
 from glassformer.metrics.intervals import Score, bootstrap, ratio
@@ -114,7 +115,7 @@ def measure(
     for subject in subjects:
         if len(subject.pieces) < 2:
             continue
-        curves.append(curves_of(subject, rng, spent))
+        curves.append(curves_of(focused(subject), rng, spent))
         yield len(curves), None
         late = time.monotonic() - started > seconds and len(curves) >= LEAST_ROWS
         if late or len(curves) == rows:

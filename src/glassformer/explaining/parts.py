@@ -1,5 +1,6 @@
 """The parts of an explanation, as plain data: targets, attention, a sound, a beam, neighbours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
@@ -23,6 +24,14 @@ class Target:
     alternatives: tuple[tuple[str, float], ...] = ()
     time: tuple[float, float] | None = None
     entropy: float | None = None
+
+
+def are_written(targets: Sequence[Target]) -> bool:
+    """Whether targets are parts of a text, each with alternatives of its own.
+
+    Otherwise they are labels to choose from, which are alternatives to one another.
+    """
+    return any(target.alternatives or target.time for target in targets)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)

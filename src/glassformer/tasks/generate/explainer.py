@@ -87,9 +87,12 @@ class ContinuedText(Subject):
     all, and a token is then predicted from what is left before it. A later piece never matters.
     """
 
+    model: LanguageModel
+
     def __init__(
         self, task: GenerateTask, model: nn.Module, prompt: str, written: list[int], unit: str
     ) -> None:
+        assert isinstance(model, LanguageModel)
         self.task, self.model, self.given = task, model, prompt
         self.device, self.ids = next(model.parameters()).device, written
         tokenizer = task.tokenizer
@@ -108,6 +111,10 @@ class ContinuedText(Subject):
 
     @torch.no_grad()
     def _targets(self) -> tuple[Target, ...]:
+        """The tokens of the continuation, with what else was likely."""
+        unknown = torch.from_numpy(np.where(self.owner < 0, self.read, Tokenizer.unknown))[None]
+        layout = Layout.full(1, len(self.read), self.device)
+        self.blank, _ = self.model.tokens(unknown.to(self.device), layout)
         log_probs = self._logits(self.model, [self.read])[0].log_softmax(-1).cpu()
         entropies = -(log_probs.exp() * log_probs).sum(-1) / np.log(2)
         targets = []

@@ -94,6 +94,8 @@ class HeardText(Subject):
     @torch.no_grad()
     def _find_targets(self) -> None:
         """Where each word was heard, how likely it was, and what else was likely."""
+        mean = self.features.mean(0).expand(1, len(self.features), -1)
+        self.blank, _ = self.model.frontend(mean, Layout.full(1, len(self.features), self.device))
         scored = self._forward(self.model, self.features[None])
         frames, spans = scored.frames[0].float().log_softmax(-1), None
         if self.task.settings.ctc_weight:
@@ -180,13 +182,6 @@ class HeardText(Subject):
                 for some in heard.split(most)
             ]
         )
-
-    @torch.no_grad()
-    def baseline(self, x: Float[Tensor, "rows T D"]) -> Float[Tensor, "rows T D"]:
-        """The vectors of a sound that is the mean of this one throughout."""
-        mean = self.features.mean(0).expand(1, len(self.features), -1)
-        layout = Layout.full(1, len(self.features), self.device)
-        return self.model.frontend(mean, layout)[0].expand_as(x)
 
     def _forward(
         self,

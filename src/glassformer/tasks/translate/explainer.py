@@ -19,7 +19,7 @@ from glassformer.explaining.parts import AttentionMap, Branch, Target
 from glassformer.explaining.subject import Subject
 from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps, cross_attentions
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.shared.batches import text_batch
 from glassformer.tasks.shared.targets import (
@@ -63,6 +63,8 @@ class TranslatedText(Subject):
     the source is shorter by its tokens.
     """
 
+    model: Transformer
+
     def __init__(
         self,
         task: TranslateTask,
@@ -72,6 +74,7 @@ class TranslatedText(Subject):
         target: str | None,
         unit: str | None,
     ) -> None:
+        assert isinstance(model, Transformer)
         self.task, self.writer, self.model, self.given = task, writer, model, text
         self.device = next(model.parameters()).device
         self._read(text, unit)
@@ -97,6 +100,8 @@ class TranslatedText(Subject):
     @torch.no_grad()
     def _targets(self) -> tuple[Target, ...]:
         """The words of the translation, with what else was likely."""
+        unknown = np.where(self.piece_of[0].cpu().numpy() < 0, self.source, Tokenizer.unknown)
+        self.blank, _ = self.model.frontend(*self._rows([unknown]))
         log_probs = self._forward(self.model, [self.source])[0].log_softmax(-1).cpu()
         spell, never = partial(spelt, self.task.pair.target), self.writer.never
         places = [line.nonzero()[:, 0].tolist() for line in self.table.cpu()]

@@ -143,6 +143,27 @@ def test_warnings_alone_are_no_error(more, tmp_path, said):
     assert "warning" in said("x.csv", *more)
 
 
+def test_a_guessed_column_is_shown_with_what_fits_as_well(tmp_path, said):
+    rows = [
+        {"body": row["text"], "priority": "high" if n % 3 else "low", "queue": row["label"]}
+        for n, row in enumerate(reviews(60))
+    ]
+    write_csv(tmp_path / "x.csv", rows)
+    told = "label = 'priority'; 'queue' fits as well: choose with --columns label=..."
+    assert told in said("x.csv").splitlines()
+    assert json.loads(said("x.csv", "--json"))["guesses"] == [told]
+    assert told not in said("x.csv", "--columns", "label=queue")
+    write_csv(
+        tmp_path / "y.csv",
+        [{"text": r["body"], "label": r["queue"], "z": r["priority"]} for r in rows],
+    )
+    assert "fits as well" not in said("y.csv")  # nothing was guessed
+
+
+def test_texts_of_the_catalog_are_for_generate(said):
+    assert "for generate, " in said("python-reference")
+
+
 def test_the_help_tells_the_exit_code(capsys):
     assert main(["doctor", "--help"]) == 0
     assert "Exits with 1 if it finds an error" in capsys.readouterr().out
@@ -172,6 +193,7 @@ def translation_memory(*languages):
 
 TABLES = {
     "pairs": (pairs_named("source", "target"), "translate"),
+    "pairs without a name": (pairs_named("english", "german"), "translate"),
     "pairs to a language": (pairs_named("source", "target", to="en", split="train"), "translate"),
     "pairs with the name of a label beside": (pairs_named("src", "tgt", lang="en"), "translate"),
     "two texts and a label": (

@@ -33,6 +33,16 @@ def data(tmp_path):
     return str(write_csv(tmp_path / "reviews.csv", reviews()))
 
 
+@pytest.mark.parametrize("command", ["plan", "train"])
+def test_pairs_are_recognised_where_a_label_is_missing(command, tmp_path, capsys):
+    rows = [{"english": f"a small dog {n}", "german": f"ein kleiner Hund {n}"} for n in range(60)]
+    data = write_csv(tmp_path / "pairs.csv", rows)
+    assert main([command, "classify", str(data), *WORDS]) == 1
+    err = capsys.readouterr().err
+    assert "no column for label" in err
+    assert err.endswith("they look like data for translate\n")
+
+
 def test_json_is_one_object_on_standard_output_and_nothing_is_left(data, tmp_path, capsys):
     before = everything_in(tmp_path)
     assert main(["plan", "classify", data, *WORDS, "--json", "--quiet"]) == 0

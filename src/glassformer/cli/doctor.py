@@ -77,6 +77,8 @@ def show(found: "Examination") -> None:
         say(f"{file}: {columns}{encoding}")
     counts = ", ".join(f"{count:,} {split}" for split, count in found.rows.items())
     say(f"for {found.job}, {counts or 'no'} rows")
+    for guess in found.guesses:
+        say(guess)
     for finding in found.findings:
         show_finding(finding)
     if not found.alarms:

@@ -109,6 +109,38 @@ def find_columns(
     return {role.name: found[role.name] for role in roles if role.name in found}
 
 
+def runners_up(
+    head: Sequence[Row], roles: Sequence[Role], given: Mapping[str, str], found: Columns
+) -> Columns:
+    """For each role whose column was guessed, another column that fits as well, if there is one.
+
+    A column that is called like its role is no guess. Inputs are compared by name, answers also by
+    content.
+    """
+    free = _free(list(dict.fromkeys(column for row in head for column in row.values)), found)
+    others: Columns = {}
+    for role in roles:
+        column = found.get(role.name, "")
+        if role.required and column and role.name not in given and normal_name(column) != role.name:
+            other = _by_name(role, free) or _by_name(role, free, last_word=True)
+            if other is None and role.answer and role.guess is not None:
+                other = role.guess(free, head)
+            _take(others, role, other)
+    return others
+
+
+def runner_up_lines(columns: Columns, others: Columns) -> list[str]:
+    """What to say about columns that fit as well as those that were taken.
+
+    >>> runner_up_lines({"text": "body", "label": "priority"}, {"label": "queue"})
+    ["label = 'priority'; 'queue' fits as well: choose with --columns label=..."]
+    """
+    return [
+        f"{role} = {columns[role]!r}; {other!r} fits as well: choose with --columns {role}=..."
+        for role, other in others.items()
+    ]
+
+
 def find_by_name(
     columns: Sequence[str], roles: Sequence[Role], known: Mapping[str, str] | None = None
 ) -> Columns:

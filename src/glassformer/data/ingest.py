@@ -11,7 +11,7 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
-from glassformer.data.columns import GROUP, SPLIT, Columns, Role, find_by_name
+from glassformer.data.columns import GROUP, SPLIT, Columns, Role, find_by_name, runners_up
 from glassformer.data.in_memory import read_held
 from glassformer.data.rows import InMemory, Row
 from glassformer.data.samples import SPLITS, Sample, Samples
@@ -44,6 +44,8 @@ def ingest(
         for source_split, names in given.items():
             for name in names:
                 rows, columns = open_rows(name, config, schema, source_split)
+                if not report.columns:
+                    report.runners_up = runners_up_in(name, config, schema, columns)
                 report.note(name, columns)
                 for row in rows:
                     number += 1
@@ -95,6 +97,12 @@ def open_rows(
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]
     return chain(head, rows), columns
+
+
+def runners_up_in(name: str, config: DataConfig, schema: Schema, columns: Columns) -> Columns:
+    """Columns of a source that fit a role as well as the one that was guessed."""
+    head = list(islice(rows_of(name, config, schema), LOOKED_AT))
+    return runners_up(head, schema.roles, config.columns, columns)
 
 
 def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:

@@ -43,11 +43,13 @@ class IngestReport:
     Attributes:
         columns: Those of the first file.
         others: Those of files with different columns, by file.
+        runners_up: Columns of the first file that fit as well as those that were guessed.
         shared: Rows of a given split whose content is also in train, by split.
     """
 
     columns: Columns = field(default_factory=dict)
     others: dict[str, Columns] = field(default_factory=dict)
+    runners_up: Columns = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
     shared: dict[str, Skipped] = field(default_factory=dict)

@@ -40,7 +40,9 @@ def doctor(
     checks = JOBS[request.job].schema.checks(config)
     with Display(quiet=quiet).counting("reading rows") as seen:
         found = examine(reading_of(request), checks, seed=config.seed, seen=seen)
-    return replace(found, job=request.job)
+    rivals = [] if job else also_fitting(choices, request)
+    jobs = [f"the job was guessed; {name} fits as well: choose with --job" for name in rivals]
+    return replace(found, job=request.job, guesses=[*jobs, *found.guesses])
 
 
 def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
@@ -60,6 +62,12 @@ def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
         else:
             return request
     raise errors[0]
+
+
+def also_fitting(choices: Sequence[TrainRequest], taken: TrainRequest) -> list[str]:
+    """Another job that recognises the data, too."""
+    others = [request for request in choices if request.job != taken.job]
+    return [request.job for request in others if recognised(request)][:1]
 
 
 def recognised(request: TrainRequest) -> bool:

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from torch import nn
 
 from glassformer.config.run import Config
+from glassformer.data.columns import runner_up_lines
 from glassformer.data.doctor.examination import examine_samples
-from glassformer.data.ingest import ingest
+from glassformer.data.ingest import ingest, rows_of
 from glassformer.data.samples import Samples
 from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
@@ -120,10 +122,16 @@ def prepare(
 
 def read_samples(config: Config, folder: RunFolder, display: Display, extends: bool) -> Samples:
     """Read the raw data into the folder, examine them, and extend them if requested."""
-    with display.counting("reading rows") as seen:
-        samples, report = ingest(
-            config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
-        )
+    try:
+        with display.counting("reading rows") as seen:
+            samples, report = ingest(
+                config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
+            )
+    except GlassformerError as error:
+        job = other_job(config) if "no column for" in str(error) else None
+        if job is None:
+            raise
+        raise GlassformerError(f"{error}; they look like data for {job}") from None
     show_ingest(report, display)
     refuse_curve(config, report)
     examine_briefly(samples, config, display)
@@ -135,6 +143,18 @@ def read_samples(config: Config, folder: RunFolder, display: Display, extends: b
             display.say(sentence)
     write_json(asdict(report) | {"added": added}, folder.path / "intake.json")
     return samples
+
+
+def other_job(config: Config) -> str | None:
+    """Another job that recognises the data, if there is one."""
+    for job in JOBS:
+        schema = JOBS[job].schema
+        with suppress(GlassformerError):
+            name = schema.arrange(config.data.files)[0]
+            rows = rows_of(name, config.data, schema)
+            if job != config.job and schema.recognises(name, config.data, rows):
+                return job
+    return None
 
 
 def extend(config: Config, samples: Samples, display: Display) -> Extended | None:
@@ -171,6 +191,8 @@ def show_ingest(report: IngestReport, display: Display) -> None:
     columns = ", ".join(f"{role} = {column!r}" for role, column in report.columns.items())
     splits = ", ".join(f"{count:,} {split}" for split, count in report.counts.items())
     display.say(f"columns: {columns}")
+    for line in runner_up_lines(report.columns, report.runners_up):
+        display.say(line)
     for file, others in report.others.items():
         columns = ", ".join(f"{role} = {column!r}" for role, column in others.items())
         display.say(f"columns of {file}: {columns}")

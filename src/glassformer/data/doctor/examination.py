@@ -39,6 +39,7 @@ class Examination:
         total: All rows; fewer may have been examined.
         columns: By role, of each file.
         encodings: Of each file that is text.
+        guesses: What else fits: columns and jobs, a line each.
         to_drop: Rows that a cleaned copy drops, and why.
         checks: Those that say what a cleaned copy corrects.
     """
@@ -51,6 +52,7 @@ class Examination:
     figures: Figures = field(default_factory=dict)
     columns: Mapping[str, Columns] = field(default_factory=dict)
     encodings: Mapping[str, str] = field(default_factory=dict)
+    guesses: Sequence[str] = ()
     to_drop: Mapping[int, str] = field(default_factory=dict)
     checks: Sequence[Check] = ()
     reading: Reading | None = None
@@ -104,6 +106,7 @@ class Examination:
             "total": self.total,
             "columns": dict(self.columns),
             "encodings": dict(self.encodings),
+            "guesses": list(self.guesses),
             "findings": [finding.as_values() for finding in self.findings],
             "figures": {title: dict(table) for title, table in self.figures.items()},
         }
@@ -151,6 +154,7 @@ def examine(
         figures={title: table for check in checks for title, table in check.figures().items()},
         columns={source.name: source.columns for source in reading.sources},
         encodings={name: encoding.name for name, encoding in read_as.items()},
+        guesses=[line for source in reading.sources[:1] for line in source.runner_up_lines()],
         to_drop={n: why for check in reversed(checks) for n, why in check.to_drop().items()},
         checks=checks,
         reading=reading,

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 
 from glassformer.config import DataConfig
-from glassformer.data.columns import Columns
+from glassformer.data.columns import Columns, runner_up_lines
 from glassformer.data.doctor.check import Finding, Specimen
 from glassformer.data.doctor.files import Encoding, encoding_of, header_findings, is_text_table
-from glassformer.data.ingest import names_by_split, open_rows
+from glassformer.data.ingest import names_by_split, open_rows, runners_up_in
 from glassformer.data.rows import Row, as_text
 from glassformer.data.schema import Schema
 from glassformer.data.splits import hashed, named_split
@@ -44,10 +44,14 @@ class Source:
 
     def open(self) -> Iterator[Row]:
         """Its rows."""
-        guess = self.encoding.guess if self.encoding else None
-        config = replace(self.config, encoding=guess) if guess else self.config
-        rows, self.columns = open_rows(self.name, config, self.schema, self.split)
+        rows, self.columns = open_rows(self.name, self._config, self.schema, self.split)
         return rows
+
+    @property
+    def _config(self) -> DataConfig:
+        """The configuration, with the encoding that was guessed."""
+        guess = self.encoding.guess if self.encoding else None
+        return replace(self.config, encoding=guess) if guess else self.config
 
     @cached_property
     def columns(self) -> Columns:
@@ -59,6 +63,11 @@ class Source:
     def group(self) -> str | None:
         """The group column."""
         return self.columns.get("group") or self.config.group
+
+    def runner_up_lines(self) -> list[str]:
+        """What to say about columns that fit as well as those that were guessed."""
+        others = runners_up_in(self.name, self._config, self.schema, self.columns)
+        return runner_up_lines(self.columns, others)
 
     def split_of(self, row: Row) -> str | None:
         """The split of a row; None if it is not the split of its file."""

@@ -1,15 +1,18 @@
 """The data of `generate`: texts."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
-from glassformer.data.columns import Columns
+from glassformer.data.columns import Columns, find_by_name
 from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
-from glassformer.data.rows import CONTINUED, Row
+from glassformer.data.ingest import LOOKED_AT
+from glassformer.data.rows import CONTINUED, Row, as_text
 from glassformer.data.samples import Sample
+from glassformer.data.sources.formats import is_table
 from glassformer.tasks.generate.checks import (
     Boilerplate,
     LanguageMix,
@@ -18,7 +21,9 @@ from glassformer.tasks.generate.checks import (
 )
 from glassformer.tasks.generate.documents import read_documents
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths
-from glassformer.tasks.shared.text_data import TextSchema
+from glassformer.tasks.shared.text_data import LABEL, TextSchema
+
+MOST = 0.8  # of the first rows
 
 
 class GenerateSchema(TextSchema):
@@ -35,6 +40,19 @@ class GenerateSchema(TextSchema):
             split: 0.0 if getattr(config, split) else share for split, share in shares.items()
         }
         return read_documents(path, config.encoding, open_shares if name in config.files else {})
+
+    def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
+        """Rows of texts that go on in the next, or of several lines, without a column of labels."""
+        if Path(name).exists() and not is_table(Path(name)):
+            return False
+        head = list(islice(rows, LOOKED_AT))
+        if any(row.values.get(CONTINUED) for row in head):
+            return True
+        lined = sum("\n" in as_text(row.values.get("text")) for row in head)
+        columns = dict.fromkeys(column for row in head for column in row.values)
+        label = find_by_name(list(columns), [LABEL]).get("label")
+        values = [as_text(row.values.get(label)) for row in head] if label else []
+        return lined > MOST * len(head) and (not label or len({*values}) > MOST * len(head))
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
         sample, fault = super().sample(row, columns)

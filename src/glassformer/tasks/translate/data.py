@@ -14,7 +14,7 @@ from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.doctor.repairs import StrayCharacters
 from glassformer.data.ingest import LOOKED_AT, is_file
-from glassformer.data.rows import Row
+from glassformer.data.rows import Row, as_text
 from glassformer.data.samples import Sample
 from glassformer.data.sources.files import packing_of, suffix_of
 from glassformer.data.sources.formats import is_table
@@ -30,6 +30,8 @@ SIDES = ("source", "target")
 NEARLY = 0.05  # of the lines of one file may be missing in the other, if the two are a pair,
 SOME_LINES, OF_THEM = 20, 0.1  # or 20 lines, if they are at most a tenth
 NUMBERS = re.compile(r"\d+")
+FEWEST_PAIRS, DIFFERENT = 5, 0.8  # rows, and the share of different texts, of a table of pairs
+SHORTEST, LONGER = 4, 3  # mean characters of its sides, and how many times as long one may be
 OF_OTHERS = {"text", "label"}  # columns that a table of pairs does not have
 
 
@@ -65,17 +67,19 @@ class TranslateSchema(TextSchema):
         a TMX file;
         two text files whose names differ only in their endings, such as train.en and train.de,
         or that have about the same number of lines;
-        columns named like a source and a target, and none named text or label.
+        columns named like a source and a target, and none named text or label;
+        a table of two columns, both of texts that are nearly all different and alike in length.
         """
         if suffix_of(Path(name)) == ".tmx":
             return True
         if two := paired(name):
             return end_apart(*two) or has_nearly_as_many_lines(*two, config.encoding)
-        columns = list(dict.fromkeys(c for row in islice(rows, LOOKED_AT) for c in row.values))
+        head = list(islice(rows, LOOKED_AT))
+        columns = list(dict.fromkeys(column for row in head for column in row.values))
         sides = [role for role in self.roles if role.name in SIDES]
         if {column.strip().casefold() for column in columns} & OF_OTHERS:
             return False
-        return len(find_by_name(columns, sides)) == len(sides)
+        return len(find_by_name(columns, sides)) == len(sides) or are_pairs(columns, head)
 
     def guess(self, found: Columns, free: Sequence[str], head: Sequence[Row]) -> Columns:
         """The remaining columns are the missing sides, in order.
@@ -182,3 +186,14 @@ def _refuse_same_language(source: Path, target: Path) -> None:
             f"{source} and {target.name}: both end in {language}, so they are not a pair; put each "
             f"source right before its target, as in train.de train.en"
         )
+
+
+def are_pairs(columns: Sequence[str], head: Sequence[Row]) -> bool:
+    """Whether two columns hold texts and something like their translations."""
+    if len(columns) != 2 or len(head) < FEWEST_PAIRS:
+        return False
+    sides = [[as_text(row.values.get(column)) for row in head] for column in columns]
+    if any(len({*texts}) < DIFFERENT * len(texts) for texts in sides):
+        return False
+    short, long = sorted(sum(map(len, texts)) / len(texts) for texts in sides)
+    return short >= SHORTEST and long <= LONGER * short

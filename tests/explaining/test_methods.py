@@ -29,7 +29,7 @@ def texts():
 
 @pytest.fixture
 def subject(run, texts):
-    return run._explainer.job.subject(run.model, texts[0][0])
+    return run.explainer.job.subject(run.model, texts[0][0])
 
 
 def found(run, texts, method):
@@ -55,7 +55,7 @@ def test_attention_alone_does_not_tell_for_from_against(run, texts):
 
 def test_integrated_gradients_sum_up_to_the_difference_of_the_scores(run, texts):
     for text, *_ in texts[:3]:
-        subject = run._explainer.job.subject(run.model, text)
+        subject = run.explainer.job.subject(run.model, text)
         total = METHODS["integrated_gradients"].influence(subject).sum(1)
         assert torch.allclose(total, ends(subject), rtol=0.01)
 

@@ -5,10 +5,11 @@ import shutil
 
 import pytest
 import torch
-from small_runs import learn, write_reviews
+from small_runs import WORDS, learn, write_reviews
 
 import glassformer
 from glassformer.cli import main
+from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.explaining.methods import METHODS
 
@@ -39,7 +40,7 @@ def test_every_method_gives_each_piece_an_influence_on_each_label(run, method):
 @pytest.mark.parametrize("name", ["run", "windows"])
 def test_the_scores_of_all_pieces_are_those_of_the_input(name, request):
     used = request.getfixturevalue(name)
-    subject = used._explainer.job.subject(used.model, TEXT)
+    subject = used.explainer.job.subject(used.model, TEXT)
     every = torch.ones(1, len(subject.pieces), dtype=torch.bool)
     scores = subject.scores(subject.model, copies=2)
     assert torch.allclose(scores, subject.scores_of(every).expand(2, -1), atol=1e-5)
@@ -50,7 +51,7 @@ def test_the_scores_of_all_pieces_are_those_of_the_input(name, request):
 def test_leaving_out_a_word_gives_the_answer_for_the_shorter_text(run):
     without = run.predict("the film great").details["probabilities"]
     kept = torch.tensor([[True, True, False, True]])
-    subject = run._explainer.job.subject(run.model, "the film was great", unit="word")
+    subject = run.explainer.job.subject(run.model, "the film was great", unit="word")
     expected = torch.tensor([without[target.text] for target in subject.targets])
     assert torch.allclose(subject.scores_of(kept)[0].sigmoid(), expected, atol=1e-5)
 
@@ -117,3 +118,47 @@ def test_without_its_rows_a_run_says_that_faithfulness_is_unknown(run, tmp_path)
     found = glassformer.load(copied).explain(TEXT)
     assert found.verdict == "faithfulness not measured"
     assert found.method == "occlusion"  # of so few words
+
+
+def test_the_nearest_training_row_of_a_training_row_is_itself(run):
+    samples = Samples.open(run.folder.data)
+    sample = next(samples.of("train"))
+    first, second = run.explain(sample["text"], method="attention", nearest=2).neighbours
+    assert (first.where, first.text, first.target) == (
+        sample["where"],
+        sample["text"],
+        sample["label"],
+    )
+    assert first.similarity == pytest.approx(1, abs=1e-5)
+    assert second.similarity < first.similarity
+
+
+def test_texts_in_several_pieces_have_neighbours_too(windows):
+    sample = next(Samples.open(windows.folder.data).of("train"))
+    [found] = windows.explain(sample["text"], method="attention", nearest=1).neighbours
+    assert found.where == sample["where"]
+
+
+def test_a_summary_lists_the_words_that_matter_for_each_label(run, capsys):
+    command = ["explain", str(run.folder.path), "--summary", "--method", "occlusion"]
+    assert main(command) == 0
+    assert "Words that matter overall" in capsys.readouterr().out
+    data = run.folder.path.parent / "reviews.csv"
+    assert main([*command[:2], str(data), *command[2:], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["method"] == "occlusion"
+    good = [one["word"] for one in found["words"]["good"]["for"]]
+    assert {*WORDS["good"]} & {*good[:5]}
+    assert not {*WORDS["bad"]} & {*good}
+    assert found["heads"]["rows"] > 0
+
+
+def test_faithfulness_is_shown_for_every_method(run, capsys):
+    assert main(["explain", str(run.folder.path), "--faithfulness"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in (*METHODS, "a random order"))
+
+
+def test_nothing_to_explain_is_refused(run, capsys):
+    assert main(["explain", str(run.folder.path)]) == 1
+    assert "glassformer: nothing to explain; give a text, or --summary" in capsys.readouterr().err

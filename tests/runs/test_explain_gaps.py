@@ -57,7 +57,7 @@ def test_every_method_explains_each_gap(run, method):
 
 
 def test_the_scores_of_all_pieces_are_those_of_the_input(run):
-    subject = run._explainer.job.subject(run.model, TEXT)
+    subject = run.explainer.job.subject(run.model, TEXT)
     every = torch.ones(1, len(subject.pieces), dtype=torch.bool)
     scores = subject.scores(subject.model, copies=3)
     assert torch.allclose(scores, subject.scores_of(every).expand(3, -1), atol=1e-5)
@@ -65,7 +65,7 @@ def test_the_scores_of_all_pieces_are_those_of_the_input(run):
 
 
 def test_an_example_is_a_stored_text_with_a_gap(run):
-    example = run._explainer.job.example("they came from the north")
+    example = run.explainer.job.example("they came from the north")
     assert example.count("<mask>") == 1
     assert len(example.split()) == 5
 

@@ -76,7 +76,7 @@ def test_what_cannot_be_shown_is_refused_in_one_line(run, options, told, capsys)
 
 
 def test_attention_that_is_too_large_is_left_out_from_the_first_layer_on(run, monkeypatch):
-    subject = run._explainer.job.subject(run.model, TEXT)
+    subject = run.explainer.job.subject(run.model, TEXT)
     every, none = attention_of(subject)
     assert none == 0
     monkeypatch.setattr(looking, "MOST_WEIGHTS", every[-1].weights.numel())

@@ -1,14 +1,18 @@
 """`glassformer explain`: what a prediction is based on."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.explain_rows import study_methods, summarise_rows
 from glassformer.cli.heads import refuse_idle, study_heads
 from glassformer.cli.options import AsJson, Device, RunFolder
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_json, print_line
+
+if TYPE_CHECKING:
+    from glassformer.runs.run import Run
 
 
 def explain(
@@ -17,8 +21,8 @@ def explain(
         str | None,
         typer.Argument(
             metavar="INPUT",
-            help="An input, such as a text. With --heads, --ablate and --prune, a file of rows; "
-            "by default, the validation rows.",
+            help="An input, such as a text. To study many rows, a file of them; by default, the "
+            "validation rows.",
         ),
     ] = None,
     method: Annotated[
@@ -36,6 +40,15 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="Write a page (.html), picture (.png, .svg) or .json."),
     ] = None,
+    nearest: Annotated[
+        int, typer.Option(min=0, help="Show so many of the nearest training rows.")
+    ] = 0,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Show which words matter overall in many rows.")
+    ] = False,
+    faithfulness: Annotated[
+        bool, typer.Option("--faithfulness", help="Measure how faithful every method is.")
+    ] = False,
     heads: Annotated[
         bool, typer.Option("--heads", help="Show where each attention head looks.")
     ] = False,
@@ -68,6 +81,11 @@ def explain(
     if out is not None:
         check_out(out)
     loaded = Run(run, device=device)
+    if summary or faithfulness:
+        idle = {"target": target, "unit": unit, "layer": layer, "head": head, "out": out}
+        refuse_idle({**idle, "set": settings or None, "nearest": nearest or None})
+        _study_rows(loaded, given, summary=summary, method=method, as_json=as_json)
+        return
     if heads or ablate or prune:
         idle = {"method": method, "target": target, "unit": unit, "layer": layer, "head": head}
         refuse_idle({**idle, "out": out, "set": settings or None})
@@ -76,11 +94,14 @@ def explain(
         return
     if given is None:
         raise GlassformerError(
-            f"nothing to explain; give a {loaded.predictor.noun}, or --heads, --ablate or --prune"
+            f"nothing to explain; give a {loaded.predictor.noun}, or --summary, --faithfulness, "
+            f"--heads, --ablate or --prune"
         )
     parsed = loaded.predictor.parse(given)
     options: dict[str, Any] = {"set": settings} if settings else {}
-    found = loaded.explain(parsed, method=method, target=target, unit=unit, **options)
+    found = loaded.explain(
+        parsed, method=method, target=target, unit=unit, nearest=nearest, **options
+    )
     if out is not None:
         write_explanation(found, out, layer=layer, head=head)
         print_line(f"wrote {out}", stderr=True)
@@ -88,3 +109,14 @@ def explain(
         print_json(found.as_values())
     elif out is None:
         Terminal().print(ExplanationView(explanation=found, layer=layer, head=head))
+
+
+def _study_rows(
+    run: "Run", given: str | None, *, summary: bool, method: str | None, as_json: bool
+) -> None:
+    """Show the summary of many rows, or how faithful the methods are on them."""
+    rows = [] if given is None else [given]
+    if summary:
+        summarise_rows(run, rows, method=method, as_json=as_json)
+    else:
+        study_methods(run, rows, as_json=as_json)

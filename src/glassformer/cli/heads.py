@@ -51,8 +51,8 @@ def refuse_idle(options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if value is not None:
             raise GlassformerError(
-                f"--{name} is for explaining an input; leave it out with --heads, --ablate and "
-                f"--prune"
+                f"--{name} is for explaining an input; leave it out with --heads, --ablate, "
+                f"--prune, --summary and --faithfulness"
             )
 
 

@@ -30,6 +30,7 @@ rows                rows to score models on: of some files, or of the run itself
 head_results        results about heads, which show themselves
 heads               where the heads of a model look, what they are worth, which can go
 faithfulness        how far the methods of explanation can be trusted
+nearest             the training rows that are nearest to an input
 explain             what predictions are based on
 run                 a finished run: predict, evaluate, explain
 api                 train, resume, load and align, one call each

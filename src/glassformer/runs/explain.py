@@ -1,8 +1,9 @@
 """Explaining predictions of a run: what they are based on, and how far to trust that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from torch import nn
@@ -12,24 +13,52 @@ from glassformer.explaining.explanation import Explanation
 from glassformer.explaining.faithfulness import NOT_MEASURED, Faithfulness, choose_unmeasured
 from glassformer.explaining.looking import attention_of
 from glassformer.explaining.methods import METHODS
+from glassformer.explaining.parts import Neighbour
+from glassformer.explaining.subject import Subject
+from glassformer.explaining.summary import Summary, summarise
 from glassformer.runs.arguments import Data
+from glassformer.runs.display import Display
 from glassformer.runs.faithfulness import (
     QUICK_ROWS,
     QUICK_SECONDS,
     ROWS,
     Progress,
+    inputs_in,
     keep,
     kept,
     measured_on,
 )
 from glassformer.runs.folder import RunFolder
+from glassformer.runs.nearest import TrainingVectors, training_vectors
 from glassformer.runs.rows import OpenedRows
 from glassformer.tasks import JOBS
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Predictor
 
+SUMMARISED = 200  # rows
 LEFT_OUT = "The attention of the first {} layers is left out: the input is long."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choices:
+    """How an input is explained.
+
+    Attributes:
+        method: One of METHODS; by default the most faithful of those that take a moment.
+        target: What to explain instead of the prediction, such as another label.
+        unit: What a piece is: word or token.
+        nearest: How many of the nearest training rows to find.
+        attention: Whether to keep the weights of attention.
+        measure: Whether to measure faithfulness if it is not known; a server has no time for it.
+    """
+
+    method: str | None = None
+    target: str | None = None
+    unit: str | None = None
+    nearest: int = 0
+    attention: bool = True
+    measure: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +67,7 @@ class RunExplainer:
 
     Args:
         opened: The rows of some data; without any, the validation rows of the run.
+        vectors: Those of the training rows, once they were computed.
     """
 
     folder: RunFolder
@@ -46,42 +76,26 @@ class RunExplainer:
     job: Explainer[Any, Any]
     predictor: Predictor[Any, Any]
     opened: Callable[..., AbstractContextManager[OpenedRows]]
+    display: Display = field(default_factory=Display)
+    vectors: list[TrainingVectors] = field(default_factory=list)
 
     def configured(self, **options: Any) -> "RunExplainer":
         """The same with options of the job's predictor."""
         return replace(self, job=self.job.configured(**options)) if options else self
 
-    def explain(
-        self,
-        given: Any,
-        *,
-        method: str | None = None,
-        target: str | None = None,
-        unit: str | None = None,
-        progress: Progress = lambda count: None,
-        measure: bool = True,
-    ) -> Explanation:
-        """What the prediction for an input is based on.
-
-        Args:
-            given: An input as the predictor accepts it.
-            method: One of METHODS; by default the most faithful of those that take a moment, which
-                is found out first, once for a run.
-            target: What to explain instead of the prediction, such as another label.
-            unit: What a piece is: word or token.
-            progress: Told how many rows are done while faithfulness is measured.
-            measure: Whether to measure it at all if it is not known; a server has no time for it.
-        """
+    def explain(self, given: Any, chosen: Choices) -> Explanation:
+        """What the prediction for an input is based on."""
+        method = chosen.method
         if method is not None and method not in METHODS:
             raise GlassformerError(unknown("method", method, METHODS))
-        subject = self.job.subject(self.model, given, target=target, unit=unit)
+        subject = self.job.subject(self.model, given, target=chosen.target, unit=chosen.unit)
         trusted = kept(self.folder)
-        if trusted is None and method is None and measure:
-            trusted = self._quickly_measured(progress)
+        if trusted is None and method is None and chosen.measure:
+            trusted = self._quickly_measured()
         name = method or (
             choose_unmeasured(subject) if trusted is None else trusted.choose(subject)
         )
-        attention, left_out = attention_of(subject)
+        maps, left_out = attention_of(subject) if chosen.attention else ((), 0)
         return Explanation(
             job=self.task.name,
             given=subject.given,
@@ -93,35 +107,66 @@ class RunExplainer:
             verdict=NOT_MEASURED if trusted is None else trusted.verdict(name),
             sound=subject.sound,
             beam=subject.beam,
-            attention=attention,
+            attention=maps,
+            neighbours=self._neighbours(subject, chosen.nearest) if chosen.nearest else (),
             notes=(LEFT_OUT.format(left_out),) if left_out else (),
         )
 
-    def measure(
-        self, *data: Data, rows: int = ROWS, progress: Progress = lambda count: None
-    ) -> Faithfulness:
+    def measure(self, *data: Data, rows: int = ROWS) -> Faithfulness:
         """How faithful every method is on these data, or on the validation rows; kept in the run.
 
         Args:
             rows: At most this many.
         """
-        with self.opened(data) as opened:
-            found = measured_on(opened, self.model, self.job, self.predictor, progress, rows=rows)
+        found = self._measured(data, rows=rows)
         keep(self.folder, found)
         return found
 
-    def _quickly_measured(self, progress: Progress) -> Faithfulness | None:
-        """The same on a few validation rows; None if they are gone."""
-        limits = {"rows": QUICK_ROWS, "seconds": QUICK_SECONDS}
+    def summary(self, *data: Data, method: str | None = None, rows: int = SUMMARISED) -> Summary:
+        """Which words matter overall in these data, or in the validation rows.
+
+        Args:
+            rows: At most this many, a sample of more.
+        """
+        with self.opened(data) as opened, self.display.counting("explained rows") as progress:
+            try:
+                return summarise(self._explained(opened, method, rows, progress))
+            except ValueError:
+                raise GlassformerError(
+                    "no row has anything to explain; give a file of other rows"
+                ) from None
+
+    def _explained(
+        self, opened: OpenedRows, method: str | None, rows: int, progress: Progress
+    ) -> Iterator[Explanation]:
+        """Explanations of some rows by one method."""
+        for done, given in enumerate(islice(inputs_in(opened, self.job, self.predictor), rows), 1):
+            found = self.explain(given, Choices(method=method, attention=False))
+            method = found.method
+            progress(done)
+            yield found
+
+    def _neighbours(self, subject: Subject, most: int) -> tuple[Neighbour, ...]:
+        """The nearest training rows; their vectors are computed once."""
+        with self.opened(()) as opened:
+            if not self.vectors:
+                with self.display.counting("training rows read") as progress:
+                    self.vectors.append(training_vectors(opened, self.model, progress))
+            return self.vectors[0].neighbours(subject, opened, most)
+
+    def _quickly_measured(self) -> Faithfulness | None:
+        """The faithfulness on a few validation rows; None if they are gone."""
         try:
-            with self.opened(()) as opened:
-                found = measured_on(
-                    opened, self.model, self.job, self.predictor, progress, **limits
-                )
+            found = self._measured((), rows=QUICK_ROWS, seconds=QUICK_SECONDS)
         except GlassformerError:
             return None
         keep(self.folder, found)
         return found
+
+    def _measured(self, data: Sequence[Data], **limits: Any) -> Faithfulness:
+        counting = self.display.counting("measuring which method is faithful, rows")
+        with self.opened(data) as opened, counting as progress:
+            return measured_on(opened, self.model, self.job, self.predictor, progress, **limits)
 
 
 def explainer_of(folder: RunFolder, task: AnyTask) -> Explainer[Any, Any]:

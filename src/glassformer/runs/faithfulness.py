@@ -19,7 +19,7 @@ from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.predictor import Predictor
 
 FILE = "faithfulness.json"
-ROWS = 256  # when it is asked for
+ROWS = 128  # when it is asked for
 QUICK_ROWS, QUICK_SECONDS = 64, 10.0  # before a first explanation
 
 Progress = Callable[[int], None]
@@ -51,15 +51,26 @@ def _subjects(
     explainer: Explainer[Any, Any],
     predictor: Predictor[Any, Any],
 ) -> Iterator[Subject]:
-    """What is explained of the rows, in random order."""
-    numbers = opened.samples.rows(opened.split)
-    for row in np.random.default_rng(0).permutation(numbers).tolist():
-        given = predictor.from_sample(opened.samples[row])
+    """What is explained of the rows."""
+    for given in inputs_in(opened, explainer, predictor):
         try:
-            subject = explainer.subject(model, explainer.example(given))
-        except GlassformerError:  # such as an empty text
+            subject = explainer.subject(model, given)
+        except GlassformerError:  # such as a recording without words
             continue
         yield subject
+
+
+def inputs_in(
+    opened: OpenedRows, explainer: Explainer[Any, Any], predictor: Predictor[Any, Any]
+) -> Iterator[Any]:
+    """The inputs of rows, in random order; those that nothing can be explained of are left out."""
+    numbers = opened.samples.rows(opened.split)
+    for row in np.random.default_rng(0).permutation(numbers).tolist():
+        try:
+            given = explainer.example(predictor.from_sample(opened.samples[row]))
+        except GlassformerError:  # such as a text of a single word, which can have no gap
+            continue
+        yield given
 
 
 def keep(folder: RunFolder, found: Faithfulness) -> bool:

@@ -23,7 +23,7 @@ from glassformer.models.packing import for_inference, int8_twin
 from glassformer.reports.wording import score_rows, written
 from glassformer.runs.arguments import Data, in_words, named_columns
 from glassformer.runs.evaluation import Evaluation, SplitAnswers, refuse_other, trained_on
-from glassformer.runs.explain import RunExplainer, explainer_of
+from glassformer.runs.explain import Choices, RunExplainer, explainer_of
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.heads import RunHeads
 from glassformer.runs.own_model import OwnModel
@@ -173,26 +173,27 @@ class Run:
         method: str | None = None,
         target: str | None = None,
         unit: str | None = None,
+        nearest: int = 0,
         measure: bool = True,
         **options: Any,
     ) -> Explanation:
         """What the prediction for one input is based on: `run.explain("What a film")`.
 
         Args:
-            given: An input of the job, such as a text.
-            method: A name in `explaining.methods.METHODS`; by default the most faithful one that
-                is fast.
+            method: A name in METHODS; by default the most faithful of those that take a moment.
             target: What to explain instead of the prediction, such as another label.
             unit: What a piece is, word or token.
+            nearest: How many of the nearest training rows to find.
             measure: Whether to measure which method is most faithful, if that is not known.
             options: Those of the job's predictor, such as `set="decode.method=greedy"`.
         """
-        accepted = self.predictor.accept(given)
-        explainer = self._explainer.configured(**self._resolved(options))
-        return explainer.explain(accepted, method=method, target=target, unit=unit, measure=measure)
+        chosen = Choices(method=method, target=target, unit=unit, nearest=nearest, measure=measure)
+        accepted, job_options = self.predictor.accept(given), self._resolved(options)
+        return self.explainer.configured(**job_options).explain(accepted, chosen)
 
     @cached_property
-    def _explainer(self) -> RunExplainer:
+    def explainer(self) -> RunExplainer:
+        """How faithful explanations are (`measure`), and what they say of many rows (`summary`)."""
         if self.int8:
             raise GlassformerError("int8 has no gradients; load the run without int8 to explain")
         return RunExplainer(
@@ -295,5 +296,5 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The notebook view: job, path, and scores beside the baseline."""
-        title, scores = f"{self.config.job}: {self.folder.path}", self.report.get("scores", {})
-        return notebook.table(title, *score_rows(scores))
+        title = f"{self.config.job}: {self.folder.path}"
+        return notebook.table(title, *score_rows(self.report.get("scores", {})))

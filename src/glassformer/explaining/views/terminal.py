@@ -192,10 +192,10 @@ def _looked_at(keys: Sequence[str], weights: Sequence[float]) -> str:
 
 def _neighbours(shown: Explanation) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-    table.add_column(justify="right")
-    table.add_column()
-    table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
-    table.add_column(style="dim")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="ellipsis", no_wrap=True, max_width=36)
+    table.add_column(overflow="fold", style="dim")
     for one in shown.neighbours:
         text, where = printable(one.text), printable(one.where)
         table.add_row(*map(Text, (f"{one.similarity:.2f}", fitted(one.target), text, where)))

@@ -338,7 +338,6 @@ def test_the_code_in_the_chinese_readme_is_that_of_the_english_one():
     [
         r"^    ((?:\$ )?(?:make|\S*glassformer) .*?)(?= {2,}#|$)",  # commands
         r"^    ([#.]+)$",  # what they draw
-        r"^    ((?:src|examples|tests|docs)\S*) ",  # the map
         r"^\| `(\w+)` \|",  # the ladder
         r"^(#+) ",  # the sections
         r"\]\((\S+)\)",  # links

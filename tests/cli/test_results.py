@@ -1,6 +1,13 @@
 """Tables in the terminal: a column has the same decimals all the way down, a row is one line."""
 
-from glassformer.cli.results import print_table, row_table, score_table
+import json
+import shutil
+
+from small_files import trained
+
+from glassformer.cli.results import print_table, row_table, score_table, show_run
+from glassformer.reports.wording import BASELINE_WINS
+from glassformer.runs.run import Run
 
 
 def score(value, low, high):
@@ -37,3 +44,17 @@ def test_rows_of_the_data_are_one_line_each_and_command_nothing(capsys):
     assert all(line.isprintable() for line in lines)
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
     assert cells == [["\\x1b[2Jeins\\x0a[b]", "0.25", "\\x9b31m"], ["zwei", "1.00", "長い"]]
+
+
+def test_where_the_baseline_is_better_the_last_line_says_so(tmp_path, tmp_path_factory, capsys):
+    copied = tmp_path / "run"
+    shutil.copytree(trained(tmp_path_factory) / "run", copied)
+    values, told = json.loads((copied / "report.json").read_text()), f"{BASELINE_WINS}: use it."
+    (copied / "report.json").write_text(json.dumps(values | {"notes": [told, "A note."]}))
+    (copied / "checksums.json").unlink()
+    capsys.readouterr()
+    show_run(Run(copied), as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines.count(told) == 1
+    assert lines[-1] == told
+    assert lines.index("A note.") < len(lines) - 3

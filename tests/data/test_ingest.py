@@ -3,7 +3,6 @@
 import csv
 import json
 import tracemalloc
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -53,31 +52,6 @@ def test_files_given_for_parts_are_the_parts_and_nothing_is_held_out(tmp_path):
     samples, taken = take(tmp_path, files["train"], valid=(files["valid"],), test=(files["test"],))
     assert parts_of(samples) == {part: [f"{part} {n}" for n in range(53)] for part in SPLITS}
     assert taken.counts == dict.fromkeys(SPLITS, 53)
-
-
-def test_each_part_has_its_share_of_every_label(tmp_path):
-    rows = [(f"text {n}", "rare" if n % 20 == 0 else "common") for n in range(400)]
-    samples, _ = take(tmp_path, table(tmp_path / "x.csv", *rows, *reversed(rows)))
-    texts = {part: Counter(s["label"] for s in samples.of(part)) for part in SPLITS}
-    assert texts["valid"] == texts["test"] == {"rare": 4, "common": 76}  # each row is there twice
-    assert texts["train"] == {"rare": 32, "common": 608}
-    parts = parts_of(samples)
-    assert not {*parts["train"]} & {*parts["valid"], *parts["test"]}
-    backwards, _ = take(tmp_path, table(tmp_path / "y.csv", *reversed(rows)))
-    assert {part: {*texts} for part, texts in parts_of(backwards).items()} == {
-        part: {*texts} for part, texts in parts.items()
-    }
-
-
-def test_with_groups_or_without_stratify_the_hash_of_a_row_decides_alone(tmp_path):
-    rows = [(f"text {n}", "even" if n % 2 else "odd", str(n // 2)) for n in range(400)]
-    file = table(tmp_path / "x.csv", *rows, header=("text", "label", "film"))
-    some = table(tmp_path / "some.csv", *rows[:300], header=("text", "label", "film"))
-    for settings in ({"group": "film"}, {"stratify": False}):
-        (all_rows, _), (few, _) = (take(tmp_path, f, **settings) for f in (file, some))
-        for part in SPLITS:
-            first = {s["text"] for s in all_rows.of(part) if int(s["text"].split()[1]) < 300}
-            assert first == {*few.texts(part, "text")}
 
 
 def test_a_part_that_is_not_given_is_held_out(tmp_path):

@@ -213,7 +213,8 @@ def story():
 
 def gap():
     """A gap that is filled."""
-    pieces = words_of("The capital of France is [MASK] , a city on the Seine .")
+    pieces = words_of("The capital of France is <mask> , a city on the Seine .")
+    tokens = [piece.strip() for piece in pieces]
     influence = torch.tensor([[0.0, 0.3, 0.02, 0.5, 0.05, 0.0, 0, 0.01, 0.1, -0.02, 0, 0.25, 0]])
     return Explanation(
         job="pretrain",
@@ -225,6 +226,7 @@ def gap():
         influence=influence,
         method="occlusion",
         verdict=VERDICT,
+        attention=(attention("encoder.blocks.0.attention", tokens, tokens),),
     )  # fmt: skip
 
 

@@ -174,6 +174,7 @@ def test_a_filled_gap_shows_how_open_the_choice_was(show):
     browser = show(gap())
     assert texts(browser, ".alternatives p") == ["The choice was open by 1.7 bits."]
     assert texts(browser, ".alternative bdi") == ["Paris", "Lyon", "Rouen"]
+    assert texts(browser, ".token.looking") == ["<mask>"]
 
 
 def test_a_word_of_a_recording_plays(show):

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from explained import EVERY, REVIEWS, review, transcript, translation, words_of
+from explained import EVERY, REVIEWS, gap, review, transcript, translation, words_of
 
 from glassformer.errors import GlassformerError
+from glassformer.explaining.parts import Target
 from glassformer.explaining.views import pictures
 from glassformer.explaining.views.matrix_picture import painted
 from glassformer.explaining.views.picture import draw_explanation, heard
@@ -44,6 +45,15 @@ def test_svg_has_a_box_for_every_word_that_counts(tmp_path):
     shares = explanation.influence[0] / explanation.influence[0].abs().max()
     assert text.count("fill: #0072b2") == (shares.abs() >= 0.04).sum()  # for one label or another
     assert text.count("fill: #d55e00") == (shares.abs() >= 0.04).sum()
+
+
+def test_a_line_break_that_was_written_is_drawn(tmp_path):
+    drawn = []
+    for text in ("\n", ""):
+        written = Target(text=text, probability=0.5, alternatives=(("a", 0.1),))
+        draw_explanation(replace(gap(), answer=text, targets=(written,)), tmp_path / "a.svg")
+        drawn.append((tmp_path / "a.svg").read_text(encoding="utf-8").count("fill: #e69f00"))
+    assert drawn == [1, 1]
 
 
 def test_chosen_attention_is_added(tmp_path):

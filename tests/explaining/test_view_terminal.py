@@ -89,7 +89,7 @@ def test_how_open_a_choice_was_is_shown_in_bits_and_faint_reasons_are_not():
 
 def test_the_text_around_a_gap_is_marked_by_what_speaks_for_its_fill():
     text = " ".join(shown(gap()))
-    assert "The [capital]++ of [France]+++ is [MASK] , a [city]+ on the [Seine]++ ." in text
+    assert "The [capital]++ of [France]+++ is <mask> , a [city]+ on the [Seine]++ ." in text
 
 
 def test_attention_of_a_classifier_is_shown_when_it_is_asked_for():

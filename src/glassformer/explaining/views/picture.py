@@ -122,14 +122,14 @@ def _text_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
     targets = explanation.targets
     texts = [target.text for target in targets]
     if " " in explanation.answer and not any(text != text.strip() for text in texts):
-        texts = [f"{text} " for text in texts]
+        texts = [f"{visible(text)} " for text in texts]
     blocks = [
         text_block("written, the darker the less sure", fonts, size=11.0, fontweight="bold"),
         doubts_block(texts, [target.probability for target in targets], fonts),
     ]
     if len(targets) == 1:
         others = alternatives_of(targets[0], MOST_OTHERS)
-        sure = f"{visible(texts[0])} {percent(targets[0].probability)}"
+        sure = f"{visible(targets[0].text)} {percent(targets[0].probability)}"
         blocks.append(text_block(f"{sure}; alternatives: {others or 'none'}", fonts, size=10.0))
         return [
             *blocks,

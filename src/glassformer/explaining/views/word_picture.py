@@ -97,9 +97,10 @@ def words_block(pieces: Sequence[str], values: Sequence[float], fonts: Fonts) ->
 
 
 def doubts_block(pieces: Sequence[str], probabilities: Sequence[float], fonts: Fonts) -> Block:
-    """Written words, the darker the less sure."""
+    """Written words, the darker the less sure; blanks are words, too, and can be seen."""
     paints = [(DOUBT, (1 - p) * STRONGEST) for p in probabilities]
-    return _flow_block(pieces, paints, fonts, underlined=False)
+    seen = [one if one.strip() else visible(one) + "\n" * ("\n" in one) for one in pieces]
+    return _flow_block(seen, paints, fonts, underlined=False)
 
 
 def _flow_block(

@@ -20,7 +20,7 @@ from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.pretrain.predictor import ALTERNATIVES, GAP, TAKE_BLANKS, PretrainPredictor
 from glassformer.tasks.pretrain.task import PretrainTask
 from glassformer.tasks.shared.batches import TextBatch, text_batch
-from glassformer.tasks.shared.targets import labelled_map, tokens_of_target
+from glassformer.tasks.shared.targets import labelled_map, spelt, tokens_of_target
 
 
 class GapExplainer(Explainer[PretrainTask, str]):
@@ -101,7 +101,7 @@ class TextWithGaps(Subject):
     def _fill(self, target: str | None) -> None:
         """What fills each gap, and what else was likely."""
         probabilities = self._logits(self.model, Jagged.of([self.read]))[0].softmax(-1).cpu()
-        decode = self.task.tokenizer.decode
+        tokenizer = self.task.tokenizer
         chosen = probabilities.argmax(-1).tolist()
         if target is not None:
             chosen = [self._token_of(target)] * len(chosen)
@@ -110,11 +110,11 @@ class TextWithGaps(Subject):
         for token, line in zip(chosen, probabilities, strict=True):
             best = line.topk(min(ALTERNATIVES + 1, len(line)))
             others = [
-                (decode([other]).strip(), p)
+                (spelt(tokenizer, [other]), p)
                 for p, other in zip(*map(Tensor.tolist, best), strict=True)
                 if other != token and p > 0
             ]
-            text = decode([token]).strip()
+            text = spelt(tokenizer, [token])
             targets.append(
                 Target(text=text, probability=float(line[token]), alternatives=tuple(others[:4]))
             )

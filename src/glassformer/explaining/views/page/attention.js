@@ -66,6 +66,8 @@ function headGrid(group) {
 
 function firstQuery(group) {
   if (group.queries.length === given.targets.length) return chosen.target;
+  const gap = group.queries.indexOf("<mask>");
+  if (gap >= 0) return gap;
   const seen = weights(0, group, EVERY, EVERY);
   return seen.length > 1 && seen[0] > 0.999 ? group.queries.length - 1 : 0; // a causal map starts at its end
 }

@@ -71,7 +71,7 @@ def review(language="en"):
             attention(f"encoder.blocks.{n}.attention", tokens, tokens, seed=n) for n in range(2)
         ),
         neighbours=(
-            Neighbour(where="train.csv, row 131", text="A wonderful, quiet little film.",
+            Neighbour(where="data/train.csv, row 131", text="A wonderful, quiet little film.",
                       target="positive", similarity=0.93),
             Neighbour(where="train.csv, row 7002", text="Superb leads, dull music.",
                       target="negative", similarity=0.88),

@@ -64,6 +64,7 @@ def test_an_explanation_is_written_as_its_name_says(run, suffix, tmp_path, capsy
         (("--out", "a.gif"), "an explanation is written as .html, .json, .png, .svg, .pdf, got"),
         (("--out", "none/a.html"), "none: no such folder; create it first"),
         (("--out", "none/a.png"), "none: no such folder for the picture; create it first"),
+        (("--head", "1", "--json"), "JSON has every layer and head; leave out --layer and --head"),
         (("--layer", "9"), "there is no layer '9'; choose from "),
         (("--head", "99"), "there is no head 99; choose from 0 to "),
     ],

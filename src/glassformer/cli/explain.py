@@ -97,6 +97,7 @@ def explain(
             f"nothing to explain; give a {loaded.predictor.noun}, or --summary, --faithfulness, "
             f"--heads, --ablate or --prune"
         )
+    _refuse_choice(layer, head, shown=not as_json if out is None else out.suffix != ".json")
     parsed = loaded.predictor.parse(given)
     options: dict[str, Any] = {"set": settings} if settings else {}
     found = loaded.explain(
@@ -109,6 +110,12 @@ def explain(
         print_json(found.as_values())
     elif out is None:
         Terminal().print(ExplanationView(explanation=found, layer=layer, head=head))
+
+
+def _refuse_choice(layer: str | None, head: int | None, *, shown: bool) -> None:
+    """Refuse a choice of attention where all of it is written."""
+    if not shown and not (layer is None and head is None):
+        raise GlassformerError("JSON has every layer and head; leave out --layer and --head")
 
 
 def _study_rows(

@@ -197,6 +197,6 @@ def _neighbours(shown: Explanation) -> Table:
     table.add_column(overflow="ellipsis", no_wrap=True, max_width=36)
     table.add_column(overflow="fold", style="dim")
     for one in shown.neighbours:
-        text, where = printable(one.text), printable(one.where)
+        text, where = printable(one.text), printable(one.where.rpartition("/")[2])  # no folders
         table.add_row(*map(Text, (f"{one.similarity:.2f}", fitted(one.target), text, where)))
     return table

@@ -46,7 +46,7 @@ function neighbours() {
       {},
       make("td", { class: "text", dir: "auto" }, one.text),
       make("td", { dir: "auto" }, one.target),
-      make("td", { class: "quiet" }, one.where),
+      make("td", { class: "quiet", title: one.where }, one.where.replace(/^.*\//, "")),
       make("td", { class: "number" }, one.similarity.toFixed(2)),
     ),
   );

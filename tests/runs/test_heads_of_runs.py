@@ -10,6 +10,7 @@ from small_translator import SETTINGS, unchecked, write_pairs
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
 from glassformer.runs import api
+from glassformer.tasks.classify.explainer import LabelExplainer
 
 ONE_STEP = {"steps": 1, "pretrain": False, "set": SETTINGS}
 
@@ -41,6 +42,22 @@ def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, c
     assert main(["explain", str(run.folder.path), str(few), "--heads", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in values["heads"]] == list(found.heads)
+
+
+def test_rows_that_cannot_be_explained_are_left_out(run, monkeypatch):
+    explained, original = [], LabelExplainer.subject
+
+    def some(self, model, given):
+        explained.append(given)
+        if len(explained) != 2:
+            raise GlassformerError("nothing was read")
+        return original(self, model, given)
+
+    monkeypatch.setattr(LabelExplainer, "subject", some)
+    found = run.heads.look(rows=3)
+    assert (found.rows, len(found.heads), len(explained)) == (1, 4, 3)
+    with pytest.raises(GlassformerError, match="nothing was read"):
+        run.heads.look(rows=1)
 
 
 def test_ablations_are_compared_with_the_whole_model_on_the_same_rows(run, reviews, capsys):

@@ -66,13 +66,20 @@ class RunHeads:
             for path in dict.fromkeys(part.path for part in parts)
             if not isinstance(self.model.get_submodule(path), Linformer)  # its keys lie nowhere
         ]
+        read = 0
+
+        def count(done: int) -> None:
+            nonlocal read
+            read = done
+            progress(done)
+
         with self.opened(data) as opened:
-            seen = list(self._attention(opened, layers, rows, progress))
+            seen = self._attention(opened, layers, rows, count)
             found = {(one.layer, one.head): one for one in profile_heads(seen)}
         heads = {
             part.label: found[key] for part in parts if (key := (part.path, part.head)) in found
         }
-        return HeadsFound(rows=len(seen), heads=heads)
+        return HeadsFound(rows=read, heads=heads)
 
     def ablate(
         self, *parts: str, data: Data = None, progress: Progress = lambda count: None
@@ -137,21 +144,33 @@ class RunHeads:
 
     def _attention(
         self, opened: OpenedRows, layers: Sequence[str], rows: int, progress: Progress
-    ) -> Iterator[list[AttentionMap]]:
-        """The attention of some rows, layer by layer, so that few weights exist at once."""
+    ) -> Iterator[Sequence[AttentionMap]]:
+        """The attention of some rows, layer by layer, so that few weights exist at once.
+
+        Rows that cannot be explained, such as a recording in which nothing is heard, are left out.
+        """
         task = opened.task
         made = JOBS[task.name].explainer
         if made is None:
             raise GlassformerError(f"{task.name} does not show its attention; use another job")
         explainer, numbers = made(task), opened.samples.rows(opened.split)
-        for done, place in enumerate(sample_rows(len(numbers), rows).tolist(), start=1):
+        done, failed = 0, None
+        for place in sample_rows(len(numbers), rows).tolist():
             sample = opened.samples[int(numbers[place])]
-            given = explainer.example(self.predictor.from_sample(sample))
-            subject = explainer.subject(self.model, given)
+            try:
+                given = explainer.example(self.predictor.from_sample(sample))
+                subject = explainer.subject(self.model, given)
+            except GlassformerError as error:
+                failed = error
+                continue
             with torch.no_grad(), watching(self.model, layers=layers) as (watched, maps):
                 subject.scores(watched)
-            yield [one for name in layers for one in subject.attention_of(maps.only(name))]
+            for name in layers:
+                yield subject.attention_of(maps.only(name))
+            done += 1
             progress(done)
+        if failed is not None and not done:
+            raise failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,9 +122,9 @@ def test_the_heads_of_a_translator_are_those_of_both_its_sides(tmp_path):
     ("options", "error"),
     [
         (("--ablate", "7.0"), "'7.0' is no head or layer of this model"),
-        (("--heads", "--prune"), "--heads, --ablate and --prune are separate studies; give one"),
+        (("--heads", "--prune"), "--heads and --prune are separate studies; give one of them"),
         (("--prune", "--out", "why.html"), "--out is for explaining an input; leave it out"),
-        ((), "nothing to explain; give a text, or --heads, --ablate or --prune"),
+        ((), "nothing to explain; give a text, or --"),
     ],
 )
 def test_what_cannot_be_studied_is_refused_in_one_line(run, options, error, capsys):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.explain_rows import study_methods, summarise_rows
-from glassformer.cli.heads import refuse_idle, study_heads
+from glassformer.cli.heads import refuse_idle, refuse_several, study_heads
 from glassformer.cli.options import AsJson, Device, RunFolder
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_json, print_line
@@ -80,6 +80,8 @@ def explain(
 
     if out is not None:
         check_out(out)
+    studies = {"summary": summary, "faithfulness": faithfulness, "heads": heads, "prune": prune}
+    refuse_several({**studies, "ablate": bool(ablate)})
     loaded = Run(run, device=device)
     if summary or faithfulness:
         idle = {"target": target, "unit": unit, "layer": layer, "head": head, "out": out}
@@ -88,7 +90,7 @@ def explain(
         return
     if heads or ablate or prune:
         idle = {"method": method, "target": target, "unit": unit, "layer": layer, "head": head}
-        refuse_idle({**idle, "out": out, "set": settings or None})
+        refuse_idle({**idle, "out": out, "set": settings or None, "nearest": nearest or None})
         rows = [] if given is None else [given]
         study_heads(loaded, rows, heads=heads, ablate=ablate, prune=prune, as_json=as_json)
         return

@@ -28,8 +28,6 @@ def study_heads(
     """Show one of these studies of the heads of a run."""
     from glassformer.runs.display import Display
 
-    if heads + bool(ablate) + prune > 1:
-        raise GlassformerError("--heads, --ablate and --prune are separate studies; give one")
     found: HeadResult
     if heads:
         with Display().counting("rows") as progress:
@@ -44,6 +42,13 @@ def study_heads(
         print_json(found.as_values())
     else:
         show_result(found)
+
+
+def refuse_several(studies: Mapping[str, bool]) -> None:
+    """Refuse more than one study of a run at once."""
+    first, *others = [f"--{name}" for name, chosen in studies.items() if chosen] or [""]
+    if others:
+        raise GlassformerError(f"{first} and {others[0]} are separate studies; give one of them")
 
 
 def refuse_idle(options: Mapping[str, object]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from small_recordings import RATE, play, write_wave
 
 import glassformer
@@ -79,6 +80,28 @@ def test_a_recording_has_the_same_scores_alone_and_beside_a_longer_one(run):
     alone = trained.predict([short])[0].details["probabilities"]
     padded = trained.predict([long, short, long])[1].details["probabilities"]
     assert padded == pytest.approx(alone, abs=1e-5)
+
+
+def test_the_label_of_a_recording_is_explained_by_stretches_of_it(run):
+    trained = glassformer.load(run / "run")
+    sound = play("ee", np.random.default_rng(5))
+    found = trained.explain(sound, method="occlusion")
+    assert found.targets[0].text == found.answer == "e"
+    assert found.influence.shape == (len(LABELS), len(found.pieces))
+    assert found.influence[0].max() > 0
+    assert len(found.sound.stretches) == len(found.pieces) > 2
+    assert found.sound.stretches[-1][1] == pytest.approx(len(sound) / RATE, abs=0.05)
+    subject = trained.explainer.job.subject(trained.model, sound)
+    every = torch.ones(1, len(subject.pieces), dtype=torch.bool)
+    scores = subject.scores(subject.model, copies=2)
+    assert torch.allclose(scores, subject.scores_of(every).expand(2, -1), atol=1e-4)
+    for method in ("attention", "integrated_gradients"):
+        assert trained.explain(sound, method=method).influence.isfinite().all()
+    path = run / "data" / "c" / "c3.wav"
+    [nearest] = trained.explain(path, method="rollout", nearest=1).neighbours
+    assert nearest.target == "c"
+    with pytest.raises(GlassformerError, match="the pieces of a sound are stretches of it"):
+        trained.explain(path, unit="word")
 
 
 def test_of_a_long_recording_the_beginning_is_read(run, tmp_path):

@@ -1,24 +1,22 @@
-"""What speaks for and against each label of a text."""
+"""What speaks for and against each label of a text, or of a recording."""
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from glassformer.core.layout import Layout
-from glassformer.core.shapes import Vectors
 from glassformer.data.jagged import Jagged
-from glassformer.errors import GlassformerError, unknown
-from glassformer.explaining.copies import eager_copy
-from glassformer.explaining.parts import AttentionMap, Target
-from glassformer.explaining.subject import Subject, log_odds
+from glassformer.errors import GlassformerError
+from glassformer.explaining.parts import AttentionMap
 from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps
-from glassformer.models.pooling import AttentionPool, in_rows
+from glassformer.models.pooling import AttentionPool
 from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.classify.label_subject import LabelSubject, combined
 from glassformer.tasks.classify.predictor import unlabelled_batches
+from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
+from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.explainer import Explainer
@@ -42,7 +40,7 @@ class LabelExplainer(Explainer[ClassifyTask, str]):
         return LabelledText(self.task, model, given, target, unit)
 
 
-class LabelledText(Subject):
+class LabelledText(LabelSubject):
     """A text and the labels that it may have.
 
     What is not read of a long text is in no piece.
@@ -50,7 +48,6 @@ class LabelledText(Subject):
     Attributes:
         rows: The tokens that are read, with specials, in one row or several.
         owner: The piece of each of them, -1 for specials.
-        chosen: The numbers of the labels that are explained.
     """
 
     def __init__(
@@ -73,9 +70,7 @@ class LabelledText(Subject):
         owners, _ = text_batch(Jagged(self.owner + 1, self.rows.lengths), packed=False)
         self.piece_of = owners.to(self.device) - 1  # padding is 0 there
         answers = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
-        self.targets, self.chosen = chosen_labels(task.labels, answers, target)
-        [prediction] = task.labels.predictions(answers.probabilities())
-        self.answer = prediction.text
+        self._settle(answers, target)
         if isinstance(model, Classifier):  # rather than one of the user's own
             self.readers, self.blank = self._readers(model), self._blank(model)
 
@@ -99,16 +94,6 @@ class LabelledText(Subject):
             found.append(labelled_map(name, weights[0], ["label"] if pools else tokens, tokens))
         return tuple(found)
 
-    @torch.no_grad()
-    def _readers(self, model: Classifier) -> Float[Tensor, "targets rows Q"]:
-        """The weights of the vectors that the labels are read off, the same for all labels."""
-        given: list[tuple[Vectors, Layout]] = []
-        copy = eager_copy(model)
-        copy.pool.register_forward_pre_hook(lambda _, args: given.append(args))
-        self.scores(copy)
-        weights = pool_weights(model.pool, *given[0])
-        return (weights / len(weights)).expand(len(self.targets), -1, -1)
-
     def _blank(self, model: Classifier) -> Float[Tensor, "rows T D"]:
         """The vectors of masks."""
         ids = np.where(self.owner < 0, self.rows.values, self.tokenizer.mask)
@@ -125,48 +110,8 @@ class LabelledText(Subject):
         with torch.no_grad():
             return self.task.answers(self.model, (batch.to(self.device) for batch in batches))
 
-    def _log_odds(self, logits: Float[Tensor, "variants C"]) -> Float[Tensor, "variants targets"]:
-        labels, chosen = self.task.labels, self.chosen.to(logits.device)
-        logits = logits / labels.temperature
-        if labels.multi:
-            return logits[:, chosen]
-        shape = len(logits), len(chosen)
-        return log_odds(logits[:, None].expand(*shape, -1), chosen.expand(shape))
 
-
-def pool_weights(pool: nn.Module, x: Vectors, layout: Layout) -> Float[Tensor, "rows Q"]:
-    """The weight of each vector in a pool; of a maximum, the share of its channels."""
-    rows, real = in_rows(x, layout)
-    if isinstance(pool, AttentionPool):
-        return pool.weigh(rows, real)[..., 0]
-    with torch.enable_grad():
-        rows = rows.detach().requires_grad_()
-        [by] = torch.autograd.grad(pool(rows, layout.as_padded()).mean(-1).sum(), [rows])
-    return by.sum(-1)
-
-
-def combined(logits: Float[Tensor, "copies rows C"], *, multi: bool) -> Float[Tensor, "copies C"]:
-    """Logits that give the mean probability of the rows of a text, as `ClassAnswers` does."""
-    if logits.shape[1] == 1:
-        return logits[:, 0]
-    if not multi:
-        return logits.log_softmax(-1).logsumexp(1)
-    return logits.sigmoid().mean(1).logit(eps=1e-7)
-
-
-def chosen_labels(
-    labels: Labels, answers: ClassAnswers, target: str | None
-) -> tuple[tuple[Target, ...], Int[Tensor, " targets"]]:
-    """The labels that are explained, the most likely first, and their numbers."""
-    [found] = answers.probabilities().tolist()
-    if target is not None and target not in labels.names:
-        raise GlassformerError(unknown("label", target, labels.names))
-    ranked = sorted(range(len(found)), key=lambda label: -found[label])
-    chosen = ranked[:MOST] if target is None else [labels.names.index(target)]
-    targets = tuple(Target(text=labels.names[n], probability=found[n]) for n in chosen)
-    return targets, torch.tensor(chosen)
-
-
-def explainer_of(task: ClassifyTask) -> LabelExplainer:
+def explainer_of(task: ClassifyTask) -> LabelExplainer | SoundLabelExplainer:
     """The explainer for what the run reads."""
-    return LabelExplainer(task)
+    sound = isinstance(task.inputs, SoundInputs)
+    return SoundLabelExplainer(task) if sound else LabelExplainer(task)

@@ -69,6 +69,13 @@ def test_a_label_in_two_spellings_is_told(tmp_path, rows):
     finding, numbers = found_in(table(tmp_path / "x.csv", rows), "label spellings")
     assert (finding.count, numbers) == (2, [15])
     assert "'good' and 'Good'" in finding.what
+    assert finding.severity == "warning"
+
+
+def test_a_rare_spelling_that_training_refuses_is_an_error_and_told_once(tmp_path, rows):
+    rows[14]["label"] = "Good"
+    (finding,) = examined(table(tmp_path / "x.csv", rows)).findings
+    assert (finding.kind, finding.severity) == ("label spellings", "error")
 
 
 def test_a_label_of_nearly_all_rows_is_told(tmp_path):

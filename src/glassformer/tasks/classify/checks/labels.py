@@ -68,8 +68,12 @@ class LabelCounts(Check):
             yield from self._spellings()
             yield from self._unbalanced()
 
+    def _rare_names(self) -> list[str]:
+        return [name for name, count in self.counts.items() if count < self.rarest]
+
     def _rare(self) -> Iterator[Finding]:
-        rare = [name for name, count in self.counts.items() if count < self.rarest]
+        spelt = {name for names in self._by_spelling().values() for name in names[1:]}
+        rare = [name for name in self._rare_names() if name not in spelt]  # told by themselves
         if rare:
             what = (
                 f"{counted(len(rare), 'label')} with fewer than {self.rarest} rows ({listed(rare)})"
@@ -114,7 +118,9 @@ class LabelCounts(Check):
             pairs = [f"{names[0]!r} and {names[1]!r}" for names in spellings.values() if names[1:]]
             what = f"labels that differ only in case or white space ({listed(pairs)})"
             advice = "they count as different labels; --fix takes the most frequent spelling"
-            yield self._about(others, "label spellings", "warning", what, advice)
+            refused = not {*others}.isdisjoint(self._rare_names())
+            severity = "error" if refused else "warning"
+            yield self._about(others, "label spellings", severity, what, advice)
 
     def _unbalanced(self) -> Iterator[Finding]:
         (name, count), *others = self.counts.most_common()

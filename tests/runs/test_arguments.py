@@ -108,10 +108,9 @@ def test_an_interrupted_run_over_a_list_is_resumed_without_it(reviews, tmp_path,
     assert same(weights(tmp_path / "peace"), weights(tmp_path / "stopped"))
 
 
-def test_a_run_over_a_list_is_named_after_its_job(reviews, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with quickly():
-        assert str(learn(reviews[1], None).folder.path) == "runs/classify"
+def test_a_run_over_a_list_is_named_after_its_job(reviews):
+    names = [training_arguments("classify", data)[0].name for data in (reviews[1], "films.csv")]
+    assert names == ["classify", "films.csv"]
 
 
 def test_the_doctor_examines_rows_and_copies_them(reviews, tmp_path):

@@ -21,7 +21,7 @@ import glassformer
 from glassformer.config.values import build
 from glassformer.serving.app import Application
 from glassformer.serving.keys import Keys
-from glassformer.serving.lifecycle import Server, listening
+from glassformer.serving.lifecycle import Server, bound
 from glassformer.serving.metrics import Metrics
 from glassformer.serving.models import Models
 from glassformer.serving.settings import ServeConfig
@@ -134,7 +134,7 @@ class Served:
 
     def _run(self):
         torch.set_num_threads(1)
-        with listening("127.0.0.1", 0) as listener:
+        with bound("127.0.0.1", 0) as listener:
             self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             self.port = listener.getsockname()[1]
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)  # is soon full
@@ -144,6 +144,7 @@ class Served:
     def __enter__(self):
         self.thread.start()
         assert self.ready.wait(10)
+        wait_until(lambda: self.server.started)
         return self
 
     def __exit__(self, *error):

@@ -9,7 +9,7 @@ import logging
 import signal
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -53,6 +53,15 @@ class Server(uvicorn.Server):
         finally:
             for number in handlers:
                 loop.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say where."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            address = f"http://{bracketed(host)}:{port}"
+            names = ", ".join(self.application.models.paths)
+            print_line(f"Serving {names} at {address}; see {address}/docs")
 
     def stop(self) -> None:
         """Drain; called again, stop."""
@@ -100,11 +109,9 @@ def serve(
 ) -> None:
     """Serve runs until a signal comes."""
     worker = Worker()
-    with listening(host, port) as listener:
+    with bound(host, port) as listener:
         models = Models(paths, worker, config, Metrics(), device=device)
         server = Server(Application(models, keys, origins))
-        address = f"http://{bracketed(host)}:{listener.getsockname()[1]}"
-        print_line(f"Serving {', '.join(models.paths)} at {address}; see {address}/docs")
         try:
             server.run(sockets=[listener])
         finally:
@@ -112,17 +119,20 @@ def serve(
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that accepts connections."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise GlassformerError(
-            f"cannot listen at {host}, port {port} ({reason}); choose another with --host or --port"
-        ) from None
-    with listener:
+def bound(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket of its own at this address, on which the server listens once it is ready."""
+    with ExitStack() as stack:
+        try:
+            family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise GlassformerError(
+                f"cannot listen at {host}, port {port} ({reason}); choose another with --host or "
+                f"--port"
+            ) from None
         yield listener
 
 

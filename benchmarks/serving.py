@@ -1,0 +1,200 @@
+"""Requests a second and latency at rising load: `glassformer serve` beside a plain FastAPI app.
+
+    python benchmarks/serving.py                  both, on this machine; about five minutes
+    python benchmarks/serving.py --seconds 2      less exact, and quicker
+
+The plain app has one endpoint around a `pipeline` of Hugging Face, with a model of the same shape:
+a BERT for labels, a Llama for continuations. Weights are random for both: only time is compared.
+Clients are in a process of their own, on connections that are kept open, and send a request as
+soon as they have the answer to the last one.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WIDTH, DEPTH, HEADS = 256, 4, 4
+WORDS, LENGTH, NEW = 2000, 24, 32  # of the vocabulary; in a text; tokens to write
+LOADS = (1, 2, 4, 8, 16, 32)  # clients
+
+
+def texts(count: int) -> list[str]:
+    rng = random.Random(0)
+    return [" ".join(f"w{rng.randrange(WORDS)}" for _ in range(LENGTH)) for _ in range(count)]
+
+
+def make_runs(folder: Path) -> list[Path]:
+    """A classifier and a language model, trained for a step."""
+    import glassformer
+
+    lines = texts(500)
+    table = "\n".join(f"{text},{number % 2}" for number, text in enumerate(lines))
+    (folder / "labels.csv").write_text("text,label\n" + table)
+    (folder / "texts.txt").write_text("\n".join(lines))
+    made = []
+    for job, data, side in (
+        ("classify", "labels.csv", "encoder"),
+        ("generate", "texts.txt", "decoder"),
+    ):
+        shape = (f"dim={WIDTH}", f"depth={DEPTH}", f"attention.heads={HEADS}")
+        settings = [*(f"model.{side}.{one}" for one in shape), "data.tokenizer.kind=bpe"]
+        run = folder / job
+        more = {"pretrain": False} if job == "classify" else {}
+        glassformer.train(
+            job, folder / data, run=run, steps=1, set=settings, quiet=True, device="cpu", **more
+        )
+        made.append(run)
+    return made
+
+
+def plain_app(port: int) -> None:
+    """The other side: FastAPI and two pipelines."""
+    import uvicorn
+    from fastapi import FastAPI
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import (
+        BertConfig,
+        BertForSequenceClassification,
+        LlamaConfig,
+        LlamaForCausalLM,
+        PreTrainedTokenizerFast,
+        pipeline,
+    )
+
+    vocabulary = {word: number for number, word in enumerate(["<pad>", "<unk>", "<s>"])}
+    vocabulary |= {f"w{number}": len(vocabulary) + number for number in range(WORDS)}
+    own = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    own.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=own, pad_token="<pad>", unk_token="<unk>", bos_token="<s>"
+    )
+    shape = {
+        "vocab_size": len(vocabulary),
+        "hidden_size": WIDTH,
+        "num_hidden_layers": DEPTH,
+        "num_attention_heads": HEADS,
+        "intermediate_size": 4 * WIDTH,
+    }
+    bert = BertForSequenceClassification(BertConfig(**shape)).eval()
+    llama = LlamaForCausalLM(LlamaConfig(**shape, pad_token_id=0, eos_token_id=None)).eval()
+    classify = pipeline("text-classification", model=bert, tokenizer=tokenizer)
+    generate = pipeline("text-generation", model=llama, tokenizer=tokenizer)
+    app = FastAPI()
+
+    @app.post("/v1/classify")
+    def label(body: dict) -> list:
+        return classify(body["input"])
+
+    @app.post("/v1/completions")
+    def complete(body: dict) -> list:
+        return generate(body["prompt"], max_new_tokens=body["max_tokens"], do_sample=False)
+
+    uvicorn.run(app, port=port, log_level="warning", access_log=False)
+
+
+def requests_of(kind: str) -> list[bytes]:
+    """Requests as they are sent."""
+    path = {"labels": "/v1/classify", "continuations": "/v1/completions"}[kind]
+    sent = []
+    for text in texts(64):
+        values = {"model": "classify", "input": text}
+        if kind == "continuations":
+            values = {"model": "generate", "prompt": text, "max_tokens": NEW, "temperature": 0}
+        body = json.dumps(values).encode()
+        head = f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+        sent.append(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+    return sent
+
+
+async def client(port: int, sent: list[bytes], end: float, seconds: list[float]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    while (began := time.perf_counter()) < end:
+        writer.write(random.choice(sent))
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), head
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        seconds.append(time.perf_counter() - began)
+    writer.close()
+
+
+def measure(port: int, kind: str, clients: int, duration: float) -> tuple[float, ...]:
+    """Requests a second, and the median, 95th and 99th percentile of latency in milliseconds."""
+    sent = requests_of(kind)
+
+    async def run(length: float) -> list[float]:
+        seconds: list[float] = []
+        end = time.perf_counter() + length
+        await asyncio.gather(*(client(port, sent, end, seconds) for _ in range(clients)))
+        return seconds
+
+    asyncio.run(run(duration / 4))  # until all is warm
+    began = time.perf_counter()
+    seconds = asyncio.run(run(duration))
+    rate = len(seconds) / (time.perf_counter() - began)
+    cuts = statistics.quantiles([1000 * one for one in seconds], n=100, method="inclusive")
+    return rate, cuts[49], cuts[94], cuts[98]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+def wait_for(port: int) -> None:
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit(f"nothing answers at port {port}")
+
+
+def contest(name: str, command: list[str], port: int, duration: float) -> None:
+    """Measure one server, and print its rows."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(port)
+        for kind in ("labels", "continuations"):
+            for clients in LOADS:
+                rate, *latency = measure(port, kind, clients, duration)
+                cells = " | ".join(f"{one:.1f}" for one in latency)
+                print(f"| {kind} | {name} | {clients} | {rate:.0f} | {cells} |", flush=True)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8.0, help="for each row of the table")
+    parser.add_argument("--plain", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.plain:
+        plain_app(given.plain)
+        return
+    print("| | server | clients | requests/s | p50 ms | p95 ms | p99 ms |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        runs = map(str, make_runs(Path(folder)))
+        port = free_port()
+        ours = [sys.executable, "-m", "glassformer", "serve", *runs, "--port", str(port)]
+        contest("glassformer serve", ours, port, given.seconds)
+    port = free_port()
+    plain = [sys.executable, __file__, "--plain", str(port)]
+    contest("FastAPI and pipeline", plain, port, given.seconds)
+    print(f"\n{os.cpu_count()} cores; {given.seconds:g} s a row")
+
+
+if __name__ == "__main__":
+    main()

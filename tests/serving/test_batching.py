@@ -1,0 +1,82 @@
+"""No request is forgotten, whenever it comes."""
+
+import asyncio
+from threading import Event
+
+import pytest
+
+from glassformer.serving.batching import Batcher
+from glassformer.serving.settings import Batching
+from glassformer.serving.worker import Worker
+
+
+def run(test):
+    """A test on an event loop, with a worker that stops afterwards."""
+
+    async def whole():
+        worker = Worker()
+        worker.start()
+        try:
+            return await asyncio.wait_for(test(worker), 20)
+        finally:
+            worker.stop(10.0)
+
+    return asyncio.run(whole())
+
+
+def accept(inputs):
+    return None
+
+
+def test_a_request_that_comes_while_a_batch_is_gathered_is_answered():
+    begun, go_on = Event(), Event()
+
+    def hold(inputs):
+        begun.set()
+        assert go_on.wait(10)
+
+    async def test(worker):
+        batcher = Batcher(worker, lambda inputs, options: inputs, Batching(wait=0.0))
+        first = asyncio.ensure_future(batcher.answers([1], (), hold))
+        assert await asyncio.to_thread(begun.wait, 10)
+        second = asyncio.ensure_future(batcher.answers([2, 3], (), accept))
+        await asyncio.sleep(0)
+        go_on.set()
+        return await asyncio.gather(first, second)
+
+    assert run(test) == [[1], [2, 3]]
+
+
+def test_a_batch_holds_requests_with_the_same_options_up_to_its_size():
+    batches = []
+
+    def answer(inputs, options):
+        batches.append((inputs, options))
+        return inputs
+
+    async def test(worker):
+        batcher = Batcher(worker, answer, Batching(wait=0.2, most=4))
+        asked = [([1, 2], ()), ([3], (("a", 1),)), ([4, 5, 6], ()), ([7, 8], ()), ([9], ())]
+        found = await asyncio.gather(*(batcher.answers(*one, accept) for one in asked))
+        assert found == [given for given, _ in asked]
+
+    run(test)
+    assert batches[0] == ([1, 2, 7, 8], {})
+    assert ([3], {"a": 1}) in batches
+    assert sorted(len(inputs) for inputs, _ in batches) == [1, 4, 4]
+
+
+def test_those_after_a_batch_that_fails_are_answered():
+    def answer(inputs, options):
+        if inputs == [1]:
+            raise RuntimeError("broken")
+        return inputs
+
+    async def test(worker):
+        batcher = Batcher(worker, answer, Batching(wait=0.0, most=1))
+        asked = [asyncio.ensure_future(batcher.answers([n], (), accept)) for n in (1, 2)]
+        with pytest.raises(RuntimeError, match="broken"):
+            await asked[0]
+        assert await asked[1] == [2]
+
+    run(test)

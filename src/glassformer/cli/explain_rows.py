@@ -68,6 +68,9 @@ def _ends(curve: Sequence[float]) -> str:
 def show_summary(found: "Summary") -> None:
     """The words for and against each target."""
     console = Terminal()
+    if not found.supporting:
+        console.say("The stretches of one recording are not those of another: none matters overall")
+        return
     console.say(f"Words that matter overall, in {found.rows:,} rows")
     for target, words in found.supporting.items():
         against = found.opposing[target]

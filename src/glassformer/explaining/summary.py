@@ -61,6 +61,8 @@ def summarise(explanations: Iterable[Explanation], *, least: int = LEAST) -> Sum
     rows, last = 0, None
     for last in explanations:
         rows += 1
+        if last.sound is not None:  # stretches of one recording are not those of another
+            continue
         words = [piece.strip().lower() for piece in last.pieces]
         for target, influence in zip(last.targets, last.influence.tolist(), strict=True):
             total: dict[str, float] = defaultdict(float)
@@ -68,7 +70,7 @@ def summarise(explanations: Iterable[Explanation], *, least: int = LEAST) -> Sum
                 total[word] += value
             for word, value in total.items():
                 if any(map(str.isalnum, word)):
-                    found[target.text][word].append(value)
+                    found[target.text.strip()][word].append(value)
     if last is None:
         raise ValueError("there is nothing to summarise; give at least one explanation")
     ranked = {target: _ranked(words, least) for target, words in sorted(found.items())}

@@ -160,6 +160,15 @@ def test_a_guessed_column_is_shown_with_what_fits_as_well(tmp_path, said):
     assert "fits as well" not in said("y.csv")  # nothing was guessed
 
 
+def test_a_guessed_job_is_shown_with_what_fits_as_well(tmp_path, said):
+    write_csv(tmp_path / "x.csv", [{"text": r["text"], "target": r["label"]} for r in reviews(60)])
+    told = "the job was guessed; translate fits as well: choose with --job"
+    assert told in said("x.csv").splitlines()
+    assert told not in said("x.csv", "--job", "classify")
+    write_csv(tmp_path / "y.csv", reviews(60))
+    assert "the job was guessed" not in said("y.csv")
+
+
 def test_texts_of_the_catalog_are_for_generate(said):
     assert "for generate, " in said("python-reference")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from glassformer.data.columns import GROUP, SPLIT
+from glassformer.data.columns import GROUP, SPLIT, normal_name
 from glassformer.data.doctor.examination import Examination, examine
 from glassformer.data.doctor.reading import Reading
 from glassformer.data.rows import Row
@@ -65,9 +65,21 @@ def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
 
 
 def also_fitting(choices: Sequence[TrainRequest], taken: TrainRequest) -> list[str]:
-    """Another job that recognises the data, too."""
+    """Another job that fits: one that finds a column for its answers by name."""
     others = [request for request in choices if request.job != taken.job]
-    return [request.job for request in others if recognised(request)][:1]
+    return [request.job for request in others if answers_named(request)][:1]
+
+
+def answers_named(request: TrainRequest) -> bool:
+    """Whether a job finds all of its columns, and those of its answers by their names."""
+    schema = JOBS[request.job].schema
+    answers = [role for role in schema.roles if role.answer and role.required]
+    try:
+        columns = reading_of(request).sources[0].columns
+    except GlassformerError:
+        return False
+    named = [normal_name(columns.get(role.name, "")) in role.names for role in answers]
+    return bool(answers) and all(named)
 
 
 def recognised(request: TrainRequest) -> bool:

@@ -63,7 +63,9 @@ def test_an_order_without_reason_is_no_better_than_chance(found):
 
 
 def test_methods_that_need_attention_are_left_out_without_any(found):
-    assert {*found.methods} == {CHANCE} | {n for n, one in METHODS.items() if not one.attends}
+    assert {*found.methods} == {CHANCE} | {
+        name for name, one in METHODS.items() if not one.attends and name != "ngrams"
+    }
     assert found.verdict("rollout") == "faithfulness not measured"
 
 

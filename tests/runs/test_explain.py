@@ -56,6 +56,24 @@ def test_leaving_out_a_word_gives_the_answer_for_the_shorter_text(run):
     assert torch.allclose(subject.scores_of(kept)[0].sigmoid(), expected, atol=1e-5)
 
 
+def test_the_influence_of_ngrams_is_that_of_the_baseline(run):
+    found = run.explain(TEXT, method="ngrams")
+    baseline = run.explainer.job.baseline
+    added = sum(one.weights for one in baseline.weights_in(TEXT))
+    names = run.task.labels.names
+    expected = torch.tensor([added[names.index(target.text)] for target in found.targets])
+    assert torch.allclose(found.influence.sum(1).double(), expected, atol=1e-5)
+    great = found.pieces.index("great")
+    assert found.influence[[t.text for t in found.targets].index("good"), great] > 0
+
+
+def test_a_run_without_a_baseline_has_no_ngrams_to_explain_by(run, tmp_path):
+    copied = shutil.copytree(run.folder.path, tmp_path / "copied")
+    (copied / "baseline.json").unlink()
+    with pytest.raises(GlassformerError, match="keeps no n-gram baseline to explain by"):
+        glassformer.load(copied).explain(TEXT, method="ngrams")
+
+
 def test_what_a_model_does_not_read_is_in_no_piece(tmp_path):
     short = learn(
         write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", "task.max_length=5", steps=1

@@ -49,7 +49,7 @@ def test_another_word_for_the_gap_is_explained_if_asked_for(run):
     assert found.influence[0, north] < predicted.influence[0, north] - 0.5
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "ngrams"])
 def test_every_method_explains_each_gap(run, method):
     found = run.explain("they came <mask> the <mask> and it was warm", method=method)
     assert found.influence.shape == (2, len(found.pieces))

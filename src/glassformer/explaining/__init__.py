@@ -14,5 +14,10 @@ ablation     a model without some of its heads or layers
 pruning      which heads can go together
 subject      one input and what the model made of it, which a job provides
 focus        the same with the target that matters most
+text_pieces  the pieces of a text: words or tokens as they are written
+methods      the influence of every piece on every target
+faithfulness whether the pieces that a method names first are those that count
+nearest      what lies closest in the space of the encoder
+summary      which words matter overall
 views        how all of it is shown
 """

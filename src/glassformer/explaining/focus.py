@@ -49,3 +49,7 @@ class OneTarget(Subject):
 
     def baseline(self, x: Float[Tensor, "rows T D"]) -> Float[Tensor, "rows T D"]:
         return self.subject.baseline(x)
+
+    def ngram_influence(self) -> Float[Tensor, "targets pieces"] | None:
+        found = self.subject.ngram_influence()
+        return None if found is None else found[self.place]

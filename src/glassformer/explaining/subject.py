@@ -65,6 +65,10 @@ class Subject(ABC):
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         """The weights that `watching` recorded while `scores` ran, with their tokens."""
 
+    def ngram_influence(self) -> Float[Tensor, "targets pieces"] | None:
+        """What a linear model of n-grams that the run keeps says of each piece, if there is one."""
+        return None
+
     @property
     def sound(self) -> Sound | None:
         """The recording that was read, for a picture of it."""

@@ -12,6 +12,7 @@ from glassformer.explaining.methods.gradients import (
     integrated_gradients,
 )
 from glassformer.explaining.methods.method import Influence as Influence, Method as Method
+from glassformer.explaining.methods.ngrams import ngrams
 from glassformer.explaining.methods.occlusion import SPAN, occlusion, occlusion_of_spans
 from glassformer.explaining.methods.rollout import rollout
 from glassformer.explaining.subject import Subject
@@ -25,6 +26,7 @@ METHODS: dict[str, Method] = {
     "gradient_norm": Method(influence=gradient_norm, passes=lambda pieces: 3),
     "gradient_x_input": Method(influence=gradient_x_input, passes=lambda pieces: 3),
     "integrated_gradients": Method(influence=integrated_gradients, passes=lambda pieces: 3 * STEPS),
+    "ngrams": Method(influence=ngrams, passes=lambda pieces: 0),
     "occlusion": Method(influence=occlusion, passes=lambda pieces: pieces),
     "occlusion_of_spans": Method(influence=occlusion_of_spans, passes=lambda pieces: pieces + SPAN),
 }
@@ -33,4 +35,9 @@ METHODS: dict[str, Method] = {
 def usable_methods(subject: Subject) -> list[str]:
     """The methods that work for this model."""
     attends = subject.readers is not None and bool(reading_layers(subject.model))
-    return [name for name, method in METHODS.items() if attends or not method.attends]
+    without = set() if subject.ngram_influence() is not None else {"ngrams"}
+    return [
+        name
+        for name, method in METHODS.items()
+        if name not in without and (attends or not method.attends)
+    ]

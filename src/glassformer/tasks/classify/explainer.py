@@ -1,8 +1,12 @@
 """What speaks for and against each label of a text, or of a recording."""
 
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.data.jagged import Jagged
@@ -17,10 +21,13 @@ from glassformer.tasks.classify.label_subject import LabelSubject, combined
 from glassformer.tasks.classify.predictor import unlabelled_batches
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
 from glassformer.tasks.classify.sounds import SoundInputs
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.ngram_hashing import ngrams_of
+from glassformer.tasks.shared.ngrams import Analyser
 from glassformer.tasks.shared.targets import labelled_map
 
 MOST = 5  # labels that are explained
@@ -37,7 +44,12 @@ class LabelExplainer(Explainer[ClassifyTask, str]):
         target: str | None = None,
         unit: str | None = None,
     ) -> "LabelledText":
-        return LabelledText(self.task, model, given, target, unit)
+        return LabelledText(self.task, self.baseline, model, given, target, unit)
+
+    @cached_property
+    def baseline(self) -> StoredBaseline | None:
+        """The linear model of n-grams that the run keeps, if it does."""
+        return StoredBaseline.load(self.task.folder)
 
 
 class LabelledText(LabelSubject):
@@ -51,10 +63,16 @@ class LabelledText(LabelSubject):
     """
 
     def __init__(
-        self, task: ClassifyTask, model: nn.Module, text: str, target: str | None, unit: str | None
+        self,
+        task: ClassifyTask,
+        linear: StoredBaseline | None,
+        model: nn.Module,
+        text: str,
+        target: str | None,
+        unit: str | None,
     ) -> None:
         assert isinstance(task.inputs, TextInputs)
-        self.task, self.model, self.given = task, model, text
+        self.task, self.linear, self.model, self.given = task, linear, model, text
         self.tokenizer = task.inputs.tokenizer
         self.device = next(model.parameters()).device
         found, one = text_pieces(self.tokenizer, text, unit), np.zeros(1, dtype=np.int64)
@@ -94,6 +112,20 @@ class LabelledText(LabelSubject):
             found.append(labelled_map(name, weights[0], ["label"] if pools else tokens, tokens))
         return tuple(found)
 
+    def ngram_influence(self) -> Float[Tensor, "targets pieces"] | None:
+        """The weights of the baseline; an n-gram that occurs often is shared among its places."""
+        baseline = self.linear
+        if baseline is None:
+            return None
+        weights = {one.ngram: one.weights for one in baseline.weights_in(self.given)}
+        found = ngram_places(self.pieces, Analyser(baseline.record.unit, baseline.record.longest))
+        total = np.zeros((len(self.task.labels.names), len(self.pieces)))
+        for ngram, places in found.items():
+            if ngram in weights:
+                for place in places:
+                    np.add.at(total.T, place, weights[ngram] / (len(places) * len(place)))
+        return torch.from_numpy(total).float()[self.chosen]
+
     def _blank(self, model: Classifier) -> Float[Tensor, "rows T D"]:
         """The vectors of masks."""
         ids = np.where(self.owner < 0, self.rows.values, self.tokenizer.mask)
@@ -109,6 +141,38 @@ class LabelledText(LabelSubject):
         batches = unlabelled_batches(self.task, rows, variant)
         with torch.no_grad():
             return self.task.answers(self.model, (batch.to(self.device) for batch in batches))
+
+
+def ngram_places(
+    pieces: Sequence[str], analyser: Analyser
+) -> dict[str, list[Int[np.ndarray, " parts"]]]:
+    """Where each n-gram of a text occurs: the pieces of its parts.
+
+    >>> ngram_places(["Ah, ", "no!"], Analyser("word", 2))["ah no"]
+    [array([0, 1])]
+    """
+    if analyser.unit == "word":
+        parts = [(part, n) for n, one in enumerate(pieces) for part in words_in(one)]
+        between = " "
+    else:
+        characters = [(c, n) for n, one in enumerate(pieces) for c in one]
+        framed, between = [(" ", 0), *characters, (" ", len(pieces) - 1)], ""
+        parts = framed[:1]
+        for (before, _), (now, owner) in pairwise(framed):
+            if not (before.isspace() and now.isspace()):
+                parts.append((now, owner))
+    found: dict[str, list[Int[np.ndarray, " parts"]]] = {}
+    owners = np.array([owner for _, owner in parts])
+    for size in range(1, analyser.longest + 1):
+        for start in range(len(parts) - size + 1):
+            ngram = between.join(part for part, _ in parts[start : start + size])
+            found.setdefault(ngram, []).append(owners[start : start + size])
+    return found
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text as n-grams have them."""
+    return list(ngrams_of(text, Analyser("word", 1)))
 
 
 def explainer_of(task: ClassifyTask) -> LabelExplainer | SoundLabelExplainer:

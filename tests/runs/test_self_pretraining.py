@@ -1,6 +1,7 @@
 """Self-pretraining: tried, decided, told, and the same after any interruption."""
 
 import json
+import re
 import tomllib
 from contextlib import contextmanager
 
@@ -33,9 +34,9 @@ def config_of(run):
 
 
 def notes_of(run):
-    """What the report says, but for the remark that few rows selected the model."""
+    """What the report says, but for remarks that few rows selected or scored the model."""
     notes = json.loads((run / "report.json").read_text(encoding="utf-8"))["notes"]
-    return [note for note in notes if "selected the model" not in note]
+    return [note for note in notes if not re.search("selected the model|scored rows", note)]
 
 
 def decided(monkeypatch, helps):

@@ -16,7 +16,8 @@ from glassformer.runs.checksums import known_checksums
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.listing import list_runs_in
-from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.about import About
+from glassformer.tasks.predictor import Prediction, refuse_foreign_options
 from glassformer.training.machine import choose_machine
 
 TEXTS = ["a great dull film", "the people said", "a warm town"]
@@ -158,8 +159,10 @@ def test_what_is_no_text_is_refused_in_words(run, inputs, without_shape_hook):
 
 
 def test_what_is_no_option_or_no_path_is_refused_in_words(run, home, without_shape_hook):
-    with pytest.raises(GlassformerError, match="classify has no options; leave out alternatives"):
-        run.predict("a film", alternatives=2)
+    with pytest.raises(GlassformerError, match="no option align, only alternatives; leave it out"):
+        run.predict("a film", align=True)
+    with pytest.raises(GlassformerError, match="listen has no options; leave out align"):
+        refuse_foreign_options(About(name="listen", summary="", job=""), {"align": True})
     for wrong in (glassformer.load, glassformer.resume):
         with pytest.raises(GlassformerError, match="a run must be a path, got None"):
             wrong(None)

@@ -78,7 +78,7 @@ def test_what_a_model_does_not_read_is_in_no_piece(tmp_path):
     short = learn(
         write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", "task.max_length=5", steps=1
     )
-    assert short.explain(TEXT).pieces == ("The ", "film ", "was ", "great")
+    assert short.explain(TEXT, method="attention").pieces == ("The ", "film ", "was ", "great")
 
 
 def test_the_command_prints_the_influence_of_each_word(run, capsys):
@@ -161,7 +161,8 @@ def test_a_summary_lists_the_words_that_matter_for_each_label(run, capsys):
     command = ["explain", str(run.folder.path), "--summary", "--method", "occlusion"]
     assert main(command) == 0
     assert "Words that matter overall" in capsys.readouterr().out
-    data = run.folder.path.parent / "reviews.csv"
+    data = run.folder.path.parent / "some.csv"
+    data.write_text("".join((data.parent / "reviews.csv").open().readlines()[:31]))
     assert main([*command[:2], str(data), *command[2:], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["method"] == "occlusion"

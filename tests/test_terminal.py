@@ -86,7 +86,7 @@ def ways_to_a_terminal(tree):
                     yield name
             case ast.Attribute(ast.Name("rich"), "print" | "print_json" | "inspect" as name):
                 yield f"rich.{name}"
-            case ast.Attribute(attr="echo" | "secho" as name):
+            case ast.Attribute(ast.Name("typer" | "click"), "echo" | "secho" as name):
                 yield name
             case ast.Attribute(
                 ast.Attribute(ast.Name("sys"), "stdout" | "stderr" as stream),

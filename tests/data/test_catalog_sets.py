@@ -231,7 +231,7 @@ def test_an4_reads_alike_from_both_layouts(storage, tmp_path):
         assert all(Path(row.pop("audio")).is_file() for row in rows)
     assert flac == sphere
     storage("an4/manifest.tsv", manifest.replace("an1", "an9"))
-    with pytest.raises(GlassformerError, match=r"manifest\.tsv row 1: .*an9.* is not in the arch"):
+    with pytest.raises(GlassformerError, match=r"row 1 \(line 2\): .*an9.* is not in the arch"):
         rows_of("an4")
 
 
@@ -326,7 +326,7 @@ def test_a_dataset_of_the_hub_is_read_with_its_labels_and_splits(hub, tmp_path):
         {"text": "warm", "label": "pos", "de": "ja", "en": "yes", "split": "validation"},
     ]
     assert rows[2].where == "hf:org/reviews:plain validation row 1"
-    _, columns = open_rows("hf:org/reviews", DataConfig(), ClassifySchema(), "train")
+    columns = open_rows("hf:org/reviews", DataConfig(), ClassifySchema(), "train").columns
     assert columns == {"text": "text", "label": "label", "split": "split"}
 
 

@@ -70,7 +70,7 @@ def test_it_may_be_packed(tmp_path):
 def test_the_source_of_the_header_comes_first(tmp_path, source):
     path = memory(tmp_path / "x.tmx", unit(en="Bye", de_AT="Servus"), source=source)
     assert list(values(path)[0]) == ["de-at", "en"]
-    _, columns = open_rows(str(path), DataConfig(), PAIRS, "train")
+    columns = open_rows(str(path), DataConfig(), PAIRS, "train").columns
     assert columns == {"source": "de-at", "target": "en"}
 
 

@@ -89,7 +89,7 @@ def test_a_side_without_common_words_or_without_blanks_is_left_alone(tmp_path, p
 def test_each_target_language_is_judged_by_itself(tmp_path, pairs):
     rows = []
     for source, target in pairs:
-        rows += [[source, target, "de"], [source, f"{source} {'and so on ' * 30}", "en"]]
+        rows += [[source, target, "de"], [source, f"{source} {' and so on' * 30}", "en"]]
     assert not list(examined(tmp_path, rows, "source\ttarget\tto"))
     rows[80][1] = FRENCH[0]
     (finding,) = (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from glassformer.config import DataConfig
 from glassformer.data.catalog import CATALOG
@@ -43,9 +44,9 @@ def ingest(
         number = 0
         for source_split, names in given.items():
             for name in names:
-                rows, columns = open_rows(name, config, schema, source_split)
+                rows, columns, others = open_rows(name, config, schema, source_split)
                 if not report.columns:
-                    report.runners_up = runners_up_in(name, config, schema, columns)
+                    report.runners_up = others
                 report.note(name, columns)
                 for row in rows:
                     number += 1
@@ -76,10 +77,16 @@ def names_by_split(config: DataConfig, schema: Schema) -> dict[str, list[str]]:
     return {split: schema.arrange(names) for split, names in given.items()}
 
 
-def open_rows(
-    name: str, config: DataConfig, schema: Schema, source_split: str
-) -> tuple[Iterator[Row], Columns]:
-    """The rows of a source, and its columns by role.
+class OpenedRows(NamedTuple):
+    """The rows of a source, its columns by role, and columns that fit a role as well."""
+
+    rows: Iterator[Row]
+    columns: Columns
+    runners_up: Columns
+
+
+def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) -> OpenedRows:
+    """Open a source, and find its columns in its first rows.
 
     Args:
         source_split: The split of the source. Rows are held out of `train` only, so groups matter
@@ -96,13 +103,8 @@ def open_rows(
     columns = schema.find_columns(head, given, *more)
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]
-    return chain(head, rows), columns
-
-
-def runners_up_in(name: str, config: DataConfig, schema: Schema, columns: Columns) -> Columns:
-    """Columns of a source that fit a role as well as the one that was guessed."""
-    head = list(islice(rows_of(name, config, schema), LOOKED_AT))
-    return runners_up(head, schema.roles, config.columns, columns)
+    others = runners_up(head, schema.roles, config.columns, columns)
+    return OpenedRows(chain(head, rows), columns, others)
 
 
 def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:

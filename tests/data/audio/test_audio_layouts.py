@@ -96,9 +96,12 @@ def test_common_voice_in_a_folder_or_as_one_of_its_tables(tmp_path):
         assert rows_of(path, tmp_path) == [
             (
                 {"path": "clips/one.mp3", "text": 'She said "no.', "speaker": "abc"},
-                f"{name}.tsv row 1",
+                f"{name}.tsv row 1 (line 2)",
             ),
-            ({"path": "clips/two.mp3", "text": "Bye.", "speaker": "xyz"}, f"{name}.tsv row 2"),
+            (
+                {"path": "clips/two.mp3", "text": "Bye.", "speaker": "xyz"},
+                f"{name}.tsv row 2 (line 3)",
+            ),
         ]
     (tmp_path / "other.tsv").write_text("path\ttext\none.mp3\tHi.\n")
     assert read_recordings(tmp_path / "other.tsv") is None

@@ -4,20 +4,16 @@ Nothing of a run is left out but validations and checkpoints: batches are made b
 the model trains, and the loop reads its numbers every ten steps, as by default.
 """
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Int
 
-from glassformer.benchmarks.peers import installed
 from glassformer.benchmarks.training.race import Contest, Peer
 from glassformer.config import DataConfig, MachineConfig, TrainConfig
 from glassformer.config.values import Values, merge_values
@@ -78,8 +74,7 @@ def followed(
 
 def trained_as(request: TrainRequest) -> Work:
     """The task of a run as requested, prepared by the product itself."""
-    with unscored():
-        found = prepare(request, request.resolve(), Display(quiet=True))
+    found = prepare(request, request.resolve(), Display(quiet=True))
     return Work(found.task, endless(found.config.train, found.config.data, found.config.machine))
 
 
@@ -152,24 +147,3 @@ def flops_per_token(work: Work, counts: Int[np.ndarray, " rows"]) -> float:
     batch = type(work.task).batch(work.task, "train", rows, 0).to(device)
     cost = batch_cost(work.task.model().to(device), work.task, batch, work.setup)
     return cost.flops / float(counts[rows].sum())
-
-
-LIBRARY, PART = "rapidfuzz", "rapidfuzz.distance"
-
-
-@contextmanager
-def unscored() -> Iterator[None]:
-    """Let a stand-in compare texts if the library is missing."""
-    if installed(PART) is not None:
-        yield
-        return
-    before = {name: sys.modules[name] for name in (LIBRARY, PART) if name in sys.modules}
-    stand_in, part = ModuleType(LIBRARY), ModuleType(PART)
-    vars(part)["Levenshtein"] = SimpleNamespace(distance=lambda a, b: int(a != b))
-    sys.modules.update({LIBRARY: stand_in, PART: part})
-    try:
-        yield
-    finally:
-        for name in (LIBRARY, PART):
-            del sys.modules[name]
-        sys.modules.update(before)

@@ -10,7 +10,7 @@ from glassformer.config import DataConfig
 from glassformer.data.columns import Columns, runner_up_lines
 from glassformer.data.doctor.check import Finding, Specimen
 from glassformer.data.doctor.files import Encoding, encoding_of, header_findings, is_text_table
-from glassformer.data.ingest import names_by_split, open_rows, runners_up_in
+from glassformer.data.ingest import names_by_split, open_rows
 from glassformer.data.rows import Row, as_text
 from glassformer.data.schema import Schema
 from glassformer.data.splits import hashed, named_split
@@ -44,8 +44,9 @@ class Source:
 
     def open(self) -> Iterator[Row]:
         """Its rows."""
-        rows, self.columns = open_rows(self.name, self._config, self.schema, self.split)
-        return rows
+        opened = open_rows(self.name, self._config, self.schema, self.split)
+        self.columns, self.runners_up = opened.columns, opened.runners_up
+        return opened.rows
 
     @property
     def _config(self) -> DataConfig:
@@ -60,14 +61,19 @@ class Source:
         return self.columns
 
     @cached_property
+    def runners_up(self) -> Columns:
+        """Columns that fit a role as well as the one that was guessed."""
+        self.open()
+        return self.runners_up
+
+    @cached_property
     def group(self) -> str | None:
         """The group column."""
         return self.columns.get("group") or self.config.group
 
     def runner_up_lines(self) -> list[str]:
         """What to say about columns that fit as well as those that were guessed."""
-        others = runners_up_in(self.name, self._config, self.schema, self.columns)
-        return runner_up_lines(self.columns, others)
+        return runner_up_lines(self.columns, self.runners_up)
 
     def split_of(self, row: Row) -> str | None:
         """The split of a row; None if it is not the split of its file."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -51,7 +51,7 @@ class ExplanationView:
     layer: str | None = None
     head: int | None = None
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+    def __rich_console__(self, console: Any, options: ConsoleOptions) -> Iterator[Any]:
         coloured = console.color_system is not None and not console.no_color
         shown = self.explanation
         chosen = select(shown.attention, layer=self.layer, head=self.head)

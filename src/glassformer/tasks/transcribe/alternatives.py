@@ -9,8 +9,10 @@ from glassformer.tasks.transcribe.searching import Searcher, Written
 
 def with_choices(searcher: Searcher, count: int) -> Searcher:
     """A search that compares more texts than it is asked for."""
+    if not count:
+        return searcher
     decode = searcher.decode
-    if not count or (decode.method == "beam" and decode.beam.width > count):
+    if decode.method == "beam" and decode.beam.width > count:
         return searcher
     beam = replace(decode.beam, width=max(decode.beam.width, count + 1))
     return replace(searcher, decode=replace(decode, method="beam", beam=beam))

@@ -169,7 +169,7 @@ def lines_to_write(
     }
     settings = DataConfig(encoding=config.data.encoding)
     opened = [open_rows(name, settings, TEXTS, "train") for name in config.task.monolingual]
-    for row, column in ((row, columns["text"]) for rows, columns in opened for row in rows):
+    for row, column in ((row, columns["text"]) for rows, columns, _ in opened for row in rows):
         text = str(row[column]).strip()
         if not text:
             skip("no text", row.where)

@@ -113,3 +113,24 @@ def test_what_is_shown_goes_on_when_nobody_reads(monkeypatch):
         shown = Display()
         assert list(shown.follow(iter(EVENTS), 11, "classify")) == EVENTS
         print("and so do others", file=sys.stderr, flush=True)
+
+
+def test_a_bar_appears_once_work_takes_long_and_has_no_other_inside(paper, monkeypatch):
+    display = show(paper, terminal=True)
+    with display.bar("reading rows") as outer, display.bar("occlusion") as inner:
+        outer(3, 7)
+        inner(1, 2)
+    assert "3/7" not in paper.getvalue()
+    monkeypatch.setattr("glassformer.runs.display.SOON", -1.0)
+    with display.bar("reading rows") as outer, display.bar("occlusion") as inner:
+        outer(3, 7)
+        inner(1, 2)
+    assert "reading rows" in paper.getvalue()
+    assert "3/7" in paper.getvalue()
+    assert "occlusion" not in paper.getvalue()
+
+
+def test_a_log_has_no_bar(paper):
+    with show(paper, terminal=False).bar("reading rows") as progress:
+        progress(3, 7)
+    assert not paper.getvalue()

@@ -29,7 +29,7 @@ def summarise_rows(run: "Run", data: Sequence[str], *, method: str | None, as_js
 
     found, heads = run.explainer.summary(*data, method=method), None
     if attention_layers(run.model):
-        with Display().counting("rows") as progress:
+        with Display().bar("reading rows") as progress:
             heads = run.heads.look(*data, progress=progress)
     if as_json:
         print_json(found.as_values() | ({} if heads is None else {"heads": heads.as_values()}))

@@ -30,13 +30,13 @@ def study_heads(
 
     found: HeadResult
     if heads:
-        with Display().counting("rows") as progress:
+        with Display().bar("reading rows") as progress:
             found = run.heads.look(*data, progress=progress)
     elif ablate:
-        with Display().counting("ablations") as progress:
+        with Display().bar("ablations") as progress:
             found = run.heads.ablate(*ablate, data=list(data) or None, progress=progress)
     else:
-        with Display().counting("steps") as progress:
+        with Display().bar("pruned heads") as progress:
             found = run.heads.prune(*data, progress=progress)
     if as_json:
         print_json(found.as_values())

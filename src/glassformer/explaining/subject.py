@@ -9,7 +9,7 @@ is. Batches are padded.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -34,6 +34,7 @@ class Subject(ABC):
             the weights of a pool. None where no attention leads there.
         blank: Vectors that say nothing, such as those of masks; zeros by default. Near zero, a norm
             makes much of little, so integrated gradients need many steps from there.
+        progress: Told how many parts of a long computation are done, of how many.
     """
 
     model: nn.Module
@@ -44,6 +45,7 @@ class Subject(ABC):
     piece_of: Int[Tensor, "rows T"]
     readers: Float[Tensor, "targets rows Q"] | None = None
     blank: Float[Tensor, "rows T D"] | None = None
+    progress: Callable[[int, int], None] = staticmethod(lambda done, total: None)
 
     @abstractmethod
     def scores(

@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from glassformer import processes
 from glassformer.errors import worded
@@ -16,7 +24,15 @@ from glassformer.terminal import Terminal
 from glassformer.training.setup import Event, Note, Step, Trouble, Validation
 
 LINE_EVERY = 10.0  # seconds between lines of a log
+SOON = 1.0  # seconds of work that needs no bar
 BYTE_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB", "ZB")
+
+
+Done = Callable[[int, int], None]  # told how many parts of some work are done, of how many
+
+
+def done_unseen(done: int, total: int) -> None:
+    """Show nothing."""
 
 
 class ProgressTerminal(Terminal):
@@ -37,6 +53,7 @@ class Display:
     def __init__(self, *, quiet: bool = False, console: Terminal | None = None) -> None:
         self.quiet = quiet or not processes.is_first()
         self.console = console or ProgressTerminal(stderr=True)
+        self.has_bar = False
 
     @property
     def moves(self) -> bool:
@@ -58,6 +75,29 @@ class Display:
         with Progress(*columns, console=self.console, transient=True) as progress:
             task = progress.add_task(what, total=None)
             yield lambda count: progress.update(task, completed=count)
+
+    @contextmanager
+    def bar(self, what: str) -> Iterator[Done]:
+        """Show how much of some work is done, and the time left, once it takes a second.
+
+        Work that is part of other work with a bar has none of its own.
+        """
+        if not self.moves or self.has_bar:
+            yield done_unseen
+            return
+        columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task, began = progress.add_task(what, visible=False), time.monotonic()
+
+            def show(done: int, total: int) -> None:
+                late = time.monotonic() - began > SOON
+                progress.update(task, completed=done, total=total, visible=late)
+
+            self.has_bar = True
+            try:
+                yield show
+            finally:
+                self.has_bar = False
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:

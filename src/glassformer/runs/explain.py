@@ -12,17 +12,16 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.explaining.explanation import Explanation
 from glassformer.explaining.faithfulness import NOT_MEASURED, Faithfulness, choose_unmeasured
 from glassformer.explaining.looking import attention_of
-from glassformer.explaining.methods import METHODS
+from glassformer.explaining.methods import METHODS, Influence
 from glassformer.explaining.parts import Neighbour
 from glassformer.explaining.subject import Subject
 from glassformer.explaining.summary import Summary, summarise
 from glassformer.runs.arguments import Data
-from glassformer.runs.display import Display
+from glassformer.runs.display import Display, Done
 from glassformer.runs.faithfulness import (
     QUICK_ROWS,
     QUICK_SECONDS,
     ROWS,
-    Progress,
     inputs_in,
     keep,
     kept,
@@ -102,7 +101,7 @@ class RunExplainer:
             answer=subject.answer,
             pieces=subject.pieces,
             targets=subject.targets,
-            influence=METHODS[name].influence(subject).cpu(),
+            influence=self._influence(subject, name),
             method=name,
             verdict=NOT_MEASURED if trusted is None else trusted.verdict(name),
             sound=subject.sound,
@@ -128,7 +127,7 @@ class RunExplainer:
         Args:
             rows: At most this many, a sample of more.
         """
-        with self.opened(data) as opened, self.display.counting("explained rows") as progress:
+        with self.opened(data) as opened, self.display.bar("explaining rows") as progress:
             try:
                 return summarise(self._explained(opened, method, rows, progress))
             except ValueError:
@@ -137,20 +136,21 @@ class RunExplainer:
                 ) from None
 
     def _explained(
-        self, opened: OpenedRows, method: str | None, rows: int, progress: Progress
+        self, opened: OpenedRows, method: str | None, rows: int, progress: Done
     ) -> Iterator[Explanation]:
         """Explanations of some rows by one method."""
+        total = min(rows, len(opened.samples.rows(opened.split)))
         for done, given in enumerate(islice(inputs_in(opened, self.job, self.predictor), rows), 1):
             found = self.explain(given, Choices(method=method, attention=False))
             method = found.method
-            progress(done)
+            progress(done, total)
             yield found
 
     def _neighbours(self, subject: Subject, most: int) -> tuple[Neighbour, ...]:
         """The nearest training rows; their vectors are computed once."""
         with self.opened(()) as opened:
             if not self.vectors:
-                with self.display.counting("training rows read") as progress:
+                with self.display.bar("reading training rows") as progress:
                     self.vectors.append(training_vectors(opened, self.model, progress))
             return self.vectors[0].neighbours(subject, opened, most)
 
@@ -164,9 +164,14 @@ class RunExplainer:
         return found
 
     def _measured(self, data: Sequence[Data], **limits: Any) -> Faithfulness:
-        counting = self.display.counting("measuring which method is faithful, rows")
-        with self.opened(data) as opened, counting as progress:
+        bar = self.display.bar("measuring which method is faithful")
+        with self.opened(data) as opened, bar as progress:
             return measured_on(opened, self.model, self.job, self.predictor, progress, **limits)
+
+    def _influence(self, subject: Subject, method: str) -> Influence:
+        with self.display.bar(method) as progress:
+            subject.progress = progress
+            return METHODS[method].influence(subject).cpu()
 
 
 def explainer_of(folder: RunFolder, task: AnyTask) -> Explainer[Any, Any]:

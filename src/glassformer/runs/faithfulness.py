@@ -1,6 +1,6 @@
 """How faithful the methods of explanation are on the rows of a run, measured once and kept."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ from glassformer.explaining.faithfulness import Faithfulness, measure
 from glassformer.explaining.subject import Subject
 from glassformer.files import checksum, write_json
 from glassformer.runs.checksums import is_as_written, known_checksums, renew_checksum
+from glassformer.runs.display import Done
 from glassformer.runs.folder import RunFolder, malformed, read_json
 from glassformer.runs.rows import OpenedRows
 from glassformer.tasks.explainer import Explainer
@@ -22,21 +23,20 @@ FILE = "faithfulness.json"
 ROWS = 128  # when it is asked for
 QUICK_ROWS, QUICK_SECONDS = 64, 10.0  # before a first explanation
 
-Progress = Callable[[int], None]
-
 
 def measured_on(
     opened: OpenedRows,
     model: nn.Module,
     explainer: Explainer[Any, Any],
     predictor: Predictor[Any, Any],
-    progress: Progress,
+    progress: Done,
     **limits: Any,
 ) -> Faithfulness:
     """The faithfulness of all methods on some rows."""
     result = None
+    total = min(limits["rows"], len(opened.samples.rows(opened.split)))
     for count, found in measure(_subjects(opened, model, explainer, predictor), **limits):
-        progress(count)
+        progress(count, total)
         result = found
     if result is None:
         raise GlassformerError(

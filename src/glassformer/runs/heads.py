@@ -24,6 +24,7 @@ from glassformer.explaining.pruning import by_importance, prune
 from glassformer.explaining.watching import watching
 from glassformer.metrics.paired import Comparison
 from glassformer.runs.arguments import Data
+from glassformer.runs.display import Done, done_unseen
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.head_results import Ablations, HeadsFound, Pruned, WholeModel
 from glassformer.runs.rows import OpenedRows
@@ -35,8 +36,6 @@ LOOKED_AT = 50  # rows, of which attention is averaged
 SCORED = 1000  # rows, on which models are compared
 TOLERANCE = 0.01  # of the score, which may be lost when heads are pruned
 EACH = {"heads": heads_of, "layers": layers_of}  # names for one after another
-
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,14 +50,12 @@ class RunHeads:
     predictor: Predictor[Any, Any]
     opened: Callable[..., AbstractContextManager[OpenedRows]]
 
-    def look(
-        self, *data: Data, rows: int = LOOKED_AT, progress: Progress = lambda count: None
-    ) -> HeadsFound:
+    def look(self, *data: Data, rows: int = LOOKED_AT, progress: Done = done_unseen) -> HeadsFound:
         """Where each head looks in some rows, and a name for it.
 
         Args:
             rows: At most this many.
-            progress: Told how many rows are done.
+            progress: Told how many rows are done, of how many.
         """
         parts = self._heads()
         layers = [
@@ -68,10 +65,10 @@ class RunHeads:
         ]
         read = 0
 
-        def count(done: int) -> None:
+        def count(done: int, total: int) -> None:
             nonlocal read
             read = done
-            progress(done)
+            progress(done, total)
 
         with self.opened(data) as opened:
             seen = self._attention(opened, layers, rows, count)
@@ -81,9 +78,7 @@ class RunHeads:
         }
         return HeadsFound(rows=read, heads=heads)
 
-    def ablate(
-        self, *parts: str, data: Data = None, progress: Progress = lambda count: None
-    ) -> Ablations:
+    def ablate(self, *parts: str, data: Data = None, progress: Done = done_unseen) -> Ablations:
         """The score without heads or layers, each compared with the whole model on the same rows.
 
         Args:
@@ -103,14 +98,14 @@ class RunHeads:
             without = {}
             for done, (name, chosen) in enumerate(named.items(), start=1):
                 without[name] = scored.compared(ablated(self.model, chosen))
-                progress(done)
+                progress(done, len(named))
         return Ablations(whole=scored.whole, without=without)
 
     def prune(
         self,
         *data: Data,
         tolerance: float = TOLERANCE,
-        progress: Progress = lambda count: None,
+        progress: Done = done_unseen,
     ) -> Pruned:
         """Remove heads together, the least important first, until the score falls.
 
@@ -129,7 +124,7 @@ class RunHeads:
                 tolerance=allowed,
             ):
                 steps.append(step)
-                progress(len(steps))
+                progress(len(steps), len(heads))
         return Pruned(whole=scored.whole, heads=len(heads), tolerance=allowed, steps=tuple(steps))
 
     def _heads(self) -> list[Part]:
@@ -143,7 +138,7 @@ class RunHeads:
         return heads
 
     def _attention(
-        self, opened: OpenedRows, layers: Sequence[str], rows: int, progress: Progress
+        self, opened: OpenedRows, layers: Sequence[str], rows: int, progress: Done
     ) -> Iterator[Sequence[AttentionMap]]:
         """The attention of some rows, layer by layer, so that few weights exist at once.
 
@@ -155,7 +150,8 @@ class RunHeads:
             raise GlassformerError(f"{task.name} does not show its attention; use another job")
         explainer, numbers = made(task), opened.samples.rows(opened.split)
         done, failed = 0, None
-        for place in sample_rows(len(numbers), rows).tolist():
+        places = sample_rows(len(numbers), rows).tolist()
+        for place in places:
             sample = opened.samples[int(numbers[place])]
             try:
                 given = explainer.example(self.predictor.from_sample(sample))
@@ -168,7 +164,7 @@ class RunHeads:
             for name in layers:
                 yield subject.attention_of(maps.only(name))
             done += 1
-            progress(done)
+            progress(done, len(places))
         if failed is not None and not done:
             raise failed
 

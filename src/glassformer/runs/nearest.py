@@ -1,6 +1,5 @@
 """The training rows that are nearest to an input, so that a mislabelled one is found."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +12,13 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.nearest import nearest, pooling, vector_of
 from glassformer.explaining.parts import Neighbour
 from glassformer.explaining.subject import Subject
+from glassformer.runs.display import Done
 from glassformer.runs.rows import OpenedRows
 from glassformer.tasks import JOBS
 from glassformer.training.loader import evaluation_rows, load_for_evaluation
 
 MOST_ROWS = 20_000  # training rows that are compared with, a sample of more
 SPLIT = "train"
-
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +42,7 @@ class TrainingVectors:
 
 
 @torch.no_grad()
-def training_vectors(opened: OpenedRows, model: nn.Module, progress: Progress) -> TrainingVectors:
+def training_vectors(opened: OpenedRows, model: nn.Module, progress: Done) -> TrainingVectors:
     """The vectors of the training rows of a run, or of a sample of them."""
     task, samples = opened.task, opened.samples.rows(SPLIT)
     if len(task.lengths(SPLIT)) != len(samples):
@@ -61,7 +59,7 @@ def training_vectors(opened: OpenedRows, model: nn.Module, progress: Progress) -
             vectors.append(by_row(pooled.pop(), rows, getattr(batch, "row_ids", None)))
             pooled.clear()
             numbers.append(samples[rows])
-            progress(sum(map(len, numbers)))
+            progress(sum(map(len, numbers)), sum(map(len, batches)))
     return TrainingVectors(numbers=np.concatenate(numbers), vectors=torch.cat(vectors))
 
 

@@ -76,7 +76,7 @@ def along(subject: Subject, steps: int) -> Float[Tensor, "targets rows T"]:
     alphas = torch.tensor((places + 1) / 2, dtype=torch.float32)
     shares = torch.tensor(weights / 2, dtype=torch.float32)
     size = max(1, TOGETHER // subject.piece_of.numel())
-    total: Tensor = torch.zeros(())
+    total, done = torch.zeros(()), 0
     for some, share in zip(alphas.split(size), shares.split(size), strict=True):
         some, share = some.to(subject.piece_of.device), share.to(subject.piece_of.device)
 
@@ -86,6 +86,8 @@ def along(subject: Subject, steps: int) -> Float[Tensor, "targets rows T"]:
 
         _, gradients, _ = gradients_at(subject, len(some), between)
         total = total + torch.einsum("c,nc...->n...", share, gradients)
+        done += len(some)
+        subject.progress(done, steps)
     x, _, _ = gradients_at(subject, 1, lambda x: x)
     return ((x[0] - subject.baseline(x[0])) * total).sum(-1)
 

@@ -7,11 +7,14 @@ mean share of the spans that hold it.
 """
 
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from glassformer.explaining.methods.method import Influence
 from glassformer.explaining.subject import Subject
 
 SPAN = 3  # pieces
+TOGETHER = 64  # variants of the input between two signs of progress
 
 
 def occlusion(subject: Subject) -> Influence:
@@ -31,7 +34,19 @@ def left_out(subject: Subject, span: int) -> Influence:
     firsts = torch.arange(1 - span, pieces)[:, None]  # the first and last runs are shorter
     held = (places >= firsts) & (places < firsts + span)  # (runs, pieces)
     whole = torch.ones(1, pieces, dtype=torch.bool)
-    scores = subject.scores_of(torch.cat([whole, ~held]))
+    scores = some_at_a_time(subject, torch.cat([whole, ~held]))
     lost = scores[0] - scores[1:]  # (runs, targets)
     share = held / held.sum(1, keepdim=True).clamp(min=1)
     return (lost.mT @ share.to(lost)) / span
+
+
+def some_at_a_time(
+    subject: Subject, kept: Bool[Tensor, "variants pieces"]
+) -> Float[Tensor, "variants targets"]:
+    """The scores of all variants, which may take long."""
+    scores, done = [], 0
+    for some in kept.split(TOGETHER):
+        scores.append(subject.scores_of(some))
+        done += len(some)
+        subject.progress(done, len(kept))
+    return torch.cat(scores)

@@ -78,7 +78,9 @@ def test_what_a_model_does_not_read_is_in_no_piece(tmp_path):
     short = learn(
         write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", "task.max_length=5", steps=1
     )
-    assert short.explain(TEXT, method="attention").pieces == ("The ", "film ", "was ", "great")
+    found = short.explain(TEXT, method="attention")
+    assert found.pieces == ("The ", "film ", "was ", "great")
+    assert found.notes[0].startswith("The text is too long; words that are not read: ")
 
 
 def test_the_command_prints_the_influence_of_each_word(run, capsys):
@@ -116,6 +118,14 @@ def test_faithfulness_is_measured_once_and_kept(run, monkeypatch):
     assert {*METHODS, "a random order"} == {*stored["methods"]}
     monkeypatch.setattr("glassformer.runs.explain.measured_on", None)  # not called again
     assert run.explain(TEXT).verdict == found.verdict
+
+
+def test_what_is_measured_on_other_rows_is_not_kept(run, tmp_path):
+    run.explain(TEXT)
+    path = run.folder.path / "faithfulness.json"
+    kept = path.read_text()
+    assert run.explainer.measure(write_reviews(tmp_path / "few.csv", 5)).rows <= 5
+    assert path.read_text() == kept
 
 
 def test_a_changed_faithfulness_is_refused_and_one_of_another_model_measured_again(run, tmp_path):

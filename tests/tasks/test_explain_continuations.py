@@ -26,12 +26,13 @@ def explained(folder, kind="characters", **decoder):
     return GenerateExplainer(job), job.model().eval()
 
 
+@pytest.mark.parametrize("method", ["occlusion", "occlusion_of_spans"])
 @pytest.mark.parametrize("position", ["rotary", "alibi", "learned"])
-def test_a_piece_has_no_influence_on_what_was_written_before_it(tmp_path, position):
+def test_a_piece_has_no_influence_on_what_was_written_before_it(tmp_path, position, method):
     explainer, model = explained(tmp_path, position={"kind": position})
     subject = explainer.subject(model, "the fox ", target="in a box")
     assert subject.pieces == ("the ", "fox ", "in", " a", " bo")
-    found = METHODS["occlusion"].influence(subject)
+    found = METHODS[method].influence(subject)
     for piece, first in enumerate((0, 0, 1, 3, 5)):  # the first token that it comes before
         assert (found[:first, piece].abs() < 1e-4).all()
         assert found[first:, piece].abs().max() > 1e-3
@@ -105,6 +106,7 @@ def test_of_a_long_prompt_the_end_is_read(tmp_path, monkeypatch, name, size):
     subject = explainer.subject(model, "the cat sat", target=" on")
     assert subject.given == "… t sat"
     assert "".join(subject.pieces) == "t sat o"
+    assert subject.notes == ("Only the last 5 tokens of the prompt are explained.",)
 
 
 def test_continuations_are_short_and_examples_end_with_a_word(tmp_path, monkeypatch):

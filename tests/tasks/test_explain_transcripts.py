@@ -145,6 +145,7 @@ def test_of_a_long_recording_the_beginning_is_explained(tmp_path):
     subject = explainer.subject(model, sound_of("ace bad cab decade"), target="ad")
     assert 0.4 < len(subject.samples) / RATE <= 1.0
     assert subject.given.endswith(f"the first {len(subject.samples) / RATE:.1f} seconds")
+    assert subject.notes[0].startswith("Only the first ")
     clip = Part(path=tmp_path / "clips" / "0.wav")
     assert explainer.subject(model, clip, target="ad").given == str(clip.path)
 

@@ -175,6 +175,7 @@ def test_what_is_not_read_has_no_pieces(tmp_path):
     explainer, model = explained(tmp_path, task={"max_length": 10})
     subject = explainer.subject(model, "what a red film", target="so", unit="word")
     assert [piece.strip() for piece in subject.pieces] == ["what", "a", "red"]
+    assert subject.notes == ("The text is too long; words at its end that are not read: 1.",)
 
 
 def test_texts_that_cannot_be_explained_are_refused(tmp_path):

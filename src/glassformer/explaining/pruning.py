@@ -53,22 +53,30 @@ def prune(
     tolerance: float = 0.0,
     steps: int = STEPS,
 ) -> Iterator[PruningStep]:
-    """Remove heads in this order, a few at a time, until the score falls; that step is the last.
+    """Remove heads in this order, a few at a time, until the score falls.
 
-    It falls if it is worse by more than `tolerance`, or if the interval of the difference leaves
+    The last few are then removed one by one, until it falls again. It falls if it is worse by more than `tolerance`, or if the interval of the difference leaves
     no doubt that it is worse.
 
     Args:
         compare: The score of a model compared with that of the whole one, the given one first.
     """
-    size = -(-len(order) // steps)
-    for count in (*range(size, len(order), size), len(order)):
-        removed = tuple(order[:count])
-        comparison = compare(ablated(model, removed))
+    size, kept = -(-len(order) // steps), 0
+
+    def without(count: int) -> PruningStep:
+        comparison = compare(ablated(model, order[:count]))
         fell = has_fallen(comparison, higher_is_better=higher_is_better, tolerance=tolerance)
-        yield PruningStep(removed, comparison, fell)
-        if fell:
-            return
+        return PruningStep(tuple(order[:count]), comparison, fell)
+
+    for count in (*range(size, len(order), size), len(order)):
+        yield (step := without(count))
+        if step.fell:
+            break
+        kept = count
+    for count in range(kept + 1, min(kept + size, len(order))):
+        yield (step := without(count))
+        if step.fell:
+            break
 
 
 def has_fallen(comparison: Comparison, *, higher_is_better: bool, tolerance: float) -> bool:

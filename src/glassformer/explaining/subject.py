@@ -34,6 +34,8 @@ class Subject(ABC):
             the weights of a pool. None where no attention leads there.
         blank: Vectors that say nothing, such as those of masks; zeros by default. Near zero, a norm
             makes much of little, so integrated gradients need many steps from there.
+        readable: Which pieces each target can depend on; all by default.
+        notes: Sentences on what of the input is missing.
         progress: Told how many parts of a long computation are done, of how many.
     """
 
@@ -45,6 +47,8 @@ class Subject(ABC):
     piece_of: Int[Tensor, "rows T"]
     readers: Float[Tensor, "targets rows Q"] | None = None
     blank: Float[Tensor, "rows T D"] | None = None
+    readable: Bool[Tensor, "targets pieces"] | None = None
+    notes: tuple[str, ...] = ()
     progress: Callable[[int, int], None] = staticmethod(lambda done, total: None)
 
     @abstractmethod

@@ -108,17 +108,20 @@ class RunExplainer:
             beam=subject.beam,
             attention=maps,
             neighbours=self._neighbours(subject, chosen.nearest) if chosen.nearest else (),
-            notes=(LEFT_OUT.format(left_out),) if left_out else (),
+            notes=(*subject.notes, *([LEFT_OUT.format(left_out)] if left_out else [])),
         )
 
     def measure(self, *data: Data, rows: int = ROWS) -> Faithfulness:
-        """How faithful every method is on these data, or on the validation rows; kept in the run.
+        """How faithful every method is on these data, or on the validation rows.
+
+        What was measured on the validation rows is kept in the run.
 
         Args:
             rows: At most this many.
         """
         found = self._measured(data, rows=rows)
-        keep(self.folder, found)
+        if not data:
+            keep(self.folder, found)
         return found
 
     def summary(self, *data: Data, method: str | None = None, rows: int = SUMMARISED) -> Summary:

@@ -36,8 +36,10 @@ def left_out(subject: Subject, span: int) -> Influence:
     whole = torch.ones(1, pieces, dtype=torch.bool)
     scores = some_at_a_time(subject, torch.cat([whole, ~held]))
     lost = scores[0] - scores[1:]  # (runs, targets)
-    share = held / held.sum(1, keepdim=True).clamp(min=1)
-    return (lost.mT @ share.to(lost)) / span
+    if subject.readable is not None:
+        held = held & subject.readable.cpu()[:, None]  # (targets, runs, pieces)
+    share = (held / held.sum(-1, keepdim=True).clamp(min=1)).to(lost)
+    return (lost.mT[:, None] @ share).squeeze(1) / span  # (targets, pieces)
 
 
 def some_at_a_time(

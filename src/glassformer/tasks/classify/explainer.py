@@ -83,6 +83,9 @@ class LabelledText(LabelSubject):
         inside = places.values < 0  # specials are not
         read, owner = np.unique(found.piece_of[-1 - places.values[inside]], return_inverse=True)
         self.pieces = tuple(found.pieces[piece] for piece in read.tolist())
+        if len(self.pieces) < len(found.pieces):
+            left_out = len(found.pieces) - len(self.pieces)
+            self.notes = (f"The text is too long; words that are not read: {left_out:,}.",)
         self.owner = np.full(len(inside), -1)
         self.owner[inside] = owner
         owners, _ = text_batch(Jagged(self.owner + 1, self.rows.lengths), packed=False)

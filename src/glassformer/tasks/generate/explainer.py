@@ -68,6 +68,7 @@ class GenerateExplainer(Explainer[GenerateTask, str]):
         subject = ContinuedText(self.task, model, prompt, written, unit or "word")
         if prompt != given:
             subject.given = f"… {prompt}"
+            subject.notes = (f"Only the last {longest:,} tokens of the prompt are explained.",)
         return subject
 
     def _continued(self, model: nn.Module, prompt: str) -> list[int]:
@@ -107,6 +108,9 @@ class ContinuedText(Subject):
         self.first = len(found.ids)  # the position from which the first target is predicted
         self.readers = torch.zeros(len(written), 1, len(self.read), device=self.device)
         self.readers[range(len(written)), 0, range(self.first, len(self.read))] = 1.0
+        first_token = torch.tensor([(self.owner == n).argmax() for n in range(len(self.pieces))])
+        predicted_at = torch.arange(self.first, len(self.read))
+        self.readable = first_token <= predicted_at[:, None]
         self.targets = self._targets()
 
     @torch.no_grad()

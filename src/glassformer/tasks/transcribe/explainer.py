@@ -46,6 +46,8 @@ class TranscribeExplainer(Explainer[TranscribeTask, Recording]):
         sound, whole = next(cut_at_pauses(self.predictor.blocks(given), rate, longest))
         seconds = len(sound) / rate
         name = str(given) if isinstance(given, Part) else f"a recording of {seconds:.1f} seconds"
+        heard = HeardText(self.task, self.predictor.searcher, model, sound, name, target)
         if not whole:
-            name = f"{name}, the first {seconds:.1f} seconds"
-        return HeardText(self.task, self.predictor.searcher, model, sound, name, target)
+            heard.given = f"{name}, the first {seconds:.1f} seconds"
+            heard.notes = (f"Only the first {seconds:.1f} seconds are explained.",)
+        return heard

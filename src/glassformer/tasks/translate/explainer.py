@@ -121,6 +121,11 @@ class TranslatedText(Subject):
             raise GlassformerError(f"{text[:40]!r} has no word to explain; give a text")
         owner = found.piece_of[:longest]
         self.pieces = found.pieces[: owner[-1] + 1]
+        if len(self.pieces) < len(found.pieces):
+            left_out = len(found.pieces) - len(self.pieces)
+            self.notes = (
+                f"The text is too long; words at its end that are not read: {left_out:,}.",
+            )
         self.source = pair.read(Jagged.of([found.ids[:longest]]), tag).values
         ends = np.array([-1])
         owner = np.concatenate([ends if pair.tags else ends[:0], owner, ends])

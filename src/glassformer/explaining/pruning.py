@@ -55,8 +55,8 @@ def prune(
 ) -> Iterator[PruningStep]:
     """Remove heads in this order, a few at a time, until the score falls.
 
-    The last few are then removed one by one, until it falls again. It falls if it is worse by more than `tolerance`, or if the interval of the difference leaves
-    no doubt that it is worse.
+    The last few are then removed one by one, until it falls again. It falls if it is worse by more
+    than `tolerance`, or if the interval of the difference leaves no doubt that it is worse.
 
     Args:
         compare: The score of a model compared with that of the whole one, the given one first.

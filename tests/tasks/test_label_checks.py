@@ -108,7 +108,7 @@ def test_before_a_training_the_samples_are_looked_at(tmp_path, rows):
         found.fix(tmp_path / "y.csv")
 
 
-@pytest.mark.parametrize("limits", [{"most_rows": 35}, {"most_bytes": 4000}])
+@pytest.mark.parametrize("limits", [{"most_rows": 35}, {"most_bytes": 7000}])
 def test_of_many_samples_some_are_looked_at_and_rare_labels_are_not_judged(tmp_path, rows, limits):
     rows[30]["label"] = "purple"
     assert [f.kind for f in brief(tmp_path, rows).findings] == ["rare labels"]

@@ -77,7 +77,7 @@ def names_by_split(config: DataConfig, schema: Schema) -> dict[str, list[str]]:
     return {split: schema.arrange(names) for split, names in given.items()}
 
 
-class OpenedRows(NamedTuple):
+class OpenedSource(NamedTuple):
     """The rows of a source, its columns by role, and columns that fit a role as well."""
 
     rows: Iterator[Row]
@@ -85,7 +85,7 @@ class OpenedRows(NamedTuple):
     runners_up: Columns
 
 
-def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) -> OpenedRows:
+def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) -> OpenedSource:
     """Open a source, and find its columns in its first rows.
 
     Args:
@@ -104,7 +104,7 @@ def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) 
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]
     others = runners_up(head, schema.roles, config.columns, columns)
-    return OpenedRows(chain(head, rows), columns, others)
+    return OpenedSource(chain(head, rows), columns, others)
 
 
 def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:

@@ -103,7 +103,7 @@ class ContextTask(Task[ContextBatch, Tensor]):
         return Loss(output.sum(), output.new_full((), batch.tokens))
 
     def divergence(self, a: Tensor, b: Tensor, batch: ContextBatch) -> Loss:
-        raise NotImplementedError("language models are compared without regularisers")
+        raise ValueError("language models are compared without regularisers; leave them out")
 
     def score(self, model: nn.Module, batches: Iterable[ContextBatch]) -> dict[str, float]:
         losses = [self.loss(self.forward(model, batch), batch) for batch in batches]

@@ -9,7 +9,7 @@ from planted import learn_planted, planted_text
 
 from glassformer.config import ModelConfig, stack_of_size
 from glassformer.core.layout import Layout
-from glassformer.explaining.methods import METHODS
+from glassformer.explaining.methods import METHODS, usable_methods
 from glassformer.explaining.methods.gradients import along, ends, gradients_at
 from glassformer.explaining.methods.rollout import rolled_out
 from glassformer.explaining.watching import cross_attentions, watching
@@ -100,3 +100,10 @@ def test_a_rollout_through_a_decoder_goes_back_to_the_source():
     assert torch.allclose(shares.sum(-1), torch.ones(1, 5), atol=1e-5)
     assert shares[0, 0, 1:5].abs().max() == 0  # nothing comes from the future
     assert shares[0, :, 5:].min() > 0
+
+
+def test_only_methods_with_a_sign_speak_against_a_target(run, texts, subject):
+    for name in usable_methods(subject):
+        method = METHODS[name]
+        assert bool((method.influence(subject) < 0).any()) == method.signed, name
+        assert run.explain(texts[0][0], method=name).as_values()["signed"] == method.signed

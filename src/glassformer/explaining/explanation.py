@@ -2,7 +2,8 @@
 
     pieces      what was read, in parts that can be left out: words, tokens, stretches of sound
     targets     what is explained: labels, written words, the fill of a gap
-    influence   how much each piece speaks for (positive) or against (negative) each target
+    influence   how much each piece speaks for (positive) or against (negative) each target; of
+                methods without a sign, how much it counts
     attention   the weights of every attention, between tokens
 
 `views` shows it: in the terminal, as a picture, as a page. `as_values` is the same for JSON.
@@ -37,6 +38,7 @@ class Explanation:
         given, answer: The input and the prediction as text.
         pieces: Joined, they are the text that was read.
         method: The method that gave `influence`, a name in `explaining.methods.METHODS`.
+        signed: Whether that method tells for from against.
         verdict: How far that method can be trusted on this run, in one sentence.
         notes: Sentences on what is missing.
     """
@@ -48,6 +50,7 @@ class Explanation:
     targets: tuple[Target, ...]
     influence: Float[Tensor, "targets pieces"]
     method: str
+    signed: bool = True
     verdict: str = ""
     attention: tuple[AttentionMap, ...] = ()
     sound: Sound | None = None
@@ -121,6 +124,7 @@ class Explanation:
             "input": self.given,
             "prediction": self.answer,
             "method": self.method,
+            "signed": self.signed,
             "verdict": self.verdict,
             "pieces": list(self.pieces),
             "targets": [_target_values(target) for target in self.targets],

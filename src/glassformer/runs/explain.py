@@ -103,6 +103,7 @@ class RunExplainer:
             targets=subject.targets,
             influence=self._influence(subject, name),
             method=name,
+            signed=METHODS[name].signed,
             verdict=NOT_MEASURED if trusted is None else trusted.verdict(name),
             sound=subject.sound,
             beam=subject.beam,

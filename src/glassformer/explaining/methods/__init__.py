@@ -18,12 +18,12 @@ from glassformer.explaining.methods.rollout import rollout
 from glassformer.explaining.subject import Subject
 
 METHODS: dict[str, Method] = {
-    "attention": Method(influence=attention, passes=lambda pieces: 1, attends=True),
-    "rollout": Method(influence=rollout, passes=lambda pieces: 1, attends=True),
+    "attention": Method(influence=attention, passes=lambda pieces: 1, attends=True, signed=False),
+    "rollout": Method(influence=rollout, passes=lambda pieces: 1, attends=True, signed=False),
     "attention_x_gradient": Method(
         influence=attention_x_gradient, passes=lambda pieces: 3, attends=True
     ),
-    "gradient_norm": Method(influence=gradient_norm, passes=lambda pieces: 3),
+    "gradient_norm": Method(influence=gradient_norm, passes=lambda pieces: 3, signed=False),
     "gradient_x_input": Method(influence=gradient_x_input, passes=lambda pieces: 3),
     "integrated_gradients": Method(influence=integrated_gradients, passes=lambda pieces: 3 * STEPS),
     "ngrams": Method(influence=ngrams, passes=lambda pieces: 0),

@@ -21,11 +21,13 @@ class Method:
         influence: How much each piece speaks for (positive) or against (negative) each target.
         passes: How often it reads an input of so many pieces, a pass with gradients counting three.
         attends: Whether it needs the weights of attention.
+        signed: Whether it tells for from against; otherwise, it tells how much a piece counts.
     """
 
     influence: Callable[[Subject], Influence]
     passes: Callable[[int], int]
     attends: bool = False
+    signed: bool = True
 
     def is_affordable(self, subject: Subject) -> bool:
         """Whether it takes a moment: a pass or three, or few vectors to read."""

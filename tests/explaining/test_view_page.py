@@ -182,4 +182,4 @@ def test_the_files_of_the_page_are_part_of_the_package():
     folder = files("glassformer.explaining.views.page")
     assert all(folder.joinpath(name).is_file() for name in ("page.html", "page.css", *SCRIPTS))
     scripts = {path.name for path in Path(str(folder)).glob("*.js")}
-    assert scripts == {*SCRIPTS}
+    assert scripts == {*SCRIPTS, "start.js"}

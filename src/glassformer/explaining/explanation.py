@@ -79,6 +79,11 @@ class Explanation:
         Args:
             layer, head: The attention that is shown first, as `views.selection.select` takes them.
         """
+        values = self.as_packed(layer=layer, head=head)
+        return page(values, title=f"{self.answer[:60]} – {self.job}, explained")
+
+    def as_packed(self, *, layer: str | None = None, head: int | None = None) -> dict[str, Any]:
+        """Plain values with packed numbers, which a page draws."""
         chosen = select(self.attention, layer=layer, head=head)
         attention = packed_attention(self.attention, self.sound, chosen)
         sound = None if self.sound is None else packed_sound(self.sound)
@@ -90,7 +95,7 @@ class Explanation:
             )
         if sound is not None and sound["cut"]:
             notes.append(f"The first {MOST_SECONDS:.0f} seconds of the recording are shown.")
-        values = {
+        return {
             **self._texts(),
             "method": method_name(self.method),
             "written": self.written,
@@ -99,7 +104,6 @@ class Explanation:
             "sound": sound,
             "notes": notes,
         }
-        return page(values, title=f"{self.answer[:60]} – {self.job}, explained")
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -1,8 +1,10 @@
 """An explanation as one self-contained HTML file, which works without a network.
 
 `page.html` holds the frame, `page.css` the style besides what every page shares, and the scripts
-what happens: `data.js` unpacks what `views.packing` packed, then a file for each section, and
-`main.js` puts them in order. Texts of the explanation travel as JSON, in which nothing can end the
+what happens. They are the body of one function, `draw(given, options)`, which the page of a server
+calls, too: `data.js` unpacks what `views.packing` packed, then a file for each section, and `main.js`
+puts them in order; `start.js` calls it. Sentences go through `say`, so that a page can have them in
+another language. Texts of the explanation travel as JSON, in which nothing can end the
 element that holds it, and the scripts put them on the page as text alone. The page may fetch
 nothing, and runs no other script than its own.
 """
@@ -30,7 +32,7 @@ HEIGHT = 640  # pixels, in a notebook
 
 def page(values: Mapping[str, Any], title: str) -> str:
     """The HTML file of packed values."""
-    script = _script()
+    script = f'"use strict";\n(() => {{\n{drawing()}\n{_asset("start.js")}}})();\n'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -40,7 +42,7 @@ def page(values: Mapping[str, Any], title: str) -> str:
         policy=policy,
         version=__version__,
         title=html.escape(title),
-        style=f"{STYLE}\n{_asset('page.css')}",
+        style=f"{STYLE}\n{drawing_style()}",
         data=embedded(values),
         script=script,
     )
@@ -65,9 +67,15 @@ def embedded(values: Mapping[str, Any]) -> str:
 
 
 @cache
-def _script() -> str:
+def drawing() -> str:
+    """The function that draws packed values: its sections by name, null where there is none."""
     joined = "\n".join(_asset(name) for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{joined}}})();\n'
+    return f"function draw(given, options = {{}}) {{\n{joined}}}"
+
+
+def drawing_style() -> str:
+    """The style of what it draws, besides what every page shares."""
+    return _asset("page.css")
 
 
 @cache

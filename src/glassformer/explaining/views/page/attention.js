@@ -26,20 +26,20 @@ function headGrid(group) {
     }),
   );
   const names = across.map((head) =>
-    make("span", { class: "quiet" }, head === EVERY ? "all" : String(head)),
+    make("span", { class: "quiet" }, head === EVERY ? say("all") : String(head)),
   );
   const rows = down.flatMap((layer, number) => [
     make(
       "span",
       { class: "quiet side" },
-      layer === EVERY ? "all" : String(group.layers[layer].number),
+      layer === EVERY ? say("all") : String(group.layers[layer].number),
     ),
     ...cells.slice(number * across.length, (number + 1) * across.length).map((cell) => cell.button),
   ]);
   const grid = make(
     "div",
-    { class: "heads", role: "radiogroup", "aria-label": "Layer and head" },
-    make("span", { class: "quiet side" }, "layer ↓ head →"),
+    { class: "heads", role: "radiogroup", "aria-label": say("Layer and head") },
+    make("span", { class: "quiet side" }, say("layer ↓ head →")),
     names,
     rows,
   );
@@ -79,7 +79,7 @@ function attention() {
   const update = () => {
     views.forEach((view) => view.update());
     const said = groups[watched.group].timed
-      ? ["Drawn over time, below the spectrogram."]
+      ? [say("Drawn over time, below the spectrogram.")]
       : strongest(watched.query);
     readout.replaceChildren(
       ...said,
@@ -87,7 +87,7 @@ function attention() {
     );
   };
   const tabs = groups.map((group, at) =>
-    make("button", { class: "tab", role: "radio", onclick: () => open(at) }, group.title),
+    make("button", { class: "tab", role: "radio", onclick: () => open(at) }, say(group.title)),
   );
   function open(number) {
     Object.assign(watched, { group: number, layer: EVERY, head: EVERY });
@@ -108,22 +108,21 @@ function attention() {
   }
   watched.listeners.push(update);
   const found = section(
-    "What it looked at",
+    say("What it looked at"),
     groups.length > 1
-      ? make("div", { class: "tabs", role: "radiogroup", "aria-label": "Part of the model" }, tabs)
+      ? make(
+          "div",
+          { class: "tabs", role: "radiogroup", "aria-label": say("Part of the model") },
+          tabs,
+        )
       : null,
     make(
       "p",
       { class: "quiet keys" },
-      "Point at a token or use the arrow keys; ",
-      make("kbd", {}, "["),
-      " ",
-      make("kbd", {}, "]"),
-      " choose the head, ",
-      make("kbd", {}, "{"),
-      " ",
-      make("kbd", {}, "}"),
-      " the layer.",
+      phrase("Point at a token or use the arrow keys; {heads} choose the head, {layers} the layer.", {
+        heads: [make("kbd", {}, "["), " ", make("kbd", {}, "]")],
+        layers: [make("kbd", {}, "{"), " ", make("kbd", {}, "}")],
+      }),
     ),
     stage,
   );
@@ -144,8 +143,8 @@ function attention() {
     views[0].draw?.();
     update();
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("resize", update);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw, { signal });
+  addEventListener("resize", update, { signal });
   requestAnimationFrame(() => {
     open(given.attention.group);
     choose({

@@ -29,7 +29,7 @@ function leaf(branch, step, at) {
     { class: `branch${kept}`, x: x - 4, y: y - 9 },
     letters.length > 11 ? letters.slice(0, 10).join("") + "…" : name,
   );
-  text.append(make("svg:title", {}, `${name}, score ${score(branch)}`));
+  text.append(make("svg:title", {}, say("{name}, score {score}", { name, score: score(branch) })));
   return [make("svg:circle", { class: `knot${kept}`, cx: x, cy: y, r: kept ? 4 : 3 }), text];
 }
 
@@ -51,7 +51,7 @@ function beam() {
       width: steps.length * STEP,
       height: Math.max(...steps.map((step) => step.length)) * ROW + 4,
       role: "img",
-      "aria-label": "The hypotheses of the beam by step",
+      "aria-label": say("The hypotheses of the beam by step"),
     },
     layers,
   );
@@ -60,14 +60,17 @@ function beam() {
     min: 1,
     max: steps.length,
     value: steps.length,
-    "aria-label": "Step of the beam",
+    "aria-label": say("Step of the beam"),
   });
   const list = make("tbody"),
     caption = make("caption", { class: "quiet", "aria-live": "polite" });
   const show = () => {
     const step = Number(slider.value) - 1;
     layers.forEach((layer, number) => layer.classList.toggle("later", number > step));
-    caption.textContent = `Step ${step + 1} of ${steps.length}`;
+    caption.textContent = say("Step {step} of {steps}", {
+      step: step + 1,
+      steps: steps.length,
+    });
     list.replaceChildren(
       ...steps[step].map((branch, at) =>
         make(
@@ -77,7 +80,7 @@ function beam() {
             "td",
             {},
             make("bdi", {}, hypothesis(step, at)),
-            branch.kept ? make("span", { class: "quiet" }, " ← the answer") : null,
+            branch.kept ? make("span", { class: "quiet" }, " ← ", say("the answer")) : null,
           ),
           make("td", { class: "number" }, score(branch)),
         ),
@@ -97,26 +100,26 @@ function beam() {
     make(
       "tr",
       {},
-      make("th", { scope: "col" }, "hypothesis"),
-      make("th", { scope: "col", class: "number" }, "score"),
+      make("th", { scope: "col" }, say("hypothesis")),
+      make("th", { scope: "col", class: "number" }, say("score")),
     ),
   );
   const found = section(
-    "Beam",
+    say("Beam"),
     make(
       "div",
       { class: "steps" },
       make(
         "button",
-        { class: "small", onclick: () => move(-1), "aria-label": "Previous step" },
+        { class: "small", onclick: () => move(-1), "aria-label": say("Previous step") },
         "‹",
       ),
       slider,
-      make("button", { class: "small", onclick: () => move(1), "aria-label": "Next step" }, "›"),
+      make("button", { class: "small", onclick: () => move(1), "aria-label": say("Next step") }, "›"),
     ),
     make(
       "div",
-      { class: "wide", tabindex: 0, role: "group", "aria-label": "Tree of hypotheses" },
+      { class: "wide", tabindex: 0, role: "group", "aria-label": say("Tree of hypotheses") },
       tree,
     ),
     make("div", { class: "wide" }, make("table", { class: "values" }, caption, head, list)),

@@ -1,6 +1,21 @@
-// What the page holds, unpacked, and small ways to build it. Text only ever becomes text nodes.
+// What an explanation holds, unpacked, and small ways to build its pictures. Text only ever becomes
+// text nodes.
 
-const given = JSON.parse(document.getElementById("explanation").textContent);
+// What may differ between the pages that draw it: their language, what a reader can do besides
+// looking, and when they are done with it.
+const { say = filled, act = {}, signal } = options;
+
+// A sentence with values in its places: "Step {step} of {steps}".
+function filled(sentence, values = {}) {
+  return sentence.replace(/{(\w+)}/g, (place, name) => values[name] ?? place);
+}
+
+// The same with elements in some places, as a list of nodes.
+function phrase(sentence, elements) {
+  return say(sentence)
+    .split(/{(\w+)}/)
+    .flatMap((part, at) => (at % 2 ? elements[part] : part ? [part] : []));
+}
 
 function bytes(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

@@ -38,11 +38,10 @@ function strongest(query) {
     make("bdi", {}, visible(group.keys[key])),
     ` ${percent(found[key])}`,
   ]);
-  return [
-    make("bdi", {}, visible(group.queries[query])),
-    " looks at ",
-    ...(listed.length ? listed : ["nothing"]),
-  ];
+  return phrase("{token} looks at {others}", {
+    token: make("bdi", {}, visible(group.queries[query])),
+    others: listed.length ? listed : [say("nothing")],
+  });
 }
 
 // The tokens of a group: one row that looks at itself, or the keys above and the queries below.
@@ -51,8 +50,8 @@ function tokenView(group) {
     group.queries.length === group.keys.length &&
     group.queries.every((name, at) => name === group.keys[at]);
   const pick = (query) => choose({ query });
-  const below = tokensOf(group.queries, "Tokens that look", pick);
-  const above = same ? below : tokensOf(group.keys, "Tokens that are looked at");
+  const below = tokensOf(group.queries, say("Tokens that look"), pick);
+  const above = same ? below : tokensOf(group.keys, say("Tokens that are looked at"));
   const lines = make("svg:svg", { class: "links", "aria-hidden": "true" });
   const box = make(
     "div",
@@ -106,7 +105,9 @@ function matrixView(group) {
     width: Math.min(WIDEST, group.keys.length),
     height: Math.min(WIDEST, group.queries.length),
     role: "img",
-    "aria-label": "Attention: a row for each token that looks, a column for each that is looked at",
+    "aria-label": say(
+      "Attention: a row for each token that looks, a column for each that is looked at",
+    ),
   });
   const longest = Math.max(group.keys.length, group.queries.length);
   const size = Math.min(24, Math.max(600 / longest, Math.min(3, WIDEST / longest)));
@@ -139,7 +140,11 @@ function matrixView(group) {
     );
   };
   return {
-    box: make("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Matrix" }, box),
+    box: make(
+      "div",
+      { class: "wide", tabindex: 0, role: "group", "aria-label": say("Matrix") },
+      box,
+    ),
     update,
   };
 }

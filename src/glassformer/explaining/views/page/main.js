@@ -10,9 +10,9 @@ function verdict() {
   return make(
     "p",
     { class: kind },
-    make("b", {}, given.method),
+    make("b", {}, say(given.method)),
     make("br"),
-    sentence(given.verdict || "how far it can be trusted on this run was not measured"),
+    say(sentence(given.verdict || "how far it can be trusted on this run was not measured")),
   );
 }
 
@@ -20,24 +20,30 @@ function heading() {
   const kinds = make(
     "p",
     { class: "kinds quiet" },
-    [given.job, given.method, given.sound ? given.input : ""].filter(Boolean).join(" · "),
+    [say(given.job), say(given.method), given.sound ? given.input : ""].filter(Boolean).join(" · "),
   );
   const answer = given.written
-    ? [make("h1", {}, given.sound ? "What it heard, and why" : "What it wrote, and why")]
-    : [make("h1", {}, "Why ", make("bdi", { class: "answer" }, given.prediction), "?")];
+    ? make("h1", {}, say(given.sound ? "What it heard, and why" : "What it wrote, and why"))
+    : make(
+        "h1",
+        {},
+        phrase("Why {answer}?", { answer: make("bdi", { class: "answer" }, given.prediction) }),
+      );
   return make("header", {}, kinds, answer);
 }
 
 function neighbours() {
+  const placed = given.neighbours.some((one) => one.where); // a server does not tell
   const head = make(
     "thead",
     {},
     make(
       "tr",
       {},
-      ["training row", "target", "where", "similarity"].map((name, at) =>
-        make("th", { scope: "col", class: at === 3 ? "number" : "" }, name),
-      ),
+      make("th", { scope: "col" }, say("training row")),
+      make("th", { scope: "col" }, say("target")),
+      placed ? make("th", { scope: "col" }, say("where")) : null,
+      make("th", { scope: "col", class: "number" }, say("similarity")),
     ),
   );
   const rows = given.neighbours.map((one) =>
@@ -46,41 +52,51 @@ function neighbours() {
       {},
       make("td", { class: "text", dir: "auto" }, one.text),
       make("td", { dir: "auto" }, one.target),
-      make("td", { class: "quiet", title: one.where }, one.where.replace(/^.*\//, "")),
+      placed
+        ? make("td", { class: "quiet", title: one.where }, one.where.replace(/^.*\//, ""))
+        : null,
       make("td", { class: "number" }, one.similarity.toFixed(2)),
     ),
   );
   return section(
-    "Nearest training rows",
+    say("Nearest training rows"),
     make("div", { class: "wide" }, make("table", {}, head, make("tbody", {}, rows))),
     make(
       "p",
       { class: "quiet" },
-      "What the model learned from that is most like this input. A wrong label here may explain a wrong answer.",
+      say(
+        "What the model learned from that is most like this input. A wrong label here may explain a wrong answer.",
+      ),
     ),
   );
 }
 
 function notes() {
-  const found = given.notes.map((note) => make("li", {}, note));
-  return found.length ? section("Notes", make("ul", { class: "quiet" }, found)) : null;
+  const found = given.notes.map((note) => make("li", {}, say(note)));
+  return found.length ? section(say("Notes"), make("ul", { class: "quiet" }, found)) : null;
 }
 
-function build() {
-  const parts = [heading()];
+// All sections by name, in reading order; null where there is nothing to show.
+function sections() {
+  const found = { heading: heading(), answer: null, reasons: null };
   if (given.targets.length) {
     const targets = given.written ? [writtenWords(), alternatives()] : [labels()];
-    parts.push(section(given.written ? "Written, and how sure" : "Labels", ...targets));
+    found.answer = section(say(given.written ? "Written, and how sure" : "Labels"), ...targets);
   }
-  if (given.sound) parts.push(sound());
+  if (given.sound) found.reasons = sound();
   else if (given.targets.length)
-    parts.push(section(targetName("What speaks for "), ...pieces(), verdict(), influenceTable()));
-  if (given.attention.groups.length) parts.push(attention());
-  if (given.beam.length) parts.push(beam());
-  if (given.neighbours.length) parts.push(neighbours());
-  parts.push(notes());
-  document.getElementById("page").replaceChildren(...parts.filter(Boolean));
+    found.reasons = section(
+      targetName("What speaks for {answer}"),
+      ...pieces(),
+      verdict(),
+      influenceTable(),
+    );
+  found.attention = given.attention.groups.length ? attention() : null;
+  found.beam = given.beam.length ? beam() : null;
+  found.neighbours = given.neighbours.length ? neighbours() : null;
+  found.notes = notes();
   if (given.targets.length) chooseTarget(0);
+  return found;
 }
 
-build();
+return sections();

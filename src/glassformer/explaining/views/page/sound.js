@@ -28,7 +28,7 @@ function spectrogram(heard) {
     height: bins,
     class: "spectrogram",
     role: "img",
-    "aria-label": "Spectrogram",
+    "aria-label": say("Spectrogram"),
   });
   const image = new ImageData(Math.max(1, frames), bins),
     colours = [...Array(256).keys()].map(magma);
@@ -64,7 +64,7 @@ function posteriors(heard) {
     viewBox: `0 0 ${vectors} 1`,
     preserveAspectRatio: "none",
     role: "img",
-    "aria-label": "How likely CTC finds each symbol over time",
+    "aria-label": say("How likely CTC finds each symbol over time"),
   });
   const peaks = [];
   for (let symbol = 0; symbol < count; symbol++) {
@@ -75,7 +75,7 @@ function posteriors(heard) {
       make(
         "svg:polyline",
         { class: `curve ${kind}`, points, "vector-effect": "non-scaling-stroke" },
-        make("svg:title", {}, symbol ? visible(heard.symbols[symbol]) : "blank"),
+        make("svg:title", {}, symbol ? visible(heard.symbols[symbol]) : say("blank")),
       ),
     );
     if (!symbol) continue;
@@ -98,28 +98,37 @@ function posteriors(heard) {
 }
 
 function stretches(heard) {
-  const spans = heard.stretches.map(([start, end]) => {
-    const span = make("i");
+  const spans = heard.stretches.map(([start, end], at) => {
+    const span = make(act.leaveOut ? "button" : "i");
+    if (act.leaveOut) removable(span, at);
     span.style.left = `${(start / heard.seconds) * 100}%`;
     span.style.width = `${((end - start) / heard.seconds) * 100}%`;
     return span;
   });
   chosen.listeners.push((target) =>
     influence(target).forEach((share, at) => {
-      spans[at].className = share >= 0 ? "for" : "against";
+      spans[at].classList.toggle("for", share >= 0);
+      spans[at].classList.toggle("against", share < 0);
       spans[at].style.setProperty("--share", Math.abs(share).toFixed(3));
       spans[at].title = signed(share * given.influence.scales[target]);
+      if (act.leaveOut) spans[at].setAttribute("aria-label", stretchName(heard.stretches[at]));
     }),
   );
-  return make(
+  const strip = make(
     "div",
     {
       class: "track strip",
-      role: "img",
-      "aria-label": "Influence of each stretch on the chosen word",
+      role: act.leaveOut ? "group" : "img",
+      "aria-label": say("Influence of each stretch on the chosen word"),
     },
     spans,
   );
+  if (act.leaveOut && spans.length) rove(strip, spans);
+  return strip;
+}
+
+function stretchName([start, end]) {
+  return say("Leave out {start} to {end} seconds", { start: start.toFixed(2), end: end.toFixed(2) });
 }
 
 // The chosen attention over time: a row for each token.
@@ -127,7 +136,7 @@ function attentionTrack(heard) {
   const canvas = make("canvas", {
     class: "track",
     role: "img",
-    "aria-label": "Attention over time, a row for each token",
+    "aria-label": say("Attention over time, a row for each token"),
   });
   const names = make("div", { class: "rows", "aria-hidden": "true" });
   watched.listeners.push(() => {
@@ -166,7 +175,11 @@ function sound() {
       "button",
       {
         class: "spoken",
-        "aria-label": `Play ${visible(target.text)}, ${start.toFixed(2)} to ${end.toFixed(2)} seconds`,
+        "aria-label": say("Play {word}, {start} to {end} seconds", {
+          word: visible(target.text),
+          start: start.toFixed(2),
+          end: end.toFixed(2),
+        }),
         onclick: () => {
           chooseTarget(at);
           play(start, end);
@@ -186,13 +199,13 @@ function sound() {
   );
   const head = make("div", { class: "playhead", "aria-hidden": "true" });
   const tracks = [
-    ...(spoken.length ? [["words", row]] : []),
+    ...(spoken.length ? [[say("words"), row]] : []),
     [heard.unit, make("div", { class: "track" }, spectrogram(heard))],
   ];
   if (heard.stretches.length === given.pieces.length && heard.stretches.length)
-    tracks.push(["influence", stretches(heard)]);
+    tracks.push([say("influence"), stretches(heard)]);
   if (heard.symbols.length) tracks.push(["CTC", posteriors(heard)]);
-  if (groups.some((group) => group.timed)) tracks.push(["attention", attentionTrack(heard)]);
+  if (groups.some((group) => group.timed)) tracks.push([say("attention"), attentionTrack(heard)]);
   const line = make(
     "div",
     { class: "line" },
@@ -218,20 +231,24 @@ function sound() {
   };
   ["play", "seeked", "timeupdate"].forEach((name) => audio.addEventListener(name, follow));
   return section(
-    "What it heard",
+    say("What it heard"),
     audio,
     make(
       "div",
-      { class: "wide sound", tabindex: 0, role: "group", "aria-label": "The recording over time" },
+      { class: "wide sound", tabindex: 0, role: "group", "aria-label": say("The recording over time") },
       line,
     ),
     make(
       "p",
       { class: "quiet" },
       spoken.length
-        ? "Choose a word to hear it, or any moment to hear from there on."
-        : "Choose any moment to hear from there on.",
+        ? say("Choose a word to hear it, or any moment to hear from there on.")
+        : say("Choose any moment to hear from there on."),
+      act.leaveOut && heard.stretches.length
+        ? [" ", say("Choose a stretch of the influence to leave it out.")]
+        : null,
     ),
+    act.changes,
     verdict(),
     given.written ? timesTable() : influenceTable(),
   );
@@ -242,7 +259,7 @@ function axis(heard) {
   const step = [0.02, 0.05, 0.1, 0.2, 0.5, 1].find((one) => one * second >= 60) ?? 1;
   const marks = [];
   for (let at = 0; at < heard.seconds; at += step) {
-    const mark = make("span", {}, `${Number(at.toFixed(2))} s`);
+    const mark = make("span", {}, say("{number} s", { number: Number(at.toFixed(2)) }));
     mark.style.left = `${(at / heard.seconds) * 100}%`;
     marks.push(mark);
   }
@@ -269,15 +286,15 @@ function timesTable() {
     make(
       "tr",
       {},
-      make("th", { scope: "col" }, "word"),
-      make("th", { scope: "col", class: "number" }, "seconds"),
-      make("th", { scope: "col", class: "number" }, "how sure"),
+      make("th", { scope: "col" }, say("word")),
+      make("th", { scope: "col", class: "number" }, say("seconds")),
+      make("th", { scope: "col", class: "number" }, say("how sure")),
     ),
   );
   return make(
     "details",
     {},
-    make("summary", {}, "As a table"),
+    make("summary", {}, say("As a table")),
     make("table", { class: "values" }, head, make("tbody", {}, rows)),
   );
 }

@@ -83,7 +83,8 @@ function choose(change) {
 }
 
 function nameOf(layer, head) {
-  const first =
-    layer === EVERY ? "all layers" : `layer ${groups[watched.group].layers[layer].number}`;
-  return `${first}, ${head === EVERY ? "all heads" : `head ${head}`}`;
+  const number = groups[watched.group].layers[layer]?.number;
+  const first = layer === EVERY ? say("all layers") : say("layer {number}", { number });
+  const second = head === EVERY ? say("all heads") : say("head {number}", { number: head });
+  return say("{layer}, {head}", { layer: first, head: second });
 }

@@ -1,4 +1,5 @@
 // The targets to choose from, and the pieces coloured by their influence on the chosen one.
+// Where the page can ask the model again, a piece can be left out, and another token be taken.
 
 function bar(share) {
   const inner = make("i");
@@ -22,7 +23,7 @@ function labels() {
     ),
   );
   return radios(
-    make("div", { class: "labels", role: "radiogroup", "aria-label": "Label" }, buttons),
+    make("div", { class: "labels", role: "radiogroup", "aria-label": say("Label") }, buttons),
     buttons,
   );
 }
@@ -36,7 +37,10 @@ function writtenWords() {
         role: "radio",
         onclick: () => chooseTarget(at),
         title: percent(target.probability),
-        "aria-label": `${visible(target.text)}, ${percent(target.probability)} sure`,
+        "aria-label": say("{word}, {share} sure", {
+          word: visible(target.text),
+          share: percent(target.probability),
+        }),
       },
       visible(target.text),
     );
@@ -49,7 +53,7 @@ function writtenWords() {
       class: "written",
       dir: direction(given.prediction),
       role: "radiogroup",
-      "aria-label": "Written",
+      "aria-label": say("Written"),
     },
     spaced(buttons),
   );
@@ -86,8 +90,12 @@ function alternatives() {
     box.replaceChildren(
       ...rows.map(([text, share, kind]) =>
         make(
-          "div",
-          { class: `alternative ${kind}` },
+          act.take && !kind ? "button" : "div",
+          {
+            class: `alternative ${kind}`,
+            onclick: act.take && !kind ? () => act.take(number, text) : () => {},
+            title: act.take && !kind ? say("Go on from here with this") : null,
+          },
           make("bdi", {}, visible(text)),
           bar(share),
           make("span", { class: "number" }, percent(share)),
@@ -101,25 +109,47 @@ function alternatives() {
 
 // How open a choice was: 0 bits if it was certain, 1 bit as between two that are as likely.
 function openness(bits) {
-  return make("p", { class: "quiet" }, `The choice was open by ${bits.toFixed(1)} bits.`);
+  return make("p", { class: "quiet" }, say("The choice was open by {bits} bits.", { bits: bits.toFixed(1) }));
 }
 
 function legend() {
   return make(
     "p",
     { class: "legend quiet" },
-    make("span", { class: "swatch against" }, "against"),
+    make("span", { class: "swatch against" }, say("against")),
     " ",
-    make("span", { class: "swatch for" }, "for"),
-    given.written ? " the chosen word" : " the chosen label",
+    make("span", { class: "swatch for" }, say("for")),
+    " ",
+    say(given.written ? "the chosen word" : "the chosen label"),
   );
 }
 
 // What the chosen target is called in a title.
-function targetName(before) {
+function targetName(title) {
   const name = make("bdi", { class: "answer" });
   chosen.listeners.push((target) => (name.textContent = visible(given.targets[target].text)));
-  return [before, name];
+  return phrase(title, { answer: name });
+}
+
+// The pieces that are left out for now; what says how the prediction changes gets all of them.
+const gone = new Set();
+
+function removable(element, at) {
+  const toggle = () => {
+    if (!gone.delete(at)) gone.add(at);
+    element.classList.toggle("gone", gone.has(at));
+    element.setAttribute("aria-pressed", gone.has(at));
+    act.leaveOut([...gone].sort((a, b) => a - b));
+  };
+  element.setAttribute("role", "button");
+  element.setAttribute("aria-pressed", false);
+  element.title = say("Leave it out");
+  element.addEventListener("click", toggle);
+  element.addEventListener("keydown", (event) => {
+    if (!["Enter", " ", "Delete", "Backspace"].includes(event.key)) return;
+    event.preventDefault();
+    toggle();
+  });
 }
 
 function pieces() {
@@ -144,6 +174,7 @@ function pieces() {
       { class: "piece", onmouseenter: () => show(at), onfocus: () => show(at) },
       core,
     );
+    if (act.leaveOut) removable(span, at);
     spans.push(span);
     flow.append(piece.slice(0, start), span, piece.slice(start + core.length));
   });
@@ -161,9 +192,9 @@ function pieces() {
         `${given.pieces[at].trim()}, ${signed(shares[at] * given.influence.scales[target])}`,
       );
     });
-    readout.textContent = "Point at a word to read its influence.";
+    readout.textContent = say("Point at a word to read its influence.");
   });
-  return [flow, legend(), readout];
+  return [flow, legend(), readout, act.changes];
 }
 
 function influenceTable() {
@@ -171,7 +202,9 @@ function influenceTable() {
     caption = make("caption", { class: "quiet" });
   chosen.listeners.push((target) => {
     const scale = given.influence.scales[target];
-    caption.textContent = `Influence on ${visible(given.targets[target]?.text ?? "")}`;
+    caption.textContent = say("Influence on {word}", {
+      word: visible(given.targets[target]?.text ?? ""),
+    });
     body.replaceChildren(
       ...influence(target)
         .map((share, at) =>
@@ -193,14 +226,14 @@ function influenceTable() {
     make(
       "tr",
       {},
-      make("th", { scope: "col" }, "piece"),
-      make("th", { scope: "col", class: "number" }, "influence"),
+      make("th", { scope: "col" }, say("piece")),
+      make("th", { scope: "col", class: "number" }, say("influence")),
     ),
   );
   return make(
     "details",
     {},
-    make("summary", {}, "As a table"),
+    make("summary", {}, say("As a table")),
     make("div", { class: "wide" }, make("table", { class: "values" }, caption, head, body)),
   );
 }

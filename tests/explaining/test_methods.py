@@ -4,16 +4,19 @@ import random
 
 import pytest
 import torch
+import torch.nn.functional as F
 from captum.attr import IntegratedGradients
 from planted import learn_planted, planted_text
 
 from glassformer.config import ModelConfig, stack_of_size
 from glassformer.core.layout import Layout
+from glassformer.explaining.blank import blank_token
 from glassformer.explaining.methods import METHODS, usable_methods
 from glassformer.explaining.methods.gradients import along, ends, gradients_at
 from glassformer.explaining.methods.rollout import rolled_out
 from glassformer.explaining.watching import cross_attentions, watching
 from glassformer.models.build import build_transformer
+from glassformer.models.frontends.tokens import Tokens
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +42,17 @@ def found(run, texts, method):
     return sum(right) / len(right)
 
 
-@pytest.mark.parametrize("method", ["attention_x_gradient", "occlusion"])
-def test_faithful_methods_find_the_words_that_make_the_label(run, texts, method):
-    assert found(run, texts, method) >= 0.95
-
-
-@pytest.mark.full
-def test_integrated_gradients_mostly_find_them(run, texts):
-    assert found(run, texts, "integrated_gradients") >= 0.8
+@pytest.mark.parametrize(
+    ("method", "some"),
+    [
+        ("attention_x_gradient", 20),
+        ("occlusion", 20),
+        ("integrated_gradients", 4),
+        pytest.param("integrated_gradients", 20, marks=pytest.mark.full),
+    ],
+)
+def test_faithful_methods_find_the_words_that_make_the_label(run, texts, method, some):
+    assert found(run, texts[:some], method) >= 0.95
 
 
 def test_attention_alone_does_not_tell_for_from_against(run, texts):
@@ -58,6 +64,13 @@ def test_integrated_gradients_sum_up_to_the_difference_of_the_scores(run, texts)
         subject = run.explainer.job.subject(run.model, text)
         total = METHODS["integrated_gradients"].influence(subject).sum(1)
         assert torch.allclose(total, ends(subject), rtol=0.01)
+
+
+def test_gradients_start_from_the_mean_of_all_tokens_made_as_long_as_one_of_them():
+    tokens = Tokens(11, 5)
+    blank, x = blank_token(tokens, 11, torch.device("cpu")), tokens.table.weight * tokens.scale
+    assert torch.allclose(blank.norm(), x.norm(dim=1).mean())
+    assert torch.allclose(F.cosine_similarity(blank, x.mean(0), dim=0), torch.ones(()))
 
 
 def test_integrated_gradients_agree_with_captum(subject):

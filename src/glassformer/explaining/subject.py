@@ -32,8 +32,8 @@ class Subject(ABC):
             padding; an input may be read as several rows.
         readers: How much each target is read off each vector of the last layer: 1 at a position, or
             the weights of a pool. None where no attention leads there.
-        blank: Vectors that say nothing, such as those of masks; zeros by default. Near zero, a norm
-            makes much of little, so integrated gradients need many steps from there.
+        blank: Vectors that say nothing; zeros by default. Near zero, a norm makes much of little,
+            so integrated gradients need many steps from there.
         readable: Which pieces each target can depend on; all by default.
         notes: Sentences on what of the input is missing.
         progress: Told how many parts of a long computation are done, of how many.

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from glassformer.data.jagged import Jagged
 from glassformer.errors import GlassformerError
+from glassformer.explaining.blank import blank_token
 from glassformer.explaining.parts import AttentionMap
 from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps
@@ -93,7 +94,9 @@ class LabelledText(LabelSubject):
         answers = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
         self._settle(answers, target)
         if isinstance(model, Classifier):  # rather than one of the user's own
-            self.readers, self.blank = self._readers(model), self._blank(model)
+            self.readers = self._readers(model)
+            blank = blank_token(model.frontend, self.tokenizer.size, self.device)
+            self.blank = blank.expand(*self.piece_of.shape, -1)
 
     def scores(
         self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
@@ -128,14 +131,6 @@ class LabelledText(LabelSubject):
                 for place in places:
                     np.add.at(total.T, place, weights[ngram] / (len(places) * len(place)))
         return torch.from_numpy(total).float()[self.chosen]
-
-    def _blank(self, model: Classifier) -> Float[Tensor, "rows T D"]:
-        """The vectors of masks."""
-        ids = np.where(self.owner < 0, self.rows.values, self.tokenizer.mask)
-        masked, layout = text_batch(Jagged(ids, self.rows.lengths), packed=False)
-        with torch.no_grad():
-            x, _ = model.frontend(masked.to(self.device), layout.to(self.device))
-        return x
 
     def _answers(self, kept: Bool[Tensor, "variants pieces"]) -> ClassAnswers:
         """The model's answers if only these pieces are read."""

@@ -102,7 +102,9 @@ def test_the_peer_learns_from_the_rows_of_ours_and_from_no_padding(bench):
     work = pair_work(bench, 64)
     rows = pair_rows(work.task)
     chosen = padding.sorted_rows([rows.counts, rows.counts], 64)
-    assert sorted(np.concatenate(chosen)) == list(range(len(rows.counts)))
+    assert sorted(np.concatenate([numbers for numbers, _ in chosen])) == list(
+        range(len(rows.counts))
+    )
     batches = padding.pair_batches(rows, chosen, CPU)
     for batch in batches:
         source, is_padding, inputs, labels = batch.inputs
@@ -116,14 +118,27 @@ def test_the_peer_learns_from_the_rows_of_ours_and_from_no_padding(bench):
 def test_batches_of_sorted_rows_keep_to_their_budget():
     rng = np.random.default_rng(3)
     sides = [rng.integers(1, 50, 301) for _ in range(2)]
-    for rows in padding.sorted_rows(sides, 256):
+    for rows, _ in padding.sorted_rows(sides, 256):
         width = sum(-(-side[rows].max() // padding.MULTIPLE) * padding.MULTIPLE for side in sides)
         assert len(rows) * width <= 256 or len(rows) == 1
 
 
+def test_buckets_have_few_shapes_each_of_which_comes_first_once():
+    rng = np.random.default_rng(3)
+    sides = [rng.integers(1, 50, 3001) for _ in range(2)]
+    chosen = padding.bucketed_rows(sides, 512)
+    shapes = [(len(rows), width) for rows, width in chosen]
+    assert len(set(shapes)) == len(set(shapes[: len(set(shapes))])) <= len(padding.BUCKETS)
+    for rows, width in chosen:
+        assert max(side[rows].max() for side in sides) <= width
+        assert len(rows) * width * 2 <= 512
+    used = np.concatenate([rows for rows, _ in chosen])
+    assert len(set(used.tolist())) == len(used), "no row is in two batches"
+
+
 def test_gaps_are_real_tokens_and_as_many_as_ours_hides():
     texts = [torch.arange(1, length) for length in (4, 12, 20)]
-    [batch] = padding.gap_batches(TextRows(texts, None), [np.arange(3)], 32, 0.25, CPU)
+    [batch] = padding.gap_batches(TextRows(texts, None), [(np.arange(3), 32)], 0.25, CPU)
     ids, is_padding, places, labels = batch.inputs
     assert ids.shape == (3, 32)
     assert batch.tokens == 33

@@ -87,14 +87,22 @@ def test_gpu_kernels_of_given_scores_give_what_plain_pytorch_does(vocabulary):
         (divergence(a[0], b[0], labels), plain_divergence(a[0], b[0], labels)),
     ]:
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-3)
-        for inputs in ([a[0]], [b[0]]):
-            found, expected = (
-                torch.autograd.grad(2.5 * loss, inputs, retain_graph=True, allow_unused=True)[0]
-                for loss in (ours, theirs)
-            )
+        both = (
+            torch.autograd.grad(2.5 * x, (a[0], b[0]), allow_unused=True) for x in (ours, theirs)
+        )
+        for found, expected in zip(*both, strict=True):
             assert (found is None) == (expected is None)
             if expected is not None:
                 torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.cuda
+def test_a_loss_on_a_gpu_refuses_a_second_backward_pass():
+    scores = torch.randn(5, V, device="cuda", requires_grad=True)
+    loss = cross_entropy(scores, torch.arange(5, device="cuda"))
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="one backward"):
+        loss.backward()
 
 
 def plain_cross_entropy(scores, labels):

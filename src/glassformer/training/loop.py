@@ -4,6 +4,7 @@ The caller drives it: the command line draws a progress bar, a notebook plots a 
 asserts. Numbers are read from the device only when they are reported.
 """
 
+import gc
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -208,6 +209,7 @@ def split_batches_further(state: State, overflow: Overflow) -> Trouble:
     The step is then repeated on the same rows: no weight has changed yet.
     """
     state.optimisers.zero_grad()
+    gc.collect()  # graphs of an earlier training in this process, which keep their memory
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     progress = state.progress

@@ -5,8 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Int
+
 from glassformer.benchmarks.training.corpus import write_pairs
-from glassformer.benchmarks.training.padding import pair_batches, sorted_rows
+from glassformer.benchmarks.training.padding import (
+    Chosen,
+    bucketed_rows,
+    pair_batches,
+    sorted_rows,
+)
 from glassformer.benchmarks.training.product import Work, contest, followed, job_with, prepared
 from glassformer.benchmarks.training.race import Bench, Contest, Peer, Side, fastest
 from glassformer.benchmarks.training.rows import PairRows, lengths_of, pair_rows
@@ -21,7 +29,7 @@ def fixed_pairs(bench: Bench) -> Iterator[Contest]:
     budget = bench.sizes.pair_budgets[0]
     work = pair_work(bench, budget)
     rows = pair_rows(work.task)
-    peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.45, aim=2.0)}
+    peers = {SORTED: Peer(partial(compiled_peer, work, rows, budget), bar=1.45, aim=2.0)}
     yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
@@ -29,11 +37,10 @@ def chosen_pairs(bench: Bench) -> Iterator[Contest]:
     """Ours with its default batch size, the peer with that which suits it best."""
     work = pair_work(bench, None)
     rows = pair_rows(work.task)
-    loop, budgets = pair_loop(work), bench.sizes.pair_budgets
-    trials = {budget: partial(peer, work, rows, budget, loop) for budget in budgets}
+    budgets = bench.sizes.pair_budgets
+    trials = {budget: partial(compiled_peer, work, rows, budget) for budget in budgets}
     best = fastest(trials, bench.seconds, bench.warm_ups)
-    del loop, trials
-    peers = {f"{SORTED}, {best:,} tokens": Peer(partial(peer, work, rows, best), bar=1.7, aim=2.5)}
+    peers = {f"{SORTED}, {best:,} tokens": Peer(trials[best], bar=1.7, aim=2.5)}
     ours = work.setup.data.batch_tokens
     yield contest(f"{ours:,} tokens", work, rows.counts, peers)
 
@@ -45,7 +52,8 @@ def dates(bench: Bench) -> Iterator[Contest]:
     work = followed("dates", bench.folder, bench.device, instead)
     rows = pair_rows(work.task)
     budget = work.setup.data.batch_tokens
-    peers = {SORTED: Peer(partial(peer, work, rows, budget), bar=1.1, aim=1.3)}
+    chosen = sorted_rows(sides_of(rows), budget)
+    peers = {SORTED: Peer(partial(peer, work, rows, chosen), bar=1.1, aim=1.3)}
     yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
@@ -77,15 +85,19 @@ def pair_corpus(bench: Bench) -> Path:
     return path
 
 
-def pair_loop(work: Work) -> TorchLoop:
-    """The loop of the peer, which may be used with batches of any size."""
-    settings: Any = work.task
-    model, smoothing = settings.config.model, settings.settings.label_smoothing
-    return TorchLoop(PairPeer(work.task.model(), model, smoothing), work.setup, dynamic=True)
+def compiled_peer(work: Work, rows: PairRows, budget: int) -> Side:
+    """The peer with batches of so many positions, compiled for each of their few shapes."""
+    return peer(work, rows, bucketed_rows(sides_of(rows), budget))
 
 
-def peer(work: Work, rows: PairRows, budget: int, loop: TorchLoop | None = None) -> Side:
-    """The peer with batches of so many positions."""
-    sides = lengths_of(rows.sources), lengths_of(rows.inputs)
-    batches = pair_batches(rows, sorted_rows(sides, budget), work.setup.machine.device)
-    return TorchSide(loop or pair_loop(work), batches)
+def sides_of(rows: PairRows) -> tuple[Int[np.ndarray, " rows"], ...]:
+    """Lengths of the sources and of the decoder inputs."""
+    return lengths_of(rows.sources), lengths_of(rows.inputs)
+
+
+def peer(work: Work, rows: PairRows, chosen: Chosen) -> Side:
+    """The peer with these batches."""
+    job: Any = work.task
+    model = PairPeer(job.model(), job.config.model, job.settings.label_smoothing)
+    batches = pair_batches(rows, chosen, work.setup.machine.device)
+    return TorchSide(TorchLoop(model, work.setup), batches)

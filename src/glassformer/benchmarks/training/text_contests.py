@@ -3,7 +3,7 @@
 All sides learn from about as many texts in a step.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from torch import nn
 
 from glassformer.benchmarks.training.corpus import write_reviews
 from glassformer.benchmarks.training.padding import (
+    Chosen,
     PaddedBatch,
-    RowNumbers,
+    bucketed_rows,
     gap_batches,
     shuffled_rows,
     sorted_rows,
@@ -49,7 +50,7 @@ def languages(bench: Bench) -> Iterator[Contest]:
     rows = text_rows(work.task)
     budget = work.setup.data.batch_tokens
     chosen = sorted_rows([rows.counts], budget)
-    make = partial(peer, work, rows, chosen, 0, EncoderPeer)
+    make = partial(peer, work, rows, chosen, EncoderPeer)
     peers = {SORTED: Peer(make, bar=1.1, aim=1.3)}
     yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
@@ -83,11 +84,11 @@ def text_contest(work: Work, bench: Bench, rows: TextRows) -> Contest:
     """Ours against the peer with texts as they come, and sorted by length."""
     budget = work.setup.data.batch_tokens
     per_batch = max(1, round(budget / float(rows.counts.mean())))
-    shuffled = shuffled_rows(len(rows.counts), per_batch)
-    by_length = sorted_rows([rows.counts], budget)
+    shuffled = shuffled_rows(len(rows.counts), per_batch, bench.sizes.cut)
+    by_length = bucketed_rows([rows.counts], budget)
     peers = {
-        PADDED: Peer(partial(peer, work, rows, shuffled, bench.sizes.cut), bar=1.5, aim=2.5),
-        SORTED: Peer(partial(peer, work, rows, by_length, 0), bar=1.15, aim=2.5),
+        PADDED: Peer(partial(peer, work, rows, shuffled), bar=1.5, aim=2.5),
+        SORTED: Peer(partial(peer, work, rows, by_length), bar=1.15, aim=2.5),
     }
     return contest(f"{budget:,} tokens", work, rows.counts, peers)
 
@@ -95,11 +96,10 @@ def text_contest(work: Work, bench: Bench, rows: TextRows) -> Contest:
 def peer(
     work: Work,
     rows: TextRows,
-    chosen: Sequence[RowNumbers],
-    width: int,
+    chosen: Chosen,
     kind: type[TextPeer | EncoderPeer] = TextPeer,
 ) -> Side:
-    """The peer with these batches, each filled up to a width at least."""
+    """The peer with these batches."""
     job: Any = work.task
     settings, encoder = job.settings, job.config.model.encoder
     device = work.setup.machine.device
@@ -107,9 +107,8 @@ def peer(
     batches: list[PaddedBatch]
     if rows.labels is not None:
         model = kind(job.model(), encoder, settings.label_smoothing)
-        batches = text_batches(rows, chosen, width, device)
+        batches = text_batches(rows, chosen, device)
     else:
         model = GapPeer(job.model(), encoder)
-        batches = gap_batches(rows, chosen, width, settings.masked, device)
-    loop = TorchLoop(model, work.setup, dynamic=None if width else True)
-    return TorchSide(loop, batches)
+        batches = gap_batches(rows, chosen, settings.masked, device)
+    return TorchSide(TorchLoop(model, work.setup), batches)

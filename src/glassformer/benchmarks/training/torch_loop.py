@@ -18,7 +18,6 @@ class TorchLoop:
 
     Args:
         setup: As for ours: precision, clipping, an average of the weights.
-        dynamic: Whether it is compiled once for batches of all shapes.
     """
 
     def __init__(
@@ -26,7 +25,6 @@ class TorchLoop:
         model: nn.Module,
         setup: TrainSetup,
         *,
-        dynamic: bool | None = None,
         optimiser: Callable[[nn.Module], Optimizer] | None = None,
     ) -> None:
         self.machine, self.clip = setup.machine, setup.train.clip
@@ -37,7 +35,7 @@ class TorchLoop:
         self.average = [weight.detach().clone() for weight in self.weights if self.ema]
         self.model = model
         if self.machine.device.type == "cuda":
-            compile_parts(model, dynamic=dynamic)
+            compile_parts(model)
 
     def step(self, inputs: Sequence[Tensor]) -> Tensor:
         """One full step; returns the loss."""

@@ -3,8 +3,8 @@
 Dropout applies where ours does: to embeddings and residuals. Positions are learned vectors, which
 cost less than rotary ones. Padding of targets is not masked: as it stands at the end of rows and
 attention is causal, no real token sees it, and torch may use its causal kernel. `like` is our
-model, which knows the sizes of its vocabularies. Layers are compiled one by one, since layers of
-one shape share a compilation; a whole model for batches of all shapes takes minutes.
+model, which knows the sizes of its vocabularies. Layers are compiled one by one for each shape of a
+batch, since layers share a compilation; for all shapes at once they are slower than eager ones.
 """
 
 import math
@@ -147,12 +147,13 @@ class GapPeer(nn.Module):
         return self.loss(x.flatten(0, 1)[places], self.embedding.tokens.weight, labels)
 
 
-def compile_parts(model: nn.Module, *, dynamic: bool | None) -> None:
+def compile_parts(model: nn.Module) -> None:
     """Compile what the peers consist of; a model of other parts is compiled as a whole."""
+    torch._dynamo.config.recompile_limit = 64
     parts = (Embedding, TokenLoss, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
     found: list[nn.Module] = [part for part in model.modules() if isinstance(part, parts)]
     for part in found or [model]:
-        part.compile(dynamic=dynamic)
+        part.compile(dynamic=isinstance(part, TokenLoss))  # the number of gaps differs
 
 
 def torch_encoder(stack: StackConfig) -> nn.TransformerEncoder:

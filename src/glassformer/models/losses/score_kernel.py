@@ -73,6 +73,14 @@ def _divergence(a, b, labels, losses, grad_a, grad_b, vocabulary, BLOCK: tl.cons
         tl.store(grad_b + offset + at, tl.where(counts, q - p, 0.0), mask=inside)
 
 
+@triton.jit
+def _scale(x, factor, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    by = tl.load(factor)
+    if by != 1.0:
+        at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(x + at, tl.load(x + at, mask=at < size) * by, mask=at < size)
+
+
 def cross_entropy(
     scores: Float[Tensor, "n V"],
     labels: Int[Tensor, " n"],
@@ -105,6 +113,11 @@ def divergence(
     tensors = a.contiguous(), b.contiguous(), labels.contiguous(), losses, grad_a, grad_b
     _divergence[len(a),](*tensors, a.shape[1], block_for(a), num_warps=WARPS)
     return losses
+
+
+def scale(x: Tensor, factor: Float[Tensor, ""]) -> None:
+    """Multiply in place, without touching the tensor if the factor is 1, as it mostly is."""
+    _scale[triton.cdiv(x.numel(), BLOCK),](x, factor.float(), x.numel(), BLOCK, num_warps=WARPS)
 
 
 def block_for(scores: Float[Tensor, "n V"]) -> int:

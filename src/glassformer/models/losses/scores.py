@@ -60,7 +60,10 @@ def with_gradients(
 
 
 class KnownGradients(torch.autograd.Function):
-    """A sum, the inputs that it was computed from, and its gradient for each."""
+    """A sum, the inputs that it was computed from, and its gradient for each.
+
+    On a GPU the gradients are scaled where they lie, so that there is one backward pass only.
+    """
 
     @staticmethod
     def forward(ctx: FunctionCtx, total: Tensor, *tensors: Tensor) -> Tensor:
@@ -72,8 +75,12 @@ class KnownGradients(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         known = ctx.saved_tensors
-        return (
-            None,
-            *(gradient * grad.to(gradient.dtype) for gradient in known),
-            *(None,) * len(known),
-        )
+        if grad.is_cuda and has_triton():
+            if getattr(ctx, "scaled", False):
+                raise RuntimeError("a loss that was computed with its gradients has one backward")
+            ctx.scaled = True
+            for gradient in known:
+                score_kernel.scale(gradient, grad)
+        else:
+            known = [gradient * grad.to(gradient.dtype) for gradient in known]
+        return None, *known, *(None,) * len(known)

@@ -151,12 +151,15 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type="keyUp", **event)
         self.settle()
 
-    def point(self, selector, *, click=False):
-        """Move the mouse to the middle of an element, and press it if asked to."""
+    def point(self, selector, *, across=0.5, click=False):
+        """Move the mouse to the middle of an element, and press it if asked to.
+
+        `across` is the share of its width that is to the left of the mouse.
+        """
         x, y = self.ask(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
-            "return [r.x + r.width / 2, r.y + r.height / 2] })()"
+            f"return [r.x + r.width * {across}, r.y + r.height / 2] }})()"
         )
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         if click:

@@ -7,13 +7,37 @@ from urllib.parse import urlparse
 import pytest
 import torch
 from browser import CHROMIUM, Browser
-from explained import EVERY, HOSTILE, gap, review, story, transcript, translation
+from explained import EVERY, HOSTILE, gap, review, story, transcript, translation, words_of
 
 from glassformer.explaining.parts import Target
+from glassformer.explaining.views.selection import select
+from glassformer.explaining.views.wording import percent, signed
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 PATIENCE = 50  # pictures taken of a page until it is drawn
 PAPER = "getComputedStyle(document.body).backgroundColor"
+FAINT = """(() => {  // texts whose contrast with what is behind them is below 4.5
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+    const paper = (e) => getComputedStyle(e).backgroundColor;
+    const behind = (e) => e ? [...behind(e.parentElement), paper(e)] : [];
+    const painted = (colours) => {
+        canvas.clearRect(0, 0, 1, 1);
+        for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+        const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+        const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data;
+        return 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
+    };
+    const texts = document.createTreeWalker(document.getElementById("page"), NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+        const e = texts.currentNode.parentElement, style = getComputedStyle(e);
+        if (!texts.currentNode.data.trim() || !e.checkVisibility()) continue;
+        const ink = e.matches("svg *") ? style.fill : style.color;
+        const levels = [painted(behind(e)), painted([...behind(e), ink])].sort((a, b) => a - b);
+        if ((levels[1] + 0.05) / (levels[0] + 0.05) < 4.5) found.push(e.textContent);
+    }
+    return found;
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +75,10 @@ def test_every_page_opens_on_a_phone_in_light_and_dark_and_fits_it(show, name):
     assert browser.ask("document.documentElement.scrollWidth") <= 390
     assert browser.ask("document.querySelectorAll('section').length") >= 2
     assert browser.ask(PAPER) == "rgb(22, 24, 26)"
+    assert browser.ask(FAINT) == []
     browser.prefer("light")
     assert browser.ask(PAPER) == "rgb(253, 253, 251)"
+    assert browser.ask(FAINT) == []
 
 
 def test_hostile_text_stays_text(show):
@@ -92,6 +118,45 @@ def test_words_are_coloured_for_and_against_the_label_that_is_chosen(show):
     assert words["wonderful"] == "piece against"
     assert words["dull,"] == "piece for"
     assert texts(browser, "h2 bdi") == ["negative"]
+
+
+@pytest.mark.parametrize(
+    ("method", "title", "said"),
+    [
+        ("rollout", "What it looked at for positive", "How much it was looked at"),
+        ("gradient_norm", "What mattered for positive", "How much it mattered"),
+    ],
+)
+def test_a_method_without_a_sign_does_not_speak_for_a_label(show, method, title, said):
+    explanation = review()
+    browser = show(
+        replace(explanation, method=method, signed=False, influence=explanation.influence.abs())
+    )
+    assert title in texts(browser, "h2")
+    assert said in texts(browser, ".legend")[0]
+    kinds = browser.ask(
+        "[...new Set([...document.querySelectorAll('.piece')].map(e => e.className))]"
+    )
+    assert sorted(kinds) == ["piece", "piece counts"]
+    assert not any("+" in row for row in texts(browser, "details tbody tr"))
+
+
+def test_numbers_are_rounded_as_in_the_terminal(show):
+    shares = (0.125, 0.0295, 0.0225, 0.99996, 0.996, 0.0005, 0.0995, 0.5)
+    targets = tuple(Target(text=str(p), probability=p) for p in shares)
+    influence = torch.tensor([[0.125, -0.0345, 0.0625, -3e-5, 0.0, 2.675]])
+    pieces = words_of("a b c d e f")
+    browser = show(
+        replace(review(), targets=targets, pieces=pieces, influence=influence.expand(8, 6))
+    )
+    assert texts(browser, ".label .number") == [percent(p) for p in shares]
+    said = texts(browser, "details td.number")
+    assert said == [signed(value) for value in influence[0].tolist()]
+
+
+def test_an_empty_input_is_said_to_be_empty(show):
+    empty = replace(review(), given="", pieces=(), influence=torch.zeros(2, 0), attention=())
+    assert "There was nothing to read." in texts(show(empty), "section p")
 
 
 def test_a_label_is_chosen_and_words_are_read_with_the_keyboard_alone(show):
@@ -207,6 +272,47 @@ def test_a_text_runs_as_its_script_does(show, language, way):
     assert focused(browser).startswith(f"{review(language).pieces[1].strip()}, ")
 
 
+def test_the_matrix_of_a_source_from_right_to_left_runs_so_too(show):
+    browser = show(translation(source=("صباح", "الخير", "!"), target=("Good", "morning")))
+    x = "[...document.querySelectorAll('{}')].map(e => e.getBoundingClientRect().x)"
+    for selector in (".looks .tokens:first-of-type .token", ".across span"):
+        places = browser.ask(x.format(selector))
+        assert sorted(places, reverse=True) == places
+    turned = "getComputedStyle(document.querySelector('{} canvas')).transform"
+    assert {browser.ask(turned.format(one)) for one in (".matrix", ".heads")} == {
+        "matrix(-1, 0, 0, 1, 0, 0)"
+    }
+    browser.point(".matrix canvas", across=0.95)
+    said = browser.ask("document.querySelector('.matrix canvas').title")
+    assert said.startswith("morning → صباح: ")
+
+
+def test_the_weights_of_the_chosen_token_are_a_table(show):
+    explanation = translation()
+    browser = show(explanation)
+    browser.ask("[...document.querySelectorAll('summary')].at(-1).click()")
+    browser.settle()
+    weights = select(explanation.attention).attention.weights[0, 0].tolist()
+    rows = texts(browser, "section:nth-of-type(3) details tbody tr")
+    keys = explanation.attention[0].keys
+    assert rows == [f"{key}{percent(weight)}" for key, weight in zip(keys, weights, strict=True)]
+
+
+def test_names_of_lanes_stand_beside_the_recording_and_words_are_whole(show):
+    browser = show(transcript(), width=390, height=800)
+    assert texts(browser, ".lane-name") == ["words", "Hz", "influence", "CTC", "attention"]
+    right = (
+        "[...document.querySelectorAll('.side-names')].map(e => e.getBoundingClientRect().right)"
+    )
+    left = (
+        "[...document.querySelectorAll('.over, .track')].map(e => e.getBoundingClientRect().left)"
+    )
+    assert max(browser.ask(right)) <= min(browser.ask(left)) + 0.5
+    cut = "[...document.querySelectorAll('.spoken')].some(e => e.scrollWidth > e.clientWidth)"
+    assert not browser.ask(cut)
+    assert "blank" in texts(browser, ".legends")[0]
+
+
 def test_screen_readers_get_a_table(show):
     explanation = review()
     browser = show(explanation)
@@ -248,7 +354,7 @@ def test_attention_is_drawn_in_the_colours_of_the_scheme(show):
         for (let at = 0; at < pixels.length; at += 4)
             if (pixels[at + 3] === 255) return [...pixels.slice(at, at + 3)];
     })()"""
-    assert browser.ask(strongest) == [86, 180, 233]
+    assert browser.ask(strongest) == [69, 196, 156]
     browser.prefer("light")
     browser.settle()
-    assert browser.ask(strongest) == [0, 114, 178]
+    assert browser.ask(strongest) == [0, 122, 92]

@@ -25,9 +25,10 @@ from glassformer.explaining.views.packing import (
 )
 from glassformer.explaining.views.page import framed, page
 from glassformer.explaining.views.selection import select
-from glassformer.explaining.views.wording import method_name
+from glassformer.explaining.views.wording import method_name, reading_of
 
-DIGITS = 4  # of numbers in JSON
+DIGITS = 9  # that tell all 32-bit numbers apart
+PLACES = 4  # after the point, of weights in JSON
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -97,6 +98,7 @@ class Explanation:
             notes.append(f"The first {MOST_SECONDS:.0f} seconds of the recording are shown.")
         return {
             **self._texts(),
+            "reading": reading_of(self.method, signed=self.signed)._asdict(),
             "method": method_name(self.method),
             "written": self.written,
             "influence": packed_influence(self.influence),
@@ -109,7 +111,7 @@ class Explanation:
         """Plain values, for JSON."""
         values = {
             **self._texts(),
-            "influence": _rounded(self.influence),
+            "influence": [list(map(_significant, row)) for row in self.influence.tolist()],
             "attention": [
                 {
                     "name": one.name,
@@ -138,7 +140,7 @@ class Explanation:
                     "where": one.where,
                     "text": one.text,
                     "target": one.target,
-                    "similarity": round(one.similarity, DIGITS),
+                    "similarity": _significant(one.similarity),
                 }
                 for one in self.neighbours
             ],
@@ -149,18 +151,18 @@ class Explanation:
 def _target_values(target: Target) -> dict[str, Any]:
     values: dict[str, Any] = {
         "text": target.text,
-        "probability": round(target.probability, DIGITS),
-        "alternatives": [[text, round(p, DIGITS)] for text, p in target.alternatives],
+        "probability": _significant(target.probability),
+        "alternatives": [[text, _significant(p)] for text, p in target.alternatives],
     }
     if target.entropy is not None:
-        values["entropy"] = round(target.entropy, DIGITS)
+        values["entropy"] = _significant(target.entropy)
     return values if target.time is None else {**values, "time": list(target.time)}
 
 
 def _branch_values(branch: Branch) -> dict[str, Any]:
     return {
         "token": branch.token,
-        "score": round(branch.score, DIGITS),
+        "score": _significant(branch.score),
         "parent": branch.parent,
         "kept": branch.kept,
     }
@@ -168,7 +170,7 @@ def _branch_values(branch: Branch) -> dict[str, Any]:
 
 def _sound_values(sound: Sound) -> dict[str, Any]:
     return {
-        "seconds": round(sound.seconds, DIGITS),
+        "seconds": _significant(sound.seconds),
         "vector": sound.vector,
         "stretches": [list(stretch) for stretch in sound.stretches],
         "symbols": list(sound.symbols),
@@ -176,6 +178,11 @@ def _sound_values(sound: Sound) -> dict[str, Any]:
     }
 
 
+def _significant(value: float) -> float:
+    """A number with as many digits as count."""
+    return float(f"{value:.{DIGITS}g}")
+
+
 def _rounded(values: Tensor) -> list[Any]:
-    nested: list[Any] = (values.double() * 10**DIGITS).round().div(10**DIGITS).tolist()
+    nested: list[Any] = (values.double() * 10**PLACES).round().div(10**PLACES).tolist()
     return nested

@@ -1,7 +1,7 @@
 """The numbers of an explanation, packed for a page: bytes as base64, so that the file stays small.
 
-    influence   one signed byte each, on a scale per target
-    attention   for each query its strongest weights: the key, and a byte on a scale per query
+    influence   32-bit numbers, so that the page rounds as the other views do
+    attention   for each query its strongest weights: the key, and 16 bits on a scale per query
     sound       16-bit samples as a WAV file; a byte for each value of the spectrogram and of CTC
 
 `page/data.js` unpacks them.
@@ -22,6 +22,7 @@ from glassformer.explaining.parts import AttentionMap, Sound
 from glassformer.explaining.views.selection import Group, Selection, grouped, select
 
 MOST_BYTES = 3_000_000  # of all attention together
+BYTES = 4  # of a weight and its place
 FEWEST = 4  # weights kept for a query, however many queries there are
 MOST_SECONDS = 120.0  # of a sound
 LIKELY = 0.05  # symbols that CTC finds likelier than this somewhere are drawn
@@ -33,12 +34,9 @@ def packed(array: np.ndarray) -> str:
     return base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode("ascii")
 
 
-def packed_influence(influence: Float[Tensor, "targets pieces"]) -> dict[str, Any]:
-    """Signed bytes, and for each target the influence that 127 stands for."""
-    values = influence.detach().double().cpu().nan_to_num(0.0, 0.0, 0.0).numpy()
-    scales = np.abs(values).max(1, initial=0.0)
-    shares = values / np.where(scales > 0, scales, 1.0)[:, None]
-    return {"scales": scales.tolist(), "bytes": packed(np.round(shares * 127).astype(np.int8))}
+def packed_influence(influence: Float[Tensor, "targets pieces"]) -> str:
+    """One row after the other."""
+    return packed(influence.detach().float().cpu().nan_to_num(0.0, 0.0, 0.0).numpy())
 
 
 def packed_attention(
@@ -46,13 +44,13 @@ def packed_attention(
 ) -> dict[str, Any]:
     """All maps, grouped by what they connect, and which of them are shown first.
 
-    `strongest` weights are kept for each query; None if all are that a byte can tell from zero.
+    `strongest` weights are kept for each query; None if all are that 16 bits tell from zero.
     """
     selection = selection or select(maps)
     if selection is None:
         return {"groups": [], "strongest": None}
     rows = sum(one.weights.shape[0] * one.weights.shape[1] for one in maps)
-    strongest = max(FEWEST, MOST_BYTES // (3 * max(rows, 1)))  # 3 bytes for each weight
+    strongest = max(FEWEST, MOST_BYTES // (BYTES * max(rows, 1)))
     groups = grouped(maps)
     layers = selection.group.layers
     return {
@@ -82,14 +80,14 @@ def _packed_map(one: AttentionMap, strongest: int) -> dict[str, Any]:
     weights = one.weights.detach().float().cpu().nan_to_num(0.0)  # (H, T, S)
     top, keys = weights.topk(min(strongest, weights.shape[-1]), dim=-1)
     scales = weights.amax(-1) if weights.numel() else weights.new_zeros(weights.shape[:2])
-    levels = (top / scales.clamp(min=1e-9)[..., None] * 255).round()
+    levels = (top / scales.clamp(min=1e-9)[..., None] * 65_535).round()
     kept = levels > 0
     return {
         "heads": weights.shape[0],
         "scales": packed((scales.clamp(0, 1) * 65_535).round().numpy().astype(np.uint16)),
         "counts": packed(kept.sum(-1).numpy().astype(np.uint16)),
         "places": packed(keys[kept].numpy().astype(np.uint16)),
-        "levels": packed(levels[kept].numpy().astype(np.uint8)),
+        "levels": packed(levels[kept].numpy().astype(np.uint16)),
     }
 
 
@@ -116,7 +114,7 @@ def packed_sound(sound: Sound) -> dict[str, Any]:
 
 def _packed_posteriors(sound: Sound, seconds: float) -> dict[str, Any]:
     if sound.posteriors is None or not sound.posteriors.numel():
-        return {"symbols": [], "posteriors": ""}
+        return {"symbols": [], "numbers": [], "posteriors": ""}
     found = sound.posteriors[: round(seconds / sound.vector)].float().cpu()
     peaks = found.amax(0)
     peaks[0] = 1.0  # the blank is always drawn
@@ -124,6 +122,7 @@ def _packed_posteriors(sound: Sound, seconds: float) -> dict[str, Any]:
     drawn = drawn[peaks[drawn] >= LIKELY]
     return {
         "symbols": [sound.symbols[number] for number in drawn.tolist()],
+        "numbers": drawn.tolist(),  # which choose their colours
         "posteriors": packed((found[:, drawn] * 255).round().numpy().astype(np.uint8)),
     }
 

@@ -1,32 +1,92 @@
-"""Numbers and tokens of explanations, in words."""
+"""Numbers and tokens of explanations, in words.
 
+Numbers are rounded once, halves up, by the same operations as in `page/data.js`: the terminal, the
+picture and the page show the same.
+"""
+
+from math import floor
+from typing import NamedTuple
 from unicodedata import bidirectional, east_asian_width
 
 from glassformer.explaining.parts import Target
 from glassformer.terminal import printable
 
+LOOKING = ("attention", "rollout")  # methods that tell what was looked at
+
+
+class Reading(NamedTuple):
+    """How influence is to be read.
+
+    Attributes:
+        title: With the name of a target in its place.
+        legend: What the colours of a method without a sign say.
+    """
+
+    title: str
+    legend: str = ""
+
+
+def reading_of(method: str, *, signed: bool) -> Reading:
+    """How the influence that a method found is to be read.
+
+    >>> reading_of("rollout", signed=False).title
+    'What it looked at for {answer}'
+    """
+    if signed:
+        return Reading("What speaks for {answer}")
+    if method in LOOKING:
+        return Reading(
+            "What it looked at for {answer}",
+            "How much it was looked at, not whether that spoke for or against.",
+        )
+    return Reading(
+        "What mattered for {answer}", "How much it mattered, not whether for or against."
+    )
+
+
+def rounded(value: float, digits: int) -> str:
+    """A number that is not negative with so many digits after the point, halves rounded up.
+
+    >>> rounded(12.5, 0), rounded(0.05, 1)
+    ('13', '0.1')
+    """
+    unit = 10**digits
+    return f"{floor(value * unit + 0.5) / unit:.{digits}f}"
+
 
 def percent(share: float) -> str:
     """A probability.
 
-    >>> percent(0.934), percent(0.07), percent(0.0002)
-    ('93 %', '7.0 %', '< 0.1 %')
+    >>> percent(0.934), percent(0.07), percent(0.0002), percent(0.99996)
+    ('93 %', '7.0 %', '< 0.1 %', '> 99.9 %')
     """
     value = 100 * share
     if 0 < value < 0.1:
         return "< 0.1 %"
-    return f"{value:.{1 if value < 9.95 else 0}f} %"
+    if 99.9 < value < 100:
+        return "> 99.9 %"
+    return f"{rounded(value, 1 if value < 9.95 or 99 < value < 100 else 0)} %"
+
+
+def amount(value: float) -> str:
+    """The size of an influence.
+
+    >>> amount(0.412), amount(0.0321), amount(0.00002), amount(0.0)
+    ('0.41', '0.032', '2e-5', '0')
+    """
+    size = abs(value)
+    if size >= 0.001:
+        return rounded(size, 2 if size >= 0.1 else 3)
+    return f"{size:.0e}".replace("e-0", "e-") if size else "0"
 
 
 def signed(value: float) -> str:
     """An influence with its sign.
 
-    >>> signed(0.412), signed(-0.0321), signed(-0.00002)
-    ('+0.41', '−0.032', '−2e-05')
+    >>> signed(0.412), signed(-0.0321), signed(-0.00002), signed(0.0)
+    ('+0.41', '−0.032', '−2e-5', '0')
     """
-    size = abs(value)
-    digits = f"{size:.{2 if size >= 0.1 else 3}f}" if size >= 0.001 or not size else f"{size:.0e}"
-    return ("−" if value < 0 else "+") + digits
+    return ("−" if value < 0 else "+" if value else "") + amount(value)
 
 
 def visible(token: str) -> str:

@@ -2,11 +2,13 @@
 
 `page.html` holds the frame, `page.css` the style besides what every page shares, and the scripts
 what happens. They are the body of one function, `draw(given, options)`, which the page of a server
-calls, too: `data.js` unpacks what `views.packing` packed, then a file for each section, and `main.js`
-puts them in order; `start.js` calls it. Sentences go through `say`, so that a page can have them in
-another language. Texts of the explanation travel as JSON, in which nothing can end the
-element that holds it, and the scripts put them on the page as text alone. The page may fetch
-nothing, and runs no other script than its own.
+calls, too: `data.js` unpacks what `views.packing` packed, then a file for each section, and
+`main.js` puts them in order; `start.js` calls it. Sentences go through `say`, so that a page can
+have them in another language.
+
+Texts of the explanation travel as JSON, in which nothing can end the element that holds it, and the
+scripts put them on the page as text alone. The page may fetch nothing, and runs no other script
+than its own.
 """
 
 import base64
@@ -22,8 +24,8 @@ from glassformer.files import to_json
 from glassformer.style import STYLE
 
 SCRIPTS = (
-    *("data.js", "words.js", "weights.js", "looks.js", "attention.js"),
-    *("sound.js", "beam.js", "main.js"),
+    *("data.js", "words.js", "weights.js", "looks.js", "matrix.js", "attention.js"),
+    *("lanes.js", "sound.js", "beam.js", "main.js"),
 )
 # Of JSON inside of a page: what could end the element, or a line of a script.
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

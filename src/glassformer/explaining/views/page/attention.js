@@ -43,6 +43,7 @@ function headGrid(group) {
     names,
     rows,
   );
+  grid.classList.toggle("leftward", !group.timed && direction(group.keys.join(" ")) === "rtl");
   grid.style.gridTemplateColumns = `max-content repeat(${across.length}, 2.25rem)`;
   const buttons = cells.map((cell) => cell.button);
   const stop = rove(grid, buttons, {
@@ -79,7 +80,7 @@ function attention() {
   const update = () => {
     views.forEach((view) => view.update());
     const said = groups[watched.group].timed
-      ? [say("Drawn over time, below the spectrogram.")]
+      ? [say("Drawn over time, in the last lane of the recording.")]
       : strongest(watched.query);
     readout.replaceChildren(
       ...said,
@@ -95,7 +96,8 @@ function attention() {
     if (group.layers.length === 1) watched.layer = 0;
     watched.query = firstQuery(group);
     const grid = headGrid(group);
-    views = [grid, ...(group.timed ? [] : [tokenView(group), matrixView(group)])];
+    const drawn = () => [tokenView(group), matrixView(group), weightsTable(group)];
+    views = [grid, ...(group.timed ? [] : drawn())];
     stage.replaceChildren(
       make("div", { class: "wide" }, grid.grid),
       ...views.slice(1, 2).map((view) => view.box),
@@ -108,7 +110,7 @@ function attention() {
   }
   watched.listeners.push(update);
   const found = section(
-    say("What it looked at"),
+    say("Attention"),
     groups.length > 1
       ? make(
           "div",
@@ -119,7 +121,9 @@ function attention() {
     make(
       "p",
       { class: "quiet keys" },
-      phrase("Point at a token or use the arrow keys; {heads} choose the head, {layers} the layer.", {
+      groups.every((group) => group.timed) ? null : say("Point at a token or use the arrow keys."),
+      " ",
+      phrase("{heads} choose the head, {layers} the layer.", {
         heads: [make("kbd", {}, "["), " ", make("kbd", {}, "]")],
         layers: [make("kbd", {}, "{"), " ", make("kbd", {}, "}")],
       }),

@@ -1,7 +1,8 @@
 // The beam, step by step: the hypotheses that were kept, each joined to the one it extends.
 
-const STEP = 104, // pixels from one step to the next, and from one branch to the next
-  ROW = 38;
+const STEP = Math.min(104, Math.max(80, 816 / (given.beam.length || 1))), // pixels from one step
+  ROW = 38, // to the next, and from one branch to the next
+  LETTERS = Math.floor(STEP / 9.4); // of a token
 
 function knot(step, branch) {
   return [step * STEP + 10, branch * ROW + 26];
@@ -27,7 +28,7 @@ function leaf(branch, step, at) {
   const text = make(
     "svg:text",
     { class: `branch${kept}`, x: x - 4, y: y - 9 },
-    letters.length > 11 ? letters.slice(0, 10).join("") + "…" : name,
+    letters.length > LETTERS ? letters.slice(0, LETTERS - 1).join("") + "…" : name,
   );
   text.append(make("svg:title", {}, say("{name}, score {score}", { name, score: score(branch) })));
   return [make("svg:circle", { class: `knot${kept}`, cx: x, cy: y, r: kept ? 4 : 3 }), text];
@@ -87,23 +88,15 @@ function beam() {
       ),
     );
     const box = tree.parentElement;
-    if (box) box.scrollLeft = (step + 1.5) * STEP - box.clientWidth;
+    const before = Math.ceil(step + 1.5 - (box?.clientWidth ?? 0) / STEP); // steps out of sight
+    if (box) box.scrollLeft = Math.max(0, before) * STEP;
   };
   slider.addEventListener("input", show);
   const move = (by) => {
     slider.value = Number(slider.value) + by;
     show();
   };
-  const head = make(
-    "thead",
-    {},
-    make(
-      "tr",
-      {},
-      make("th", { scope: "col" }, say("hypothesis")),
-      make("th", { scope: "col", class: "number" }, say("score")),
-    ),
-  );
+  const head = columns("hypothesis", "score");
   const found = section(
     say("Beam"),
     make(
@@ -129,7 +122,7 @@ function beam() {
 }
 
 function score(branch) {
-  return branch.score.toFixed(2).replace("-", "−");
+  return (branch.score < 0 ? "−" : "") + rounded(Math.abs(branch.score), 2);
 }
 
 // The text of a hypothesis: its last token, and those of its parents.

@@ -38,7 +38,7 @@ function make(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat(Infinity).filter((child) => child != null));
   return element;
 }
 
@@ -46,16 +46,34 @@ function section(title, ...children) {
   return make("section", {}, make("h2", {}, title), ...children);
 }
 
-function percent(share) {
-  const value = 100 * share;
-  return value > 0 && value < 0.1 ? "< 0.1 %" : `${value.toFixed(value < 9.95 ? 1 : 0)} %`;
+// The head of a table: a column of names, and columns of numbers.
+function columns(name, ...numbers) {
+  const cells = numbers.map((one) => make("th", { scope: "col", class: "number" }, say(one)));
+  return make("thead", {}, make("tr", {}, make("th", { scope: "col" }, say(name)), cells));
 }
 
-function signed(value) {
-  if (!value) return "0";
+// Numbers are rounded once, halves up, as in `views/wording.py`.
+function rounded(value, digits) {
+  const unit = 10 ** digits;
+  return (Math.floor(value * unit + 0.5) / unit).toFixed(digits);
+}
+
+function percent(share) {
+  const value = 100 * share;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  if (value > 99.9 && value < 100) return "> 99.9 %";
+  return `${rounded(value, value < 9.95 || (value > 99 && value < 100) ? 1 : 0)} %`;
+}
+
+function amount(value) {
   const size = Math.abs(value);
-  const digits = size >= 0.001 ? size.toFixed(size < 0.1 ? 3 : 2) : size.toExponential(1);
-  return (value < 0 ? "−" : "+") + digits;
+  if (size >= 0.001) return rounded(size, size >= 0.1 ? 2 : 3);
+  return size ? size.toExponential(0) : "0";
+}
+
+// An influence, with its sign if the method gives one.
+function influenceText(value) {
+  return (given.signed ? (value < 0 ? "−" : value > 0 ? "+" : "") : "") + amount(value);
 }
 
 // A token that can be seen: spaces and line ends have signs of their own.
@@ -82,12 +100,28 @@ const apart =
 const EAST_ASIAN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]/u;
 
-// Influence of every piece on a target, from -1 to 1.
+// The influence of every piece on a target.
 const influence = (() => {
-  const raw = new Int8Array(bytes(given.influence.bytes).buffer),
+  const raw = new Float32Array(bytes(given.influence).buffer),
     wide = given.pieces.length;
-  return (target) => Array.from(raw.subarray(target * wide, (target + 1) * wide), (v) => v / 127);
+  return (target) => [...raw.subarray(target * wide, (target + 1) * wide)];
 })();
+
+// The same as shares of the largest, from -1 to 1.
+function shares(target) {
+  const found = influence(target),
+    most = Math.max(...found.map(Math.abs), 1e-30);
+  return found.map((value) => value / most);
+}
+
+// Colours an element by its share: for or against the target, or by how much it counts.
+function colour(element, share) {
+  const drawn = Math.abs(share) >= 0.04;
+  element.style.setProperty("--share", Math.abs(share).toFixed(3));
+  element.classList.toggle("counts", drawn && !given.signed);
+  element.classList.toggle("for", drawn && given.signed && share > 0);
+  element.classList.toggle("against", drawn && given.signed && share < 0);
+}
 
 // One tab stop for many elements; arrow keys, Home and End move between them.
 function rove(container, items, { columns = 0, choose = () => {} } = {}) {

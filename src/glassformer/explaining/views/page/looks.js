@@ -1,8 +1,6 @@
 // Attention between tokens: linked words and a matrix, for the chosen layer, head and token.
 
 const LINKED = 60; // with more tokens or several lines, only the links of the chosen one are drawn
-const WIDEST = 1024; // pixels of a matrix
-const LABELLED = 12; // pixels that a cell of the matrix needs to have a label
 
 function tokensOf(names, label, pick) {
   const spans = names.map((name, at) =>
@@ -98,53 +96,4 @@ function link(lines, box, above, below, group) {
     });
   });
   lines.replaceChildren(...drawn);
-}
-
-function matrixView(group) {
-  const canvas = make("canvas", {
-    width: Math.min(WIDEST, group.keys.length),
-    height: Math.min(WIDEST, group.queries.length),
-    role: "img",
-    "aria-label": say(
-      "Attention: a row for each token that looks, a column for each that is looked at",
-    ),
-  });
-  const longest = Math.max(group.keys.length, group.queries.length);
-  const size = Math.min(24, Math.max(600 / longest, Math.min(3, WIDEST / longest)));
-  const across = make("div", { class: "across", "aria-hidden": "true" }),
-    down = make("div", { class: "down", "aria-hidden": "true" });
-  if (size >= LABELLED) {
-    across.append(
-      ...group.keys.map((name) =>
-        make(
-          "span",
-          { class: EAST_ASIAN.test(name) ? "upright" : "" },
-          make("bdi", {}, visible(name)),
-        ),
-      ),
-    );
-    down.append(...group.queries.map((name) => make("span", {}, make("bdi", {}, visible(name)))));
-  }
-  canvas.style.width = `${size * group.keys.length}px`;
-  canvas.style.height = `${size * group.queries.length}px`;
-  const box = make("div", { class: "matrix" }, make("span"), across, down, canvas);
-  box.style.setProperty("--size", `${size}px`);
-  canvas.addEventListener("mousemove", (event) => {
-    const query = Math.floor((event.offsetY / canvas.clientHeight) * group.queries.length);
-    if (query !== watched.query && query >= 0 && query < group.queries.length) choose({ query });
-  });
-  const update = () => {
-    paint(canvas, group, watched.layer, watched.head);
-    [...down.children].forEach((name, at) =>
-      name.classList.toggle("looking", at === watched.query),
-    );
-  };
-  return {
-    box: make(
-      "div",
-      { class: "wide", tabindex: 0, role: "group", "aria-label": say("Matrix") },
-      box,
-    ),
-    update,
-  };
 }

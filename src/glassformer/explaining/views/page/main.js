@@ -55,7 +55,7 @@ function neighbours() {
       placed
         ? make("td", { class: "quiet", title: one.where }, one.where.replace(/^.*\//, ""))
         : null,
-      make("td", { class: "number" }, one.similarity.toFixed(2)),
+      make("td", { class: "number" }, rounded(one.similarity, 2)),
     ),
   );
   return section(
@@ -86,7 +86,7 @@ function sections() {
   if (given.sound) found.reasons = sound();
   else if (given.targets.length)
     found.reasons = section(
-      targetName("What speaks for {answer}"),
+      targetName(given.reading.title),
       ...pieces(),
       verdict(),
       influenceTable(),

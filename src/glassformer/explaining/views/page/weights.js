@@ -13,7 +13,7 @@ function unpackLayer(layer) {
     starts,
     scales: shorts(layer.scales),
     places: shorts(layer.places),
-    levels: bytes(layer.levels),
+    levels: shorts(layer.levels),
   };
 }
 
@@ -29,7 +29,7 @@ function look(group, layer, head, query, each) {
     const heads = head === EVERY ? [...Array(one.heads).keys()] : [Math.min(head, one.heads - 1)];
     for (const number of heads) {
       const row = number * group.queries.length + query;
-      const unit = one.scales[row] / 65535 / 255 / heads.length / layers.length;
+      const unit = one.scales[row] / 65535 / 65535 / heads.length / layers.length;
       for (let at = one.starts[row]; at < one.starts[row + 1]; at++)
         each(one.places[at], one.levels[at] * unit);
     }
@@ -50,7 +50,7 @@ function ink() {
 }
 
 // A map drawn into a canvas of a pixel for each weight, or fewer, of which each shows its largest.
-// What is there already is not drawn again.
+// What is there already is not drawn again. The largest weight is noted on the canvas.
 function paint(canvas, group, layer, head) {
   const tall = canvas.height,
     wide = canvas.width,
@@ -75,6 +75,7 @@ function paint(canvas, group, layer, head) {
     image.data.set([red, green, blue, 255 * (weight / most) ** 0.75], 4 * at),
   );
   canvas.getContext("2d").putImageData(image, 0, 0);
+  canvas.dataset.most = most;
 }
 
 function choose(change) {

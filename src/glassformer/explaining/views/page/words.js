@@ -109,19 +109,24 @@ function alternatives() {
 
 // How open a choice was: 0 bits if it was certain, 1 bit as between two that are as likely.
 function openness(bits) {
-  return make("p", { class: "quiet" }, say("The choice was open by {bits} bits.", { bits: bits.toFixed(1) }));
+  return make("p", { class: "quiet" }, say("The choice was open by {bits} bits.", { bits: rounded(bits, 1) }));
 }
 
+// What the colours of influence say.
 function legend() {
-  return make(
-    "p",
-    { class: "legend quiet" },
-    make("span", { class: "swatch against" }, say("against")),
-    " ",
-    make("span", { class: "swatch for" }, say("for")),
-    " ",
-    say(given.written ? "the chosen word" : "the chosen label"),
-  );
+  const swatch = (kind) => make("span", { class: `swatch ${kind}` }, say(kind));
+  return given.signed
+    ? [swatch("against"), " ", swatch("for"), " ", say(`the chosen ${targetKind()}`)]
+    : [scale(say("less"), say("more")), " ", say(given.reading.legend)];
+}
+
+function targetKind() {
+  return given.written ? "word" : "label";
+}
+
+// The colours from nothing to the most.
+function scale(least, most) {
+  return make("span", { class: "scale" }, least, make("i"), most);
 }
 
 // What the chosen target is called in a title.
@@ -156,14 +161,11 @@ function pieces() {
   const readout = make("p", { class: "readout quiet", "aria-live": "polite" });
   const spans = [],
     flow = make("p", { class: "pieces", dir: direction(given.pieces.join("")) });
-  let shares = [];
-  const show = (at) => {
-    const scale = given.influence.scales[chosen.target];
+  const show = (at) =>
     readout.replaceChildren(
       make("bdi", {}, visible(given.pieces[at])),
-      `: ${signed(shares[at] * scale)}`,
+      `: ${influenceText(influence(chosen.target)[at])}`,
     );
-  };
   given.pieces.forEach((piece) => {
     const core = piece.trim();
     if (!core) return void (spans.push(null), flow.append(piece));
@@ -181,55 +183,42 @@ function pieces() {
   const real = spans.filter(Boolean);
   if (real.length) rove(flow, real);
   chosen.listeners.push((target) => {
-    shares = influence(target);
+    const values = influence(target),
+      parts = shares(target);
     spans.forEach((span, at) => {
       if (!span) return;
-      span.style.setProperty("--share", Math.abs(shares[at]).toFixed(3));
-      span.classList.toggle("for", shares[at] >= 0.04);
-      span.classList.toggle("against", shares[at] <= -0.04);
-      span.setAttribute(
-        "aria-label",
-        `${given.pieces[at].trim()}, ${signed(shares[at] * given.influence.scales[target])}`,
-      );
+      colour(span, parts[at]);
+      span.setAttribute("aria-label", `${given.pieces[at].trim()}, ${influenceText(values[at])}`);
     });
     readout.textContent = say("Point at a word to read its influence.");
   });
-  return [flow, legend(), readout, act.changes];
+  if (!real.length) return [make("p", { class: "quiet" }, say("There was nothing to read."))];
+  return [flow, make("p", { class: "legend quiet" }, legend()), readout, act.changes];
 }
 
 function influenceTable() {
   const body = make("tbody"),
     caption = make("caption", { class: "quiet" });
   chosen.listeners.push((target) => {
-    const scale = given.influence.scales[target];
     caption.textContent = say("Influence on {word}", {
       word: visible(given.targets[target]?.text ?? ""),
     });
     body.replaceChildren(
       ...influence(target)
-        .map((share, at) =>
+        .map((value, at) =>
           given.pieces[at].trim() === ""
             ? null
             : make(
                 "tr",
                 {},
                 make("th", { scope: "row" }, make("bdi", {}, given.pieces[at].trim())),
-                make("td", { class: "number" }, signed(share * scale)),
+                make("td", { class: "number" }, influenceText(value)),
               ),
         )
         .filter(Boolean),
     );
   });
-  const head = make(
-    "thead",
-    {},
-    make(
-      "tr",
-      {},
-      make("th", { scope: "col" }, say("piece")),
-      make("th", { scope: "col", class: "number" }, say("influence")),
-    ),
-  );
+  const head = columns("piece", "influence");
   return make(
     "details",
     {},

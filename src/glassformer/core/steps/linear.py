@@ -15,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.feedforward import gelu_tanh, relu_squared
-from glassformer.core.gelu import gelu
 from glassformer.core.int8 import Int8Linear, int8_product, quantised
 from glassformer.core.norms import LayerNorm, RMSNorm
 
@@ -26,7 +25,7 @@ WIDE = 256  # from here on packed weights are faster
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
     F.relu: "relu",
     relu_squared: "relu2",
-    gelu: "gelu",
+    F.gelu: "gelu",
     gelu_tanh: "gelu-tanh",
     F.silu: "silu",
 }

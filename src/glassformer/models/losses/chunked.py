@@ -76,8 +76,6 @@ def add_product(total: Float[Tensor, "V D"], a: Tensor, b: Tensor) -> None:
     """Add a product of matrices in place, whatever their type."""
     if total.dtype == a.dtype:
         total.addmm_(a, b)
-    elif total.is_cuda:
-        torch.addmm(total, a, b, out_dtype=total.dtype, out=total)  # never rounded to their type
     else:
         total += a @ b
 

@@ -8,6 +8,7 @@ from glassformer.config import ModelConfig
 from glassformer.config.values import build
 from glassformer.core.layout import Layout
 from glassformer.explaining.hearing import hear
+from glassformer.explaining.views import hearing_picture
 from glassformer.explaining.views.hearing_picture import HearingPicture, draw_hearing, peaks
 from glassformer.explaining.watching import watching
 from glassformer.models.blocks import BLOCKS
@@ -104,6 +105,30 @@ def test_what_there_is_is_drawn(tmp_path, more, ending):
     if ending == "svg":
         drawn = path.read_text()
         assert drawn.count("<image") == (1 if "names" in more else 2)  # the spectrogram, attention
+
+
+def test_the_spectrogram_ends_where_its_frames_do(tmp_path, monkeypatch):
+    ends = []
+    monkeypatch.setattr(
+        hearing_picture, "save_picture",
+        lambda figure, path: ends.extend(
+            (image.get_extent()[1], image.axes.get_xlim()[1])
+            for axes in figure.axes for image in axes.images
+        ),
+    )  # fmt: skip
+    draw_hearing(picture(frame=0.005), tmp_path / "a.png")
+    assert ends == [(pytest.approx(0.005 * FRAMES), pytest.approx(0.22))]
+
+
+def test_colours_are_explained_below_the_picture():
+    assert picture().legend == ""
+    said = picture(
+        names=["", "$"], posteriors=POSTERIORS[:, :2], influence=np.ones((1, 2)), signed=False
+    ).legend
+    assert said == (
+        "Influence: the darker, the more. "
+        "CTC: grey for the blank, colours for tokens, named at their peaks."
+    )
 
 
 def test_a_peak_is_the_highest_place_of_a_stretch_where_one_token_is_likeliest():

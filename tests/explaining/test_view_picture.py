@@ -2,22 +2,25 @@
 
 import warnings
 import xml.etree.ElementTree as ET
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from explained import EVERY, REVIEWS, gap, review, transcript, translation, words_of
+from explained import EVERY, REVIEWS, gap, review, story, transcript, translation, words_of
 
 from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import Target
-from glassformer.explaining.views import pictures
-from glassformer.explaining.views.matrix_picture import painted
+from glassformer.explaining.views import blocks, hearing_picture, pictures
+from glassformer.explaining.views.blocks import Block, Fonts, beside
+from glassformer.explaining.views.matrix_picture import frame_of, painted
 from glassformer.explaining.views.picture import draw_explanation, heard
 from glassformer.explaining.views.selection import select
 from glassformer.explaining.views.word_picture import SPACE, flow
+from glassformer.explaining.views.wording import percent
 
-pytest.importorskip("matplotlib")
+to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
 
 def at(boxes):
@@ -45,6 +48,93 @@ def test_svg_has_a_box_for_every_word_that_counts(tmp_path):
     shares = explanation.influence[0] / explanation.influence[0].abs().max()
     assert text.count("fill: #0072b2") == (shares.abs() >= 0.04).sum()  # for one label or another
     assert text.count("fill: #d55e00") == (shares.abs() >= 0.04).sum()
+
+
+@pytest.fixture
+def drawn(tmp_path, monkeypatch):
+    """Draws an explanation without saving it: what the picture says, and hues of its boxes."""
+    figures = []
+    for module in (blocks, hearing_picture):
+        monkeypatch.setattr(module, "save_picture", lambda figure, path: figures.append(figure))
+
+    def drawn(explanation):
+        draw_explanation(explanation, tmp_path / "a.png")
+        figure = figures.pop()
+        texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+        hues = Counter(to_hex(box.get_facecolor()) for axes in figure.axes for box in axes.patches)
+        return {text.get_text() for text in texts}, hues
+
+    return drawn
+
+
+def test_neighbours_are_drawn_without_the_folders_they_come_from(drawn):
+    said, _ = drawn(review())
+    assert {"Nearest training rows", "train.csv, row 131", "A wonderful, quiet little film.",
+            "0.93"} <= said  # fmt: skip
+    said, _ = drawn(replace(transcript(), neighbours=review().neighbours))
+    assert "0.88 negative (train.csv, row 7002)" in said
+    assert "Nearest training rows" not in drawn(gap())[0]
+
+
+def test_a_long_neighbour_is_cut_to_its_line(drawn):
+    long = replace(review().neighbours[0], text="wonderful " * 40)
+    [found] = [
+        text
+        for text in drawn(replace(review(), neighbours=(long,)))[0]
+        if text.startswith("wonderful wonderful")
+    ]
+    assert found.endswith("…")
+    assert 30 < len(found) < 110
+
+
+def test_a_method_without_a_sign_has_one_colour_and_says_what_it_means(drawn):
+    explanation = review()
+    unsigned = replace(
+        explanation, method="rollout", signed=False, influence=explanation.influence.abs()
+    )
+    said, hues = drawn(unsigned)
+    assert any(text.endswith("not whether that spoke for or against.") for text in said)
+    words = (explanation.influence[0].abs() >= 0.04 * explanation.influence.abs().max()).sum()
+    assert hues == {"#007a5c": words}  # once, since all labels have the same
+
+
+def test_each_word_that_was_written_has_its_probability_and_its_alternatives(drawn):
+    said, _ = drawn(story())
+    assert {"sure", "alternatives", percent(story().targets[0].probability)} <= said
+    assert sum(text.startswith("is ") for text in said) > 10
+    bare = [replace(target, alternatives=((target.text, 0.9),)) for target in story().targets]
+    assert "alternatives" not in drawn(replace(story(), targets=tuple(bare)))[0]
+
+
+def test_what_a_large_matrix_leaves_out_is_said(drawn):
+    many = tuple(f"w{n} " for n in range(97))
+    long = replace(story(), pieces=many, influence=torch.rand(16, 97), attention=())
+    assert any("the first 80 words" in text for text in drawn(long)[0])
+    assert not any("the first 80 words" in text for text in drawn(story())[0])
+
+
+@pytest.mark.parametrize("kind", [review, translation])
+def test_an_empty_explanation_says_so(kind, drawn):
+    nothing = replace(
+        kind(), given="", pieces=(), influence=torch.zeros(2, 0), attention=(), neighbours=(),
+        targets=kind().targets[:2] if kind is review else (),
+    )  # fmt: skip
+    assert "There was nothing to explain." in drawn(nothing)[0]
+
+
+def test_columns_run_as_their_script_does():
+    names = [["Good", "morning"], ["صباح", "الخير", "!"]]
+    fonts = Fonts(["DejaVu Sans"])
+    leftward, rightward = frame_of(names, fonts), frame_of([names[1], names[0]], fonts)
+    assert leftward.column(0) > leftward.column(1) > leftward.column(2) > leftward.start == 0
+    assert rightward.start < rightward.column(0) < rightward.column(1)
+
+
+def test_columns_of_blocks_stand_side_by_side_only_where_they_fit():
+    narrow, wide = (Block(height=1.0, draw=lambda axes: None, width=w) for w in (3.0, 9.0))
+    [row] = beside([narrow], [narrow, narrow])
+    assert row.height > 2
+    assert beside([narrow], [wide, narrow]) == [narrow, wide, narrow]
 
 
 def test_a_line_break_that_was_written_is_drawn(tmp_path):
@@ -103,6 +193,8 @@ def test_large_numbers_are_dark_blue_or_orange_and_zero_is_white():
     np.testing.assert_allclose(found[0, 0] * 255, (0, 114, 178))
     np.testing.assert_allclose(found[0, 1], 1)
     np.testing.assert_allclose(found[0, 2] * 255, (234, 174.5, 127.5))
+    unsigned = painted(np.array([[2.0, 0.0]]), signed=False)
+    np.testing.assert_allclose(unsigned[0] * 255, ((0, 122, 92), (255, 255, 255)))
 
 
 # A recording
@@ -115,6 +207,7 @@ def test_a_recording_is_drawn_with_its_words_and_the_chosen_head():
     assert found.words[1] == ("three", 0.9, 1.3)
     assert found.attention.shape == (14, 60)
     assert found.influence.shape == (3, 24)
-    assert found.note.startswith("occlusion: Better than chance")
+    assert found.notes[0].startswith("occlusion: Better than chance")
+    assert found.targets == ["seven", "three", "nine"]
     alone = replace(explanation, influence=torch.zeros(3, 5))
     assert heard(alone, alone.sound, None).influence is None

@@ -14,6 +14,7 @@ alignment_terminal  which source words each word of a translation attended to
 alignment_picture   the same as words that are linked
 hearing_picture     what a transcriber makes of a sound
 word_picture        words as coloured boxes
+neighbour_picture   training rows as a small table
 matrix_picture      numbers between two rows of words
 blocks              parts of a picture that stand below one another
 pictures            what all pictures share: formats, colours, fonts

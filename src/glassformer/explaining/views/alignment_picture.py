@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.views.pictures import (
+    AMOUNT,
     INK,
-    LINE,
     check_picture,
     families_for,
     save_picture,
@@ -64,7 +64,7 @@ def draw_links(
         for other, strength in zip(above, line, strict=True):
             if strength >= FAINTEST:
                 width = 0.5 + 3 * strength
-                axes.plot([x, other], [0, 1], color=LINE, alpha=strength, linewidth=width)
+                axes.plot([x, other], [0, 1], color=AMOUNT, alpha=strength, linewidth=width)
 
 
 def centres(words: Sequence[str]) -> tuple[list[float], int]:

@@ -6,11 +6,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from glassformer.explaining.views.pictures import INK, families_for, save_picture
+from glassformer.explaining.views.pictures import (
+    DEFAULT,
+    INK,
+    QUIET as QUIET,
+    characters_of,
+    families_for,
+    font_path,
+    save_picture,
+)
 from glassformer.terminal import printable
 
 WIDTH, MARGIN, GAP = 9.0, 0.4, 0.16  # inches: of a picture, around it, between blocks
-QUIET = "#666b70"
+APART, WIDEST = 0.6, 13.0  # inches between columns, and of a picture of several
 POINTS = 72  # an inch
 
 
@@ -41,6 +49,12 @@ class Fonts:
         """Fonts that have every character of these texts."""
         return cls(families_for(printable("".join(texts))))
 
+    def narrowed(self, text: str) -> "Fonts":
+        """The default font alone, which comes in bold, if it has every character of a text."""
+        if {*text} - {" "} <= characters_of(font_path(DEFAULT)):
+            return Fonts(self.families[:1], self.figure)
+        return self
+
     def style(self, size: float, **more: Any) -> dict[str, Any]:
         """The arguments of a text; a dollar sign starts no formula."""
         known = {"fontfamily": self.families, "parse_math": False, "fontsize": size, "color": INK}
@@ -66,9 +80,24 @@ class Fonts:
                 lines[-1] = longer
         return lines
 
+    def fitted(self, text: str, size: float, width: float) -> str:
+        """The beginning of a text that fits a width."""
+        text = " ".join(printable(text).split())
+        if self.width(text, size) <= width:
+            return text
+        fits, cut = 0, len(text)
+        while cut - fits > 1:
+            middle = (fits + cut) // 2
+            if self.width(text[:middle] + "…", size) <= width:
+                fits = middle
+            else:
+                cut = middle
+        return text[:fits].rstrip() + "…"
+
 
 def text_block(text: str, fonts: Fonts, *, size: float = 9.0, **more: Any) -> Block:
     """A paragraph."""
+    fonts = fonts.narrowed(text)
     lines = fonts.wrapped(text, size, WIDTH - 2 * MARGIN)
     tall = size * 1.45 / POINTS
 
@@ -80,19 +109,47 @@ def text_block(text: str, fonts: Fonts, *, size: float = 9.0, **more: Any) -> Bl
     return Block(height=tall * len(lines), draw=draw)
 
 
+def beside(*columns: Sequence[Block]) -> list[Block]:
+    """Columns of blocks next to one another if they fit, else all of them in one column."""
+    widths = [max(block.width for block in column) for column in columns]
+    heights = [_height(column) for column in columns]
+    total = sum(widths) + APART * (len(columns) - 1)
+    if total > WIDEST - 2 * MARGIN:
+        return [block for column in columns for block in column]
+
+    def draw(axes: Any) -> None:
+        figure = axes.figure
+        left, bottom = axes.get_position().p0 * figure.get_size_inches()
+        for column, width in zip(columns, widths, strict=True):
+            _draw_column(figure, column, left, bottom + max(heights), width)
+            left += width + APART
+
+    return [Block(height=max(heights), draw=draw, width=total)]
+
+
 def draw_blocks(blocks: Sequence[Block], path: Path) -> None:
     """Draw all blocks, one below the other."""
     width = max(WIDTH, *(block.width + 2 * MARGIN for block in blocks))
-    height = sum(block.height for block in blocks) + GAP * (len(blocks) - 1) + 2 * MARGIN
-    figure, top = _figure(width, height), height - MARGIN
-    inside = width - 2 * MARGIN
+    height = _height(blocks) + 2 * MARGIN
+    figure = _figure(width, height)
+    _draw_column(figure, blocks, MARGIN, height - MARGIN, width - 2 * MARGIN)
+    save_picture(figure, path)
+
+
+def _height(blocks: Sequence[Block]) -> float:
+    return sum(block.height for block in blocks) + GAP * (len(blocks) - 1)
+
+
+def _draw_column(
+    figure: Any, blocks: Sequence[Block], left: float, top: float, width: float
+) -> None:
+    wide, tall = figure.get_size_inches()
     for block in blocks:
-        box = (MARGIN / width, (top - block.height) / height, inside / width, block.height / height)
-        axes = figure.add_axes(box, xlim=(0, inside), ylim=(0, block.height))
+        box = (left / wide, (top - block.height) / tall, width / wide, block.height / tall)
+        axes = figure.add_axes(box, xlim=(0, width), ylim=(0, block.height))
         axes.set_axis_off()
         block.draw(axes)
         top -= block.height + GAP
-    save_picture(figure, path)
 
 
 def _figure(width: float, height: float) -> Any:

@@ -6,8 +6,8 @@
     influence      how much each stretch of the sound speaks for each word
     attention      how much each written token takes from every moment
 
-It is drawn by matplotlib, an optional dependency; system fonts are searched for characters that its
-own font lacks.
+Below are the axis of time, what the colours say, and notes. It is drawn by matplotlib, an optional
+dependency; system fonts are searched for characters that its own font lacks.
 """
 
 from collections.abc import Sequence
@@ -20,27 +20,23 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from glassformer.explaining.views.blocks import Fonts
 from glassformer.explaining.views.matrix_picture import painted
-from glassformer.explaining.views.pictures import (
-    INK,
-    LINE,
-    check_picture,
-    families_for,
-    save_picture,
-)
+from glassformer.explaining.views.pictures import INK, QUIET, check_picture, save_picture
 from glassformer.terminal import printable
 
-QUIET, BLANK = "#767676", "#BDBDBD"
+BLANK, WORD_PAPER, WORD_EDGE = "#9a9fa4", "#f1f1ed", "#d4d4ce"
 HUES = ("#0072B2", "#D55E00", "#009E73", "#B8578F", "#B27700", "#3B8FC4")
 INCHES = 1.9  # of a second
 NARROWEST, WIDEST = 7.0, 30.0
 MARGINS = (0.75, 0.2)  # inches to the left and right
 GAP, BELOW, ABOVE = 0.14, 0.5, 0.1  # inches between panels, below and above them
-WORDS, SPECTROGRAM, CTC = 0.42, 1.7, 1.35  # heights
-NOTE = 0.2  # the height of the note
+WORDS, SPECTROGRAM, INFLUENCE, CTC = 0.36, 1.7, 0.55, 1.35  # heights, least for influence
+NOTE = 0.17  # the height of a line of notes
 TOKEN = 0.16  # the height of a row of attention
 ROWS = (1.0, 6.0)  # of attention: least and most inches
-SIZE, SMALL, SMALLEST = 11, 8, 5  # of fonts
+USED = "0123456789.,:"
+SIZE, SMALL, SMALLEST = 11.0, 8.0, 5.0  # of fonts
 WORD, LETTER = 0.085, 0.075  # inches that a letter of a word, and a token's label, needs
 
 
@@ -56,9 +52,12 @@ class HearingPicture:
         tokens: What was written.
         posteriors: By vector, for the blank and each token of `names`; None without CTC.
         attention: By written token and vector; None without a decoder.
-        influence: By word and stretch of the sound, if it was found out.
+        influence: By target and stretch of the sound, if it was found out.
+        targets: What influence is on.
+        signed: Whether influence tells for from against.
         stretches: Where each starts and ends, in seconds.
-        note: How far influence can be trusted.
+        notes: What is said below, such as how far influence can be trusted.
+        frame: Seconds from one frame to the next.
     """
 
     features: Float[np.ndarray, "frames M"]
@@ -72,43 +71,70 @@ class HearingPicture:
     posteriors: Float[np.ndarray, "S names"] | None = None
     attention: Float[np.ndarray, "T S"] | None = None
     influence: Float[np.ndarray, "words stretches"] | None = None
+    targets: Sequence[str] = ()
+    signed: bool = True
     stretches: Sequence[tuple[float, float]] = ()
-    note: str = ""
+    notes: Sequence[str] = ()
+    frame: float = 0.01
 
     @property
     def text(self) -> str:
-        """All characters that are drawn."""
-        return "".join([*(word for word, _, _ in self.words), *self.tokens, *self.names, self.note])
+        """All characters that are drawn, besides those of the wording itself."""
+        words = (word for word, _, _ in self.words)
+        return "".join([*words, *self.tokens, *self.names, *self.targets, *self.notes])
+
+    @property
+    def legend(self) -> str:
+        """What the colours of the panels say."""
+        said = []
+        if self.influence is not None:
+            colours = "blue for, orange against" if self.signed else "the darker, the more"
+            said.append(f"Influence: {colours}.")
+        if self.posteriors is not None:
+            said.append("CTC: grey for the blank, colours for tokens, named at their peaks.")
+        if self.attention is not None:
+            said.append("Attention: the darker, the more.")
+        return " ".join(said)
 
 
 def draw_hearing(heard: HearingPicture, path: Path) -> None:
     """Draw the panels that there are, one below the other."""
     check_picture(path)
-    families = families_for(printable(heard.text))
+    fonts = Fonts.for_texts(heard.text, USED)
+    panels = panels_of(heard)
+    width = min(max(INCHES * heard.seconds + sum(MARGINS), NARROWEST), WIDEST)
+    inside = width - sum(MARGINS)
+    notes = [
+        line for note in (heard.legend, *heard.notes) for line in fonts.wrapped(note, SMALL, inside)
+    ]
+    height = ABOVE + sum(tall + GAP for tall, _ in panels) - GAP + BELOW + NOTE * len(notes)
+    figure = import_module("matplotlib.figure").Figure(figsize=(width, height), facecolor="white")
+    top = height - ABOVE
+    for number, (tall, draw) in enumerate(panels):
+        box = (MARGINS[0] / width, (top - tall) / height, inside / width, tall / height)
+        axes = figure.add_axes(box, xlim=(0, heard.seconds))
+        draw(axes, heard, fonts.families, inside / heard.seconds)
+        finish(axes, last=number == len(panels) - 1)
+        top -= tall + GAP
+    for number, line in enumerate(notes):
+        place = (MARGINS[0] / width, (0.1 + NOTE * (len(notes) - 1 - number)) / height)
+        figure.text(*place, line, **fonts.style(SMALL, color=QUIET))
+    save_picture(figure, path)
+
+
+def panels_of(heard: HearingPicture) -> list[tuple[float, Any]]:
+    """The height of each panel, and what draws it."""
     panels: list[tuple[float, Any]] = [(SPECTROGRAM, draw_features)]
     if heard.words:
         panels.insert(0, (WORDS, draw_words))
     if heard.influence is not None:
-        panels.append((min(TOKEN * max(len(heard.influence), 2), ROWS[1]), draw_influence))
+        rows = min(max(TOKEN * len(heard.influence), INFLUENCE), ROWS[1])
+        panels.append((rows, draw_influence))
     if heard.posteriors is not None:
         panels.append((CTC, draw_posteriors))
     if heard.attention is not None:
         panels.append((min(max(TOKEN * len(heard.tokens), ROWS[0]), ROWS[1]), draw_attention))
-    width = min(max(INCHES * heard.seconds + sum(MARGINS), NARROWEST), WIDEST)
-    below = BELOW + (NOTE if heard.note else 0)
-    height = ABOVE + sum(tall + GAP for tall, _ in panels) - GAP + below
-    figure = import_module("matplotlib.figure").Figure(figsize=(width, height), facecolor="white")
-    inside, top = width - sum(MARGINS), height - ABOVE
-    for number, (tall, draw) in enumerate(panels):
-        box = (MARGINS[0] / width, (top - tall) / height, inside / width, tall / height)
-        axes = figure.add_axes(box, xlim=(0, heard.seconds))
-        draw(axes, heard, families, inside / heard.seconds)
-        finish(axes, last=number == len(panels) - 1)
-        top -= tall + GAP
-    if heard.note:
-        place = (MARGINS[0] / width, 0.08 / height)
-        figure.text(*place, heard.note, fontsize=SMALL, color=QUIET, **plain(families))
-    save_picture(figure, path)
+    return panels
 
 
 def finish(axes: Any, *, last: bool) -> None:
@@ -133,35 +159,39 @@ def draw_words(axes: Any, heard: HearingPicture, families: Sequence[str], inches
     ]  # for each character
     size = min(SIZE, max(SIZE * min(rooms, default=WORD) / WORD, SMALLEST))
     style = {"ha": "center", "va": "center", "color": INK, "fontsize": size}
-    for number, (word, start, end) in enumerate(heard.words):
-        axes.axvspan(start, end, 0.02, 0.98, color=HUES[number % 2], alpha=0.16, linewidth=0)
+    for word, start, end in heard.words:
+        paper = {"facecolor": WORD_PAPER, "edgecolor": WORD_EDGE, "linewidth": 0.6}
+        axes.axvspan(start, end, 0.02, 0.98, **paper)
         axes.text((start + end) / 2, 0.5, printable(word), **style, **plain(families))
 
 
 def draw_features(axes: Any, heard: HearingPicture, families: Sequence[str], inches: float) -> None:
     """The spectrogram, from the faintest to the loudest that matter."""
     low, high = np.percentile(heard.features, (5, 99.7))
-    extent = (0, heard.seconds, 0, heard.features.shape[1])
+    frames, bins = heard.features.shape
+    extent = (0, frames * heard.frame, 0, bins)
     axes.imshow(
         heard.features.T, origin="lower", aspect="auto", extent=extent, cmap="magma",
         vmin=low, vmax=high, interpolation="bilinear", rasterized=True,
     )  # fmt: skip
     axes.set_yticks([place for place, _ in heard.ticks], [label for _, label in heard.ticks])
     draw_edges(axes, heard, "white", alpha=0.45)
-    axes.set_ylim(0, heard.features.shape[1])
+    axes.set(xlim=(0, heard.seconds), ylim=(0, bins))
     label(axes, heard.unit)
 
 
 def draw_influence(
     axes: Any, heard: HearingPicture, families: Sequence[str], inches: float
 ) -> None:
-    """A row for each word: blue where the sound speaks for it, orange where it speaks against."""
+    """A row for each target: blue where the sound speaks for it, orange where it speaks against."""
     assert heard.influence is not None
     edges = [heard.stretches[0][0], *(end for _, end in heard.stretches)]
     rows = np.arange(len(heard.influence) + 1)
-    axes.pcolormesh(edges, rows, painted(heard.influence), rasterized=True)
+    colours = painted(heard.influence, signed=heard.signed)
+    axes.pcolormesh(edges, rows, colours, rasterized=True)
     axes.set(xlim=(0, heard.seconds), ylim=(len(heard.influence), 0), yticks=[])
-    draw_edges(axes, heard, LINE, alpha=0.35)
+    draw_rows(axes, heard.targets, families)
+    draw_edges(axes, heard, QUIET, alpha=0.35)
     label(axes, "influence")
 
 
@@ -182,7 +212,7 @@ def draw_posteriors(
             continue
         latest, name = times[at], heard.names[number]
         place = (times[at], heard.posteriors[at, number] + 0.04)
-        style = {"ha": "center", "color": hue_of(number, name), "fontsize": SMALL}
+        style = {"ha": "center", "color": INK, "fontsize": SMALL}
         axes.text(*place, shown(name), **style, **plain(families))
     axes.set_ylim(0, 1.22)
     axes.set_yticks((0, 0.5, 1), ("0", "", "1"))
@@ -196,17 +226,23 @@ def draw_attention(
     assert heard.attention is not None
     rows = len(heard.tokens)
     extent = (0, heard.attention.shape[1] * heard.vector, rows, 0)
+    drawn = np.minimum(heard.attention, np.percentile(heard.attention, 99.5))
     axes.imshow(
-        heard.attention, aspect="auto", extent=extent, cmap="Blues", vmin=0,
-        vmax=np.percentile(heard.attention, 99.5), interpolation="nearest", rasterized=True,
+        painted(drawn, signed=False), aspect="auto", extent=extent, interpolation="nearest",
+        rasterized=True,
     )  # fmt: skip
-    if rows * TOKEN <= ROWS[1]:  # otherwise tokens are numbered
-        axes.set_yticks(np.arange(rows) + 0.5, [shown(token) for token in heard.tokens])
-        for text in axes.get_yticklabels():
-            text.set(parse_math=False, fontfamily=families)
-    draw_edges(axes, heard, LINE, alpha=0.35)
+    draw_rows(axes, heard.tokens, families)
+    draw_edges(axes, heard, QUIET, alpha=0.35)
     axes.set_xlim(0, heard.seconds)
     label(axes, "attention")
+
+
+def draw_rows(axes: Any, names: Sequence[str], families: Sequence[str]) -> None:
+    """Names beside rows, unless there are too many: then rows are numbered, or have none."""
+    if names and len(names) * TOKEN <= ROWS[1]:
+        axes.set_yticks(np.arange(len(names)) + 0.5, [shown(name) for name in names])
+        for text in axes.get_yticklabels():
+            text.set(parse_math=False, fontfamily=families)
 
 
 def hue_of(number: int, name: str) -> str:

@@ -7,6 +7,7 @@ another text  how sure each word was, its alternatives, and what spoke for it
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,44 @@ import numpy as np
 
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.explanation import Explanation
-from glassformer.explaining.parts import Sound
+from glassformer.explaining.parts import Sound, Target
 from glassformer.explaining.views.alignment_picture import centres, draw_sides
-from glassformer.explaining.views.blocks import QUIET, Block, Fonts, draw_blocks, text_block
+from glassformer.explaining.views.blocks import (
+    MARGIN,
+    POINTS,
+    WIDTH,
+    Block,
+    Fonts,
+    beside,
+    draw_blocks,
+    text_block,
+)
 from glassformer.explaining.views.hearing_picture import HearingPicture, draw_hearing
-from glassformer.explaining.views.matrix_picture import matrix_block
-from glassformer.explaining.views.pictures import check_picture
+from glassformer.explaining.views.matrix_picture import influence_ends, matrix_block, weight_ends
+from glassformer.explaining.views.neighbour_picture import neighbours_block, short_place
+from glassformer.explaining.views.pictures import QUIET, check_picture
 from glassformer.explaining.views.selection import Selection, select
 from glassformer.explaining.views.word_picture import doubts_block, words_block
-from glassformer.explaining.views.wording import alternatives_of, method_name, percent, visible
+from glassformer.explaining.views.wording import (
+    alternatives_of,
+    method_name,
+    percent,
+    reading_of,
+    rounded,
+    visible,
+)
 
 MOST_LABELS = 3
 MOST_OTHERS = 6
 MOST_LINKED = 40  # words on either side of which links are drawn
 INCHES_PER_CELL = 0.12
+MOST_BESIDE = 3  # alternatives beside a row of a matrix
+TITLE, HEADING, TEXT, SMALL = 14.0, 11.0, 10.0, 9.0  # points
 MARKS = "Blue, underlined: for. Orange, dashed: against. The stronger, the more it counts."
-USED = "+−.0123456789 %<,:–…␣↵∅"  # characters of the wording itself
+DARKER = "The darker, the more."
+NOTHING = "There was nothing to explain."
+NEAREST = "Nearest training rows"
+USED = "+−.0123456789 %<>,:–…␣↵∅()"  # characters of the wording itself
 
 
 def draw_explanation(
@@ -46,7 +69,9 @@ def draw_explanation(
         draw_hearing(heard(explanation, explanation.sound, chosen), path)
         return
     fonts = Fonts.for_texts(*_texts(explanation, chosen), USED, MARKS)
-    if not explanation.written:
+    if not explanation.targets:
+        blocks = [text_block(NOTHING, fonts, size=TEXT)]
+    elif not explanation.written:
         blocks = _label_blocks(explanation, fonts)
     elif chosen is not None and chosen.group.crosses:
         blocks = _translation_blocks(explanation, chosen, fonts)
@@ -55,54 +80,89 @@ def draw_explanation(
     asked = layer is not None or head is not None
     if asked and chosen is not None and not chosen.group.crosses:
         blocks += _attention_blocks(chosen, fonts)
-    draw_blocks([*blocks, *_footer(explanation, fonts)], path)
+    blocks.append(text_block(_note(explanation), fonts, size=SMALL, color=QUIET))
+    if explanation.neighbours:
+        blocks += [_heading(NEAREST, fonts), neighbours_block(explanation.neighbours, fonts)]
+    draw_blocks(blocks, path)
 
 
 def _texts(explanation: Explanation, chosen: Selection | None) -> list[str]:
     """All that is drawn."""
     targets = explanation.targets
     found = [*explanation.pieces, *(target.text for target in targets), explanation.answer]
-    if len(targets) == 1:
-        found += [text for text, _ in targets[0].alternatives]
+    found += [text for target in targets for text, _ in target.alternatives]
     found += [explanation.method, explanation.verdict]
+    for one in explanation.neighbours:
+        found += [one.text, one.target, one.where]
     if chosen is not None:
         found += [chosen.title, *chosen.attention.queries, *chosen.attention.keys]
     return [visible(text) for text in found]
 
 
-def _footer(explanation: Explanation, fonts: Fonts) -> list[Block]:
-    note = _note(explanation)
-    return [text_block(note, fonts, size=9.0, color=QUIET)] if note else []
+def _heading(text: str, fonts: Fonts) -> Block:
+    wide = fonts.narrowed(text).width(text, HEADING, fontweight="bold")
+    block = text_block(text, fonts, size=HEADING, fontweight="bold")
+    return replace(block, width=min(wide, WIDTH - 2 * MARGIN))
+
+
+def _marks(explanation: Explanation) -> str:
+    """What the colours of words say."""
+    reading = reading_of(explanation.method, signed=explanation.signed)
+    return MARKS if explanation.signed else f"{DARKER} {reading.legend}"
 
 
 def _note(explanation: Explanation) -> str:
     """The method, and how far it can be trusted."""
-    if not explanation.method:
-        return ""
     return f"{method_name(explanation.method)}: {explanation.verdict or 'not measured'}"
 
 
 def _label_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
-    """The text once for each of the likeliest labels."""
+    """The text once for each of the likeliest labels, or for all where it is the same."""
     blocks = []
-    likeliest = explanation.targets[:MOST_LABELS]
-    for target, values in zip(likeliest, explanation.influence, strict=False):
-        title = f"{visible(target.text)}  {percent(target.probability)}"
-        blocks.append(text_block(title, fonts, size=14.0, fontweight="bold"))
-        blocks.append(words_block(explanation.pieces, values.tolist(), fonts))
-    return [*blocks, text_block(MARKS, fonts, size=9.0, color=QUIET)]
+    likeliest: list[Sequence[Target]] = [(one,) for one in explanation.targets[:MOST_LABELS]]
+    rows = explanation.influence[:MOST_LABELS]
+    if len(rows) and bool((rows == rows[0]).all()):
+        likeliest = [explanation.targets[:MOST_LABELS]]
+    for targets, values in zip(likeliest, rows.tolist(), strict=False):
+        blocks.append(_label_block(targets, fonts))
+        blocks.append(
+            words_block(explanation.pieces, values, fonts, signed=explanation.signed)
+            if explanation.pieces
+            else text_block(NOTHING, fonts, size=TEXT)
+        )
+    return [*blocks, text_block(_marks(explanation), fonts, size=SMALL, color=QUIET)]
+
+
+def _label_block(targets: Sequence[Target], fonts: Fonts) -> Block:
+    """Names of labels in bold, each with its probability."""
+    height, inside = 1.45 * TITLE / POINTS, WIDTH - 2 * MARGIN
+
+    def draw(axes: Any) -> None:
+        x = 0.0
+        for target in targets:
+            own = fonts.narrowed(target.text)
+            name = own.fitted(visible(target.text), TITLE, inside / len(targets) - 1)
+            axes.text(x, height / 2, name, va="center", **own.style(TITLE, fontweight="bold"))
+            x += own.width(name, TITLE, fontweight="bold") + 0.15
+            sure = percent(target.probability)
+            axes.text(x, height / 2, sure, va="center", **fonts.style(TITLE, color=QUIET))
+            x += fonts.width(sure, TITLE) + 0.4
+
+    return Block(height=height, draw=draw)
 
 
 def _translation_blocks(explanation: Explanation, chosen: Selection, fonts: Fonts) -> list[Block]:
     """Linked words, the matrix of attention, and that of influence."""
     found = chosen.attention
     weights, keys, queries = found.weights[0], found.keys, found.queries
-    blocks = [text_block(f"attention: {chosen.title}", fonts, size=11.0, fontweight="bold")]
+    blocks = []
     if max(len(keys), len(queries)) <= MOST_LINKED:
         sides = (tuple(map(visible, keys)), tuple(map(visible, queries)))
         blocks.append(_links_block(Alignment(*sides, weights), fonts))
-    blocks.append(matrix_block(weights.numpy(), queries, keys, fonts))
-    return blocks + _influence_blocks(explanation, fonts)
+    return [
+        *blocks,
+        *beside(_attention_blocks(chosen, fonts), _influence_blocks(explanation, fonts)),
+    ]
 
 
 def _links_block(alignment: Alignment, fonts: Fonts) -> Block:
@@ -124,37 +184,55 @@ def _text_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
     if " " in explanation.answer and not any(text != text.strip() for text in texts):
         texts = [f"{visible(text)} " for text in texts]
     blocks = [
-        text_block("written, the darker the less sure", fonts, size=11.0, fontweight="bold"),
+        _heading("Written: the darker, the less sure", fonts),
         doubts_block(texts, [target.probability for target in targets], fonts),
     ]
     if len(targets) == 1:
         others = alternatives_of(targets[0], MOST_OTHERS)
         sure = f"{visible(targets[0].text)} {percent(targets[0].probability)}"
-        blocks.append(text_block(f"{sure}; alternatives: {others or 'none'}", fonts, size=10.0))
+        reading = reading_of(explanation.method, signed=explanation.signed)
+        values = explanation.influence[0].tolist()
         return [
             *blocks,
-            words_block(explanation.pieces, explanation.influence[0].tolist(), fonts),
-            text_block(MARKS, fonts, size=9.0, color=QUIET),
+            text_block(f"{sure}; alternatives: {others or 'none'}", fonts, size=TEXT),
+            _heading(reading.title.format(answer=visible(targets[0].text)), fonts),
+            words_block(explanation.pieces, values, fonts, signed=explanation.signed),
+            text_block(_marks(explanation), fonts, size=SMALL, color=QUIET),
         ]
     return blocks + _influence_blocks(explanation, fonts)
 
 
 def _influence_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
-    """What speaks for each word that was written."""
-    names = [target.text for target in explanation.targets]
+    """What speaks for each word that was written; beside it how sure it was, and what else."""
+    targets, signed = explanation.targets, explanation.signed
     values = explanation.influence.float().numpy()
-    return [
-        text_block("what speaks for each word", fonts, size=11.0, fontweight="bold"),
-        matrix_block(values, names, explanation.pieces, fonts),
-    ]
+    matrix = matrix_block(
+        values,
+        [target.text for target in targets],
+        explanation.pieces,
+        fonts,
+        ends=influence_ends(values, signed=signed),
+        signed=signed,
+        beside=_sureness(targets),
+    )
+    reading = reading_of(explanation.method, signed=signed)
+    return [_heading(reading.title.format(answer="each word"), fonts), matrix]
+
+
+def _sureness(targets: Sequence[Target]) -> list[tuple[str, ...]]:
+    """How sure each word was, and what else was likely, if that is known of any."""
+    others = [alternatives_of(target, MOST_BESIDE) for target in targets]
+    sure = [percent(target.probability) for target in targets]
+    if not any(others):
+        return [("sure",), *((one,) for one in sure)]
+    return [("sure", "alternatives"), *zip(sure, others, strict=True)]
 
 
 def _attention_blocks(chosen: Selection, fonts: Fonts) -> list[Block]:
     found = chosen.attention
-    return [
-        text_block(f"attention: {chosen.title}", fonts, size=11.0, fontweight="bold"),
-        matrix_block(found.weights[0].numpy(), found.queries, found.keys, fonts),
-    ]
+    weights = found.weights[0].numpy()
+    matrix = matrix_block(weights, found.queries, found.keys, fonts, ends=weight_ends(weights))
+    return [_heading(chosen.title[:1].upper() + chosen.title[1:], fonts), matrix]
 
 
 def heard(explanation: Explanation, sound: Sound, chosen: Selection | None) -> HearingPicture:
@@ -178,6 +256,27 @@ def heard(explanation: Explanation, sound: Sound, chosen: Selection | None) -> H
         posteriors=None if sound.posteriors is None else np.asarray(sound.posteriors.float()),
         attention=attention,
         influence=influence,
+        targets=[visible(target.text) for target in explanation.targets[: len(influence)]]
+        if influence is not None
+        else (),
+        signed=explanation.signed,
         stretches=sound.stretches,
-        note=_note(explanation),
+        frame=sound.frame,
+        notes=[*_labels(explanation), _note(explanation), *_nearest(explanation)],
     )
+
+
+def _labels(explanation: Explanation) -> list[str]:
+    """The likeliest labels of a recording, in a line."""
+    likeliest = () if explanation.written else explanation.targets[:MOST_LABELS]
+    said = [f"{visible(one.text)} {percent(one.probability)}" for one in likeliest]
+    return [", ".join(said)] if said else []
+
+
+def _nearest(explanation: Explanation) -> list[str]:
+    """The nearest training rows, a line each."""
+    lines = [
+        f"{rounded(max(one.similarity, 0.0), 2)}  {one.target}  ({short_place(one)})"
+        for one in explanation.neighbours
+    ]
+    return [f"{NEAREST}:", *lines] if lines else []

@@ -12,7 +12,9 @@ from glassformer.errors import GlassformerError, install
 from glassformer.files import replacing
 
 FORMATS = (".png", ".svg", ".pdf")
-INK, LINE = "#222222", "#0072B2"
+INK, QUIET = "#222222", "#666b70"
+FOR, AGAINST = "#0072b2", "#d55e00"
+AMOUNT = "#007a5c"  # how much, without a side: attention, and methods without a sign
 DOTS_PER_INCH = 160
 DEFAULT = "DejaVu Sans"  # ships with matplotlib
 EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH")
@@ -45,7 +47,7 @@ def families_for(text: str) -> list[str]:
     matplotlib takes each character from the first of them that has it.
     """
     manager = import_module("matplotlib.font_manager")
-    missing = {c for c in text if not c.isspace()} - characters_of(manager.findfont(DEFAULT))
+    missing = {c for c in text if not c.isspace()} - characters_of(font_path(DEFAULT))
     regular_first = sorted(manager.findSystemFonts(), key=lambda p: ("regular" not in p.lower(), p))
     families, others = [DEFAULT], iter(regular_first)
     while missing and (path := next(others, None)):
@@ -55,6 +57,11 @@ def families_for(text: str) -> list[str]:
     if missing:
         raise GlassformerError(no_font_message(missing))
     return families
+
+
+def font_path(family: str) -> str:
+    """The file of a family that matplotlib knows."""
+    return str(import_module("matplotlib.font_manager").findfont(family))
 
 
 def register_font(path: str) -> str:

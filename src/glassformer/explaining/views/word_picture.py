@@ -11,11 +11,12 @@ from itertools import groupby
 from typing import Any
 
 from glassformer.explaining.views.blocks import MARGIN, POINTS, WIDTH, Block, Fonts
+from glassformer.explaining.views.pictures import AGAINST, AMOUNT, FOR
 from glassformer.explaining.views.wording import runs_left, visible
 from glassformer.terminal import printable
 
 SIZE, LINE, SPACE, PAD = 13.0, 0.36, 0.09, 0.03  # points; inches: a line, a space, around a word
-FOR, AGAINST, DOUBT = "#0072b2", "#d55e00", "#e69f00"
+DOUBT = "#e69f00"
 FAINTEST, STRONGEST = 0.04, 0.6  # shares of influence that are drawn; opacity of the largest
 
 
@@ -85,15 +86,20 @@ def _visual_order(
     return found
 
 
-def words_block(pieces: Sequence[str], values: Sequence[float], fonts: Fonts) -> Block:
-    """Words coloured by their influence: blue for, orange against, dashed below."""
+def words_block(
+    pieces: Sequence[str], values: Sequence[float], fonts: Fonts, *, signed: bool = True
+) -> Block:
+    """Words coloured by their influence: blue for, orange against, dashed below.
+
+    Without a sign, green says how much.
+    """
     most = max(map(abs, values), default=0.0) or 1.0
-    shares = [value / most for value in values]
     paints = [
-        None if abs(share) < FAINTEST else (FOR if share > 0 else AGAINST, abs(share) * STRONGEST)
-        for share in shares
+        None if abs(value) < FAINTEST * most else (hue, abs(value) / most * STRONGEST)
+        for value in values
+        for hue in [(FOR if value > 0 else AGAINST) if signed else AMOUNT]
     ]
-    return _flow_block(pieces, paints, fonts, underlined=True)
+    return _flow_block(pieces, paints, fonts, underlined=signed)
 
 
 def doubts_block(pieces: Sequence[str], probabilities: Sequence[float], fonts: Fonts) -> Block:

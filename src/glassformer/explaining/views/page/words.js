@@ -192,7 +192,7 @@ function pieces() {
     });
     readout.textContent = say("Point at a word to read its influence.");
   });
-  if (!real.length) return [make("p", { class: "quiet" }, say("There was nothing to read."))];
+  if (!real.length) return [make("p", { class: "quiet" }, say("There was nothing to explain."))];
   return [flow, make("p", { class: "legend quiet" }, legend()), readout, act.changes];
 }
 

@@ -20,7 +20,7 @@ function heading() {
   const kinds = make(
     "p",
     { class: "kinds quiet" },
-    [say(given.job), say(given.method), given.sound ? given.input : ""].filter(Boolean).join(" · "),
+    [say(given.job), say(given.method), given.sound ? given.input.replace(/^.*\//, "") : ""].filter(Boolean).join(" · "),
   );
   const answer = given.written
     ? make("h1", {}, say(given.sound ? "What it heard, and why" : "What it wrote, and why"))

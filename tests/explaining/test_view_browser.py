@@ -227,6 +227,13 @@ def test_the_beam_is_stepped_through(show):
     assert texts(browser, "tr.kept td bdi") == ["Good morning ! Did you sleep"]
 
 
+def test_the_beam_opens_where_the_answer_ended(show):
+    explanation = translation()
+    longer = tuple(replace(branch, kept=False) for branch in explanation.beam[-1])
+    browser = show(replace(explanation, beam=(*explanation.beam, longer)))
+    assert texts(browser, "section table.values caption")[-1] == "Step 8 of 9"
+
+
 def test_a_token_shows_its_alternatives(show):
     explanation = story()
     browser = show(explanation)

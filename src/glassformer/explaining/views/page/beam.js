@@ -44,6 +44,8 @@ function stepOfTree(step, number) {
 
 function beam() {
   const steps = given.beam,
+    kept = steps.findLastIndex((step) => step.some((branch) => branch.kept)),
+    last = kept < 0 ? steps.length - 1 : kept, // the answer may have ended before the others
     layers = steps.map(stepOfTree);
   const tree = make(
     "svg:svg",
@@ -60,7 +62,7 @@ function beam() {
     type: "range",
     min: 1,
     max: steps.length,
-    value: steps.length,
+    value: last + 1,
     "aria-label": say("Step of the beam"),
   });
   const list = make("tbody"),

@@ -33,7 +33,7 @@ function matrixView(group) {
     down = labelled ? rowNames(group) : make("span");
   canvas.style.width = `${size * group.keys.length}px`;
   canvas.style.height = `${size * group.queries.length}px`;
-  const box = make("div", { class: "matrix", dir: way }, make("span"), across, down, canvas);
+  const box = make("div", { class: "matrix" }, make("span"), across, down, canvas);
   box.style.setProperty("--size", `${size}px`);
   canvas.addEventListener("mousemove", ({ offsetX, offsetY }) => {
     const place = (at, pixels, count) =>
@@ -53,7 +53,11 @@ function matrixView(group) {
       name.classList.toggle("looking", at === watched.query),
     );
   };
-  const wide = make("div", { class: "wide", tabindex: 0, role: "group", "aria-label": say("Matrix") }, box);
+  const wide = make(
+    "div",
+    { class: "wide", dir: way, tabindex: 0, role: "group", "aria-label": say("Matrix") },
+    box,
+  );
   return { box: make("div", {}, wide, bar), update };
 }
 

@@ -1,5 +1,6 @@
 """The speed of a training: tokens per second, time spent waiting, and GPU utilisation."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class SpeedMeter:
 def share_of_peak(speed: float, state: State, task: AnyTask, setup: TrainSetup) -> float:
     """The model FLOPs utilisation (MFU): its FLOPs per second relative to the GPU's peak."""
     rows = one_epoch(task, setup, 0)[0]
+    rows = rows[: math.ceil(len(rows) / state.progress.micro_batches)]  # more may not fit
     batch = task.batch("train", rows, 0).to(setup.machine.device)
     with preserving_buffers(state.model):
         cost = batch_cost(state.model, task, batch, setup)

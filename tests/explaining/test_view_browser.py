@@ -266,6 +266,19 @@ def test_a_word_of_a_recording_plays(show):
     assert texts(browser, ".word[aria-checked=true]") == ["three"]
 
 
+def test_a_word_of_a_recording_is_chosen_with_the_keyboard_alone(show):
+    browser = show(transcript())
+    browser.press("Tab")
+    assert focused(browser) == "seven, 90 % sure"
+    while (focused(browser) or "") != "Play seven, 0.20 to 0.70 seconds":
+        browser.press("Tab")
+    browser.press("ArrowRight", "ArrowRight", " ")
+    assert focused(browser) == "Play nine, 1.60 to 2.20 seconds"
+    assert texts(browser, ".word[aria-checked=true]") == ["nine"]
+    left = browser.ask("parseFloat(document.querySelector('.span').style.left)")
+    assert left == pytest.approx(100 * 1.6 / 2.4, abs=0.01)
+
+
 @pytest.mark.parametrize(("language", "way"), [("en", "ltr"), ("zh", "ltr"), ("ar", "rtl")])
 def test_a_text_runs_as_its_script_does(show, language, way):
     browser = show(review(language))

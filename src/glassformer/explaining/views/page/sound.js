@@ -47,7 +47,7 @@ function spokenWords(heard, play) {
     const button = make(
       "button",
       {
-        class: "spoken",
+        class: [...name].length > 2 ? "spoken" : "spoken short", // whose letters may stick out
         title: name,
         "aria-label": say("Play {word}, {start} to {end} seconds", times),
         onclick: () => {

@@ -20,6 +20,7 @@ timing              time of a few measured steps; a time budget as a number of s
 forecast            predicted against actual time and memory
 speed               how fast a training was, and what held it up
 log                 training events, one JSON line each
+in_training         a run in training: how it learns, what it answers by now
 stopping            graceful stop on Ctrl-C and SIGTERM
 fit                 training, from the start or from a checkpoint
 pretraining         a first stage, where a trial shows that it helps
@@ -38,6 +39,5 @@ doctor              examining raw data
 estimate, plan      the cost of a training run, before it starts
 folds               every row tested once, by a model that never saw it
 recipes             published results, reproduced
-demo                the embedded jobs, each within a time budget
 listing             the runs in a folder, and what can be pruned
 """

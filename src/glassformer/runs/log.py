@@ -55,11 +55,19 @@ class Log:
             self.board.close()
 
 
-def read(metrics: Path) -> Iterator[dict[str, Any]]:
-    """The events of a metrics file; anything else, such as a half-written line, is skipped."""
+def read(metrics: Path, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """The events of a metrics file; anything else, such as a half-written line, is skipped.
+
+    Args:
+        most: Bytes that are read, from the end.
+    """
     if not metrics.exists():
         return
-    for line in metrics.read_text(encoding="utf-8", errors="replace").splitlines():
+    with metrics.open("rb") as file:
+        if most is not None:
+            file.seek(max(0, metrics.stat().st_size - most))
+        text = file.read().decode("utf-8", "replace")
+    for line in text.splitlines():
         with suppress(ValueError, RecursionError):
             found = json.loads(line)
             step = found.get("step") if isinstance(found, dict) else None
@@ -72,10 +80,10 @@ def is_finite(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) <= LARGEST
 
 
-def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
+def curves(metrics: Path, most: int | None = None) -> dict[str, list[tuple[float, float]]]:
     """The training loss and every validation score by step, keyed by name."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for line in read(metrics):
+    for line in read(metrics, most):
         numbers: dict[str, Any] = {"training loss": line.get("loss")}
         if isinstance(scores := line.get("scores"), dict):
             numbers = {f"validation {name}": value for name, value in scores.items()}
@@ -85,9 +93,10 @@ def curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def troubles(metrics: Path) -> list[str]:
+def troubles(metrics: Path, most: int | None = None) -> list[str]:
     """What went wrong during training, and what was done about it."""
-    return [f"Step {line['step']:,}: {line['what']}." for line in read(metrics) if "what" in line]
+    found = (line for line in read(metrics, most) if "what" in line)
+    return [f"Step {line['step']:,}: {line['what']}." for line in found]
 
 
 def open_board(folder: Path, step: int) -> Any:

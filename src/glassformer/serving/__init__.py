@@ -14,6 +14,8 @@
     explanations    /v1/explain: what a prediction is based on
     audio           uploads as samples
     transcriptions  /v1/audio/transcriptions: text, subtitles, times of words
+    training        /v1/training: runs as they learn
+    page            what a browser shows at /
     operations      models, health, metrics, reloading
     keys            who may send requests
     gate            how much is accepted: size, number and time of requests

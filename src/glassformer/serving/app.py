@@ -19,8 +19,10 @@ from glassformer.serving.keys import Guarded, Keys
 from glassformer.serving.metrics import Measured
 from glassformer.serving.models import Models
 from glassformer.serving.operations import add_operations
+from glassformer.serving.page import add_page
 from glassformer.serving.predictions import add_predictions
 from glassformer.serving.reference import POLICY, reference_page
+from glassformer.serving.training import add_training, admitting
 from glassformer.serving.transcriptions import add_transcriptions
 
 SAFE = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
@@ -35,9 +37,10 @@ class Application:
     """
 
     def __init__(self, models: Models, keys: Keys, origins: Sequence[str] = ()) -> None:
-        self.models, limits = models, models.config.limits
+        self.models, self.keys, limits = models, keys, models.config.limits
         self.api = paths(models, keys)
         self.gate = self.api.state.gate = Gate(self.api, limits)
+        self.api.state.renew = self.renew
         app: ASGIApp = Guarded(self.gate, keys)
         if origins:
             headers, methods = ["authorization", "content-type"], ["GET", "POST"]
@@ -46,6 +49,11 @@ class Application:
             )
         self.asgi: ASGIApp = Measured(app, models.metrics)
 
+    def renew(self) -> None:
+        """Add the paths of a model that was not there before; open requests end where they are."""
+        self.api = self.gate.app = paths(self.models, self.keys)
+        self.api.state.gate = self.gate
+
 
 def paths(models: Models, keys: Keys) -> FastAPI:
     """The API: the forms of the models that are served, and what runs a server."""
@@ -53,7 +61,8 @@ def paths(models: Models, keys: Keys) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         models.worker.start()
-        yield
+        async with admitting(models, app.state.renew):
+            yield
 
     app = FastAPI(
         title="Glassformer",
@@ -71,7 +80,9 @@ def paths(models: Models, keys: Keys) -> FastAPI:
     add_transcriptions(app, models, limits)
     add_embeddings(app, models, limits)
     add_explanations(app, models, limits)
+    add_training(app, models)
     add_operations(app, models, keys)
+    add_page(app)
 
     @app.get("/docs", include_in_schema=False)
     async def reference() -> Response:

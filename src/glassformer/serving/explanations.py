@@ -60,4 +60,5 @@ def without_place(neighbour: dict[str, Any]) -> dict[str, Any]:
 def options_of(body: ExplainRequest | AudioExplainRequest) -> Options:
     """What was set, as options of a run's `explain`."""
     names: Sequence[str] = ("method", "target", "unit")
-    return tuple((name, value) for name in names if (value := getattr(body, name)) is not None)
+    found = tuple((name, value) for name in names if (value := getattr(body, name)) is not None)
+    return (*found, ("packed", True)) if body.packed else found

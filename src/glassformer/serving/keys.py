@@ -14,9 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from glassformer.errors import GlassformerError
 from glassformer.serving.errors import RefusedError
+from glassformer.serving.page import FOLDER
 
 ENVIRONMENT = "GLASSFORMER_KEYS"
-OPEN = ("/healthz", "/readyz", "/docs", "/openapi.json")  # paths that need no key
+OPEN = ("/", "/healthz", "/readyz", "/docs", "/openapi.json")  # paths that need no key
 SHORTEST = 16  # characters
 
 
@@ -67,7 +68,7 @@ class Guarded:
         self.app, self.keys = app, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self.keys and scope["path"] not in OPEN:
+        if scope["type"] == "http" and self.keys and not is_open(scope["path"]):
             key = bearer(scope)
             if key is None or not self.keys.accept(key):
                 refusal = RefusedError(
@@ -80,6 +81,11 @@ class Guarded:
                 await refusal.response()(scope, receive, send)
                 return
         await self.app(scope, receive, send)
+
+
+def is_open(path: str) -> bool:
+    """Whether it needs no key: the page, for one, asks for it."""
+    return path in OPEN or path.startswith(FOLDER)
 
 
 def bearer(scope: Scope) -> bytes | None:

@@ -60,7 +60,9 @@ class Server(uvicorn.Server):
         for listener in sockets or ():
             host, port = listener.getsockname()[:2]
             address = f"http://{bracketed(host)}:{port}"
-            names = ", ".join(self.application.models.paths)
+            models = self.application.models
+            training = [f"{name} (in training)" for name in models.training]
+            names = ", ".join([*models.paths, *training])
             print_line(f"Serving {names} at {address}; see {address}/docs")
 
     def stop(self) -> None:

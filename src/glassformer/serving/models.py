@@ -19,11 +19,13 @@ from jaxtyping import Float
 from glassformer.engine import can_page
 from glassformer.errors import GlassformerError, unknown
 from glassformer.models.transformer import LanguageModel
+from glassformer.runs.in_training import is_in_training
 from glassformer.runs.run import Run
 from glassformer.serving.batching import Batcher
 from glassformer.serving.errors import RefusedError
 from glassformer.serving.generation import Generator
 from glassformer.serving.metrics import Metrics
+from glassformer.serving.schemas import is_remote
 from glassformer.serving.settings import Batching, ServeConfig
 from glassformer.serving.worker import Worker
 from glassformer.tasks import JOBS
@@ -115,6 +117,7 @@ class ServedModel:
             "owned_by": "glassformer",
             "job": self.job,
             "paths": self.forms,
+            "options": [one.name for one in JOBS.about(self.job).options if is_remote(one)],
         }
 
     def _predict(self, inputs: list[Any], options: dict[str, Any]) -> list[Prediction]:
@@ -130,8 +133,9 @@ class ServedModel:
 
     def _explain(self, inputs: list[Any], options: dict[str, Any]) -> list[dict[str, Any]]:
         """Explanations by the most faithful method, where the run knows it; nothing is measured."""
+        packed = options.pop("packed", False)
         found = (self.run.explain(given, measure=False, **options) for given in inputs)
-        return [one.as_values() for one in found]
+        return [one.as_packed() if packed else one.as_values() for one in found]
 
     def _inference(self) -> AbstractContextManager[object]:
         stack = ExitStack()
@@ -145,6 +149,9 @@ class Models:
 
     Args:
         paths: Run folders.
+
+    Attributes:
+        training: Those that have no model yet.
     """
 
     def __init__(
@@ -157,7 +164,9 @@ class Models:
         device: str = "auto",
     ) -> None:
         self.worker, self.config, self.metrics, self.device = worker, config, metrics, device
-        self.paths = by_name(paths)
+        found = by_name(paths)
+        self.training = {name: path for name, path in found.items() if is_in_training(path)}
+        self.paths = {name: path for name, path in found.items() if name not in self.training}
         self.served = {name: self._load(name) for name in self.paths}
 
     def __iter__(self) -> Iterator[ServedModel]:
@@ -195,8 +204,13 @@ class Models:
         self.served[name] = new
         return new
 
+    async def admit(self, name: str) -> None:
+        """Serve a run whose training has ended."""
+        self.served[name] = await asyncio.to_thread(self._load, name)
+        self.paths[name] = self.training.pop(name)
+
     def _load(self, name: str) -> ServedModel:
-        run = Run(self.paths[name], device=self.device)
+        run = Run(self.paths.get(name) or self.training[name], device=self.device)
         return ServedModel(name, run, self.worker, self.config, self.metrics)
 
 

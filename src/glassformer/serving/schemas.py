@@ -85,6 +85,7 @@ class Explained(Sent):
     method: Text | None = Field(None, description=f"One of {', '.join(METHODS)}.")
     target: Text | None = Field(None, description="Another label or text than the prediction.")
     unit: Literal["word", "token"] | None = Field(None, description="What is explained.")
+    packed: bool = Field(False, description="Whether numbers are packed, for a page to draw.")
 
 
 class ExplainRequest(Explained):

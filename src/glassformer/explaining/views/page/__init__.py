@@ -24,8 +24,8 @@ from glassformer.files import to_json
 from glassformer.style import STYLE
 
 SCRIPTS = (
-    *("data.js", "words.js", "weights.js", "looks.js", "matrix.js", "attention.js"),
-    *("lanes.js", "sound.js", "beam.js", "main.js"),
+    *("elements.js", "data.js", "words.js", "weights.js", "looks.js", "matrix.js"),
+    *("attention.js", "lanes.js", "sound.js", "beam.js", "main.js"),
 )
 # Of JSON inside of a page: what could end the element, or a line of a script.
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -73,6 +73,11 @@ def drawing() -> str:
     """The function that draws packed values: its sections by name, null where there is none."""
     joined = "\n".join(_asset(name) for name in SCRIPTS)
     return f"function draw(given, options = {{}}) {{\n{joined}}}"
+
+
+def elements() -> str:
+    """The functions that build elements, which draw nothing by themselves."""
+    return _asset("elements.js")
 
 
 def drawing_style() -> str:

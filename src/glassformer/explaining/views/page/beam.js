@@ -120,6 +120,7 @@ function beam() {
     make("div", { class: "wide" }, make("table", { class: "values" }, caption, head, list)),
   );
   requestAnimationFrame(show);
+  addEventListener("resize", show, { signal }); // it may have been hidden until then
   return found;
 }
 

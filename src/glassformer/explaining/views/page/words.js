@@ -1,12 +1,6 @@
 // The targets to choose from, and the pieces coloured by their influence on the chosen one.
 // Where the page can ask the model again, a piece can be left out, and another token be taken.
 
-function bar(share) {
-  const inner = make("i");
-  inner.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
-  return make("span", { class: "bar", "aria-hidden": "true" }, inner);
-}
-
 function labels() {
   const buttons = given.targets.map((target, at) =>
     make(
@@ -102,6 +96,9 @@ function alternatives() {
         ),
       ),
       target.entropy == null ? "" : openness(target.entropy),
+      act.take && others.length
+        ? make("p", { class: "quiet" }, say("Choose one to go on from there with it."))
+        : "",
     );
   });
   return box;
@@ -191,6 +188,7 @@ function pieces() {
       span.setAttribute("aria-label", `${given.pieces[at].trim()}, ${influenceText(values[at])}`);
     });
     readout.textContent = say("Point at a word to read its influence.");
+    if (act.leaveOut) readout.append(" ", say("Click a word to leave it out."));
   });
   if (!real.length) return [make("p", { class: "quiet" }, say("There was nothing to explain."))];
   return [flow, make("p", { class: "legend quiet" }, legend()), readout, act.changes];

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from itertools import count
 from select import select
 
@@ -26,14 +27,16 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--mute-audio",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
     "--disable-extensions",
     "--disable-dev-shm-usage",
     "--force-device-scale-factor=1",
     "--hide-scrollbars",
 ]
 SECONDS = 20  # until a browser that says nothing is given up
-KEYS = {"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
-        "ArrowRight": 39, "ArrowDown": 40}  # fmt: skip
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
+        "ArrowRight": 39, "ArrowDown": 40, "Delete": 46}  # fmt: skip
 
 
 class Browser:
@@ -108,14 +111,16 @@ class Browser:
         elif method == "Page.loadEventFired":
             self.loaded = True
 
-    def open(self, path, *, width=1000, height=900, scheme="light"):
-        """Show a file, and wait until it is drawn."""
-        self.errors, self.requests, self.loaded = [], [], False
+    def open(self, place, *, width=1000, height=900, scheme="light", language="en-US"):
+        """Show a file or an address, and wait until it is drawn."""
         self.resize(width, height)
         self.prefer(scheme)
-        self.call("Page.navigate", url=path.as_uri())
-        while not self.loaded:
-            self.note(self.next_message())
+        self.call("Emulation.setUserAgentOverride", userAgent="", acceptLanguage=language)
+        for url in ("about:blank", place if isinstance(place, str) else place.as_uri()):
+            self.errors, self.requests, self.loaded = [], [], False
+            self.call("Page.navigate", url=url)
+            while not self.loaded:
+                self.note(self.next_message())
         self.settle()
 
     def resize(self, width, height):
@@ -133,6 +138,14 @@ class Browser:
         wait = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))"
         self.ask(wait)
 
+    def until(self, expression, seconds=10):
+        """Wait until an expression is true."""
+        end = time.monotonic() + seconds
+        while not self.ask(f"Boolean({expression})"):
+            shown = self.ask("document.body.innerText")
+            assert time.monotonic() < end, (expression, self.errors, shown)
+            time.sleep(0.02)
+
     def ask(self, expression):
         """The value of an expression of JavaScript, or what its promise gives."""
         found = self.call(
@@ -145,11 +158,21 @@ class Browser:
     def press(self, *keys):
         for key in keys:
             event = {"key": key, "windowsVirtualKeyCode": KEYS.get(key, ord(key[0]))}
-            if key not in KEYS:
-                event["text"] = key
+            if key not in KEYS or key == "Enter":
+                event["text"] = "\r" if key == "Enter" else key
             self.call("Input.dispatchKeyEvent", type="keyDown", **event)
             self.call("Input.dispatchKeyEvent", type="keyUp", **event)
         self.settle()
+
+    def type(self, text):
+        """Text at the cursor, as an input method gives it."""
+        self.call("Input.insertText", text=text)
+
+    def upload(self, selector, path):
+        """Choose a file for an input."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
     def point(self, selector, *, across=0.5, click=False):
         """Move the mouse to the middle of an element, and press it if asked to.

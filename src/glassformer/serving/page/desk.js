@@ -1,0 +1,130 @@
+// The desk of one model: something to ask with, its answer, and the views on it.
+
+import { Attempt } from "./attempt.js";
+import { ask } from "./api.js";
+import { continuationDesk } from "./continuation.js";
+import { make, percent } from "./elements.js";
+import { Inside } from "./inside.js";
+import { say, words } from "./language.js";
+import { soundInput } from "./sound-input.js";
+import { textInput } from "./text-input.js";
+
+const GAPS = { pretrain: "<mask>" }; // what stands for a missing word
+
+export function desk(model) {
+  const own = model.paths[0];
+  const build = own.endsWith("/completions")
+    ? continuationDesk
+    : own.startsWith("/v1/audio/")
+      ? soundDesk
+      : textDesk;
+  const { parts, focus } = build(model, own);
+  return {
+    box: make("article", { class: "desk" }, heading(model), parts),
+    focus,
+  };
+}
+
+export function heading(model) {
+  return make(
+    "header",
+    { class: "title" },
+    make("h1", {}, make("bdi", {}, model.id)),
+    make("p", { class: "quiet" }, words.jobs[model.job]?.does ?? say(model.job)),
+  );
+}
+
+function replyBox() {
+  return make("section", { class: "reply", "aria-live": "polite", "aria-label": words.answer });
+}
+
+function textDesk(model, path) {
+  const attempt = new Attempt(),
+    reply = replyBox(),
+    gap = GAPS[model.job],
+    job = words.jobs[model.job] ?? words.jobs.other;
+  // The model's own answer, or one that starts as a reader wants it to.
+  const go = (text, prefix = "") =>
+    attempt.run(async (signal) => {
+      reply.setAttribute("aria-busy", true);
+      const body = { model: model.id, input: text, ...(prefix && { prefix }) };
+      const { data } = await ask(path, body, signal).finally(() => reply.removeAttribute("aria-busy"));
+      reply.replaceChildren(...answer(data[0], prefix, () => go(text)));
+      if (!data[0].prediction) return inside.clear();
+      inside.show({ input: text, ...(prefix && { target: data[0].prediction }) });
+    });
+  const take = (values, at, other) => {
+    const begun = before(values, at) + other.replace(/…$/, "");
+    if (model.options.includes("prefix")) go(values.input, begun);
+    else inside.show({ input: values.input, target: gap ? other : begun + after(values, at) });
+  };
+  const input = textInput({
+    label: job.label,
+    hint: job.hint,
+    gap,
+    onask: (text) => go(text),
+  });
+  const inside = new Inside(model, { take });
+  return { parts: [input.box, attempt.box, reply, inside.box], focus: input.focus };
+}
+
+function soundDesk(model, path) {
+  const attempt = new Attempt(),
+    reply = replyBox();
+  let file = null;
+  const go = (given) =>
+    attempt.run(async (signal) => {
+      file = given;
+      reply.setAttribute("aria-busy", true);
+      const form = new FormData();
+      form.append("model", model.id);
+      form.append("file", given, "recording.wav");
+      const found = await ask(path, form, signal).finally(() => reply.removeAttribute("aria-busy"));
+      const [first] = found.data ?? [{ prediction: found.text }];
+      reply.replaceChildren(...answer(first));
+      if (first.prediction) inside.show({ file });
+      else inside.clear();
+    });
+  const take = (values, at, other) =>
+    inside.show({ file, target: before(values, at) + other + after(values, at) });
+  const input = soundInput({ onask: go });
+  const inside = new Inside(model, { take });
+  return { parts: [input.box, attempt.box, reply, inside.box], focus: input.focus };
+}
+
+function answer(found, prefix, back) {
+  const sure = found.confidence == null ? null : words.sure(percent(found.confidence));
+  const text = found.prediction || words.nothing;
+  return [
+    make("p", { class: found.prediction ? "said" : "said empty", dir: "auto" }, text),
+    sure ? make("p", { class: "quiet" }, sure) : null,
+    prefix
+      ? make(
+          "p",
+          { class: "quiet" },
+          words.startedWith(prefix),
+          " ",
+          make("button", { class: "plain", type: "button", onclick: back }, words.ownAnswer),
+        )
+      : null,
+  ].filter(Boolean);
+}
+
+// Where each written word begins in the answer.
+function places(values) {
+  let from = 0;
+  return values.targets.map((target) => {
+    const word = target.text.trim(),
+      found = Math.max(from, values.prediction.indexOf(word, from));
+    from = found + word.length;
+    return [found, from];
+  });
+}
+
+function before(values, at) {
+  return values.prediction.slice(0, places(values)[at][0]);
+}
+
+function after(values, at) {
+  return values.prediction.slice(places(values)[at][1]);
+}

@@ -1,0 +1,268 @@
+"""The page in a real Chromium: every job end to end, with nothing fetched from elsewhere."""
+
+import json
+import re
+from urllib.parse import urlparse
+
+import httpx
+import pytest
+from browser import CHROMIUM, Browser
+from small_served import recording
+
+from glassformer.serving.page import page_files
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+HOSTILE = 'the <img src=x onerror="window.ran=1"> film was great'
+PAPER = "getComputedStyle(document.body).backgroundColor"
+DRAWN = "document.querySelector('.pieces, .line') && !document.querySelector('[aria-busy]')"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def visit(browser, served):
+    """Opens the desk of a model; at the end nothing was wrong or came from elsewhere."""
+
+    def visit(name, **options):
+        browser.open(f"{served.url}/#/{name}", **options)
+        browser.until(f"document.querySelector('h1')?.textContent === {json.dumps(name)}")
+        return browser
+
+    yield visit
+    assert not browser.errors
+    own = {"about:blank", *(url for url in browser.requests if url.startswith(served.url + "/"))}
+    assert {urlparse(url).scheme for url in {*browser.requests} - own} <= {"data", "blob"}
+
+
+def ask(browser, text):
+    browser.ask("document.querySelector('textarea').focus()")
+    browser.type(text)
+    browser.press("Enter")
+
+
+def text_of(browser, selector):
+    return browser.ask(f"document.querySelector({json.dumps(selector)})?.textContent")
+
+
+def texts(browser, selector):
+    return browser.ask(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)"
+    )
+
+
+def click(browser, selector):
+    browser.point(selector, click=True)
+
+
+def test_a_classifier_says_why_and_what_changes_without_a_word(visit):
+    page = visit("reviews")
+    ask(page, "the film was great and lovely")
+    page.until(DRAWN)
+    assert text_of(page, ".reply .said") == "good"
+    assert texts(page, ".piece") == ["the", "film", "was", "great", "and", "lovely"]
+    click(page, ".piece:nth-of-type(4)")
+    page.until("document.querySelector('.changes table')")
+    assert text_of(page, ".changes h3") == "Without great"
+    assert {*texts(page, ".changes tbody th")} == {"good", "bad"}
+    assert page.ask("document.querySelector('.piece.gone').getAttribute('aria-pressed')") == "true"
+    click(page, ".piece.gone")
+    assert text_of(page, ".changes") == ""
+
+
+def test_a_head_is_chosen_and_a_token_pointed_at(visit):
+    page = visit("reviews")
+    ask(page, "the film was great")
+    page.until(DRAWN)
+    click(page, "#view-attention")
+    before = text_of(page, "#panel-attention .readout")
+    page.point(".token:nth-of-type(4)")
+    after = text_of(page, "#panel-attention .readout")
+    assert "looks at" in after != before
+    click(page, ".head:last-of-type")
+    assert "head 1" in text_of(page, "#panel-attention .readout")
+    click(page, "#view-learning")
+    page.until("document.querySelector('.chart polyline')")
+    assert "training loss" in text_of(page, ".chart figcaption")
+
+
+def test_a_translation_shows_its_beam_and_takes_another_word(visit):
+    page = visit("words")
+    ask(page, "red old new")
+    page.until(DRAWN)
+    own = text_of(page, ".reply .said")
+    click(page, "#view-beam")
+    assert text_of(page, "#panel-beam caption").startswith("Step ")
+    click(page, "#panel-beam button[aria-label='Previous step']")
+    click(page, "#view-reasons")
+    other = text_of(page, "button.alternative bdi").rstrip("…")
+    click(page, "button.alternative")
+    page.until("document.querySelector('.reply button')")
+    assert text_of(page, ".reply .said").startswith(other)
+    page.until(DRAWN)
+    click(page, ".reply button")
+    page.until("!document.querySelector('.reply button')")
+    page.until(DRAWN)
+    assert text_of(page, ".reply .said") == own
+
+
+def test_a_text_is_continued_token_by_token_and_from_another_token(visit):
+    page = visit("bottles")
+    ask(page, "3 green")
+    page.until("document.querySelectorAll('.flow .word').length > 4")
+    page.until(DRAWN)
+    click(page, ".flow .word:nth-of-type(3)")
+    before = texts(page, ".flow .word")[:2]
+    other = text_of(page, ".others button.alternative bdi")
+    click(page, ".others button.alternative")
+    page.until("document.querySelector('.flow .taken')")
+    page.until(DRAWN)
+    assert texts(page, ".flow .word")[:2] == before
+    assert text_of(page, ".flow .taken").replace("\n", "").strip() == other.replace("␣", "").strip()
+    click(page, ".piece")
+    page.until("document.querySelector('.changes .said')")
+
+
+def test_an_uploaded_recording_is_heard_and_played_at_a_word(visit, tmp_path):
+    (tmp_path / "bead.wav").write_bytes(recording("bead"))
+    page = visit("speech")
+    page.upload("input[type=file]", tmp_path / "bead.wav")
+    page.until("document.querySelector('.reply .said')")
+    if "empty" in page.ask("document.querySelector('.reply .said').className"):
+        pytest.fail("the small run hears nothing")
+    page.until(DRAWN)
+    assert text_of(page, ".given bdi") == "bead.wav"
+    click(page, ".spoken")
+    page.until("document.querySelector('.panels audio').currentTime > 0")
+    click(page, ".strip button:nth-of-type(2)")
+    page.until("document.querySelector('.changes .said')")
+    assert text_of(page, ".changes h3") == "Without this stretch of sound"
+
+
+def test_the_microphone_is_recorded(visit):
+    page = visit("sounds")
+    click(page, ".record")
+    page.until("parseFloat(document.querySelector('.clock').textContent) > 0.3")
+    click(page, ".record")
+    page.until("document.querySelector('.reply .said')")
+    assert text_of(page, ".reply .said") in ("ace", "bead")
+    page.until(DRAWN)
+
+
+def test_a_gap_is_filled(visit):
+    page = visit("gaps")
+    page.ask("document.querySelector('textarea').focus()")
+    page.type("the film was ")
+    click(page, ".ask button.plain")
+    page.press("Enter")
+    page.until(DRAWN)
+    assert page.ask("document.querySelector('textarea').value") == "the film was <mask>"
+    assert texts(page, ".written .word")
+    assert texts(page, ".alternative bdi")
+
+
+def test_everything_is_reached_with_the_keyboard(visit):
+    page = visit("words")
+    focus = "document.activeElement"
+    for _ in range(20):
+        page.press("Tab")
+        if page.ask(f"{focus}.textContent") == "reviews":
+            break
+    assert page.ask(f"getComputedStyle({focus}).outlineStyle") == "solid"
+    page.press("Enter")
+    page.until("document.querySelector('h1').textContent === 'reviews'")
+    assert page.ask(f"{focus}.tagName") == "TEXTAREA"
+    page.type("the film was great")
+    page.press("Enter")
+    page.until(DRAWN)
+    while page.ask(f"{focus}.id") != "view-reasons":
+        page.press("Tab")
+    page.press("ArrowRight")
+    assert page.ask("document.querySelector('#panel-attention').hidden") is False
+    page.press("ArrowLeft", "Tab", "ArrowDown", "Tab", "ArrowRight", "Delete")
+    page.until("document.querySelector('.changes table')")
+    assert text_of(page, ".piece.gone") == "film"
+
+
+@pytest.mark.parametrize("name", ["reviews", "words", "bottles", "speech", "gaps"])
+def test_a_phone_in_the_dark_has_room_for_every_desk(visit, name):
+    page = visit(name, width=390, height=800, scheme="dark")
+    if name != "speech":
+        ask(page, "the film was <mask> and 3 green bottles")
+        page.until(DRAWN)
+    assert page.ask("document.documentElement.scrollWidth") <= 390
+    assert page.ask(PAPER) == "rgb(22, 24, 26)"
+    unnamed = "[...document.querySelectorAll('button, a, input:not([hidden]), textarea')].filter("
+    assert (
+        page.ask(f"{unnamed}e => !(e.textContent || e.ariaLabel || e.labels?.length)).length") == 0
+    )
+
+
+def test_a_chinese_browser_gets_a_chinese_page(visit):
+    page = visit("words", language="zh-CN")
+    ask(page, "red old new")
+    page.until(DRAWN)
+    assert page.ask("document.documentElement.lang") == "zh-Hans"
+    shown = page.ask("document.querySelector('.inside').innerText")
+    assert "哪些内容支持" in shown
+    assert "写出的内容与把握" in shown
+    click(page, "#view-attention")
+    assert "词元" in text_of(page, "#panel-attention")
+
+
+def test_both_languages_have_every_sentence(visit):
+    page = visit("reviews")
+    english, chinese = page.ask(
+        "Promise.all(['en', 'zh'].map(l => import(`/page/strings/${l}.js`)))"
+        ".then(ms => ms.map(m => {"
+        "const walk = (o, at) => Object.entries(o).flatMap(([k, v]) =>"
+        " typeof v === 'object' ? walk(v, at + k + '.') : [at + k]);"
+        "return walk(m.words, '') }))"
+    )
+    assert len(english) > 60
+    assert {*english} == {*chinese}
+
+
+def test_hostile_text_stays_text(visit):
+    page = visit("reviews")
+    ask(page, HOSTILE)
+    page.until(DRAWN)
+    assert page.ask("window.ran") is None
+    assert page.ask("document.querySelectorAll('main img').length") == 0
+
+
+def test_a_script_from_elsewhere_does_not_run(visit):
+    page = visit("reviews")
+    page.ask(
+        "(() => { const s = document.createElement('script');"
+        "try { s.src = 'data:text/javascript,window.ran=1'; document.body.append(s) }"
+        "catch (error) { window.refused = error.message } })()"
+    )
+    assert "TrustedScriptURL" in page.ask("window.refused")
+    assert page.ask("window.ran") is None
+    page.errors.clear()
+
+
+def test_the_files_of_the_page_come_with_a_strict_policy(served):
+    with httpx.Client(base_url=served.url) as client:
+        for name in ("", *(f"page/{name}" for name in page_files() if name != "index.html")):
+            found = client.get(f"/{name}")
+            assert found.status_code == 200
+            policy = found.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            again = client.get(f"/{name}", headers={"if-none-match": found.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+        for name in ("page/nothing.js", "page/__init__.py", "page/..%2f..%2fapp.py", "page/"):
+            assert client.get(f"/{name}").status_code == 404
+
+
+def test_nothing_on_the_page_names_another_place():
+    for name, content in page_files().items():
+        found = re.findall(rb"https?://[^\s\"')]+", content)
+        assert {*found} <= {b"http://www.w3.org/2000/svg"}, name
+        assert b"innerHTML" not in content, name

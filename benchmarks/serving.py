@@ -16,6 +16,7 @@ import os
 import random
 import socket
 import statistics
+import string
 import subprocess
 import sys
 import tempfile
@@ -27,9 +28,14 @@ WORDS, LENGTH, NEW = 2000, 24, 32  # of the vocabulary; in a text; tokens to wri
 LOADS = (1, 2, 4, 8, 16, 32)  # clients
 
 
+def word(number: int) -> str:
+    """A word of three letters, which is one token for both."""
+    return "".join(string.ascii_lowercase[number // 26**place % 26] for place in range(3))
+
+
 def texts(count: int) -> list[str]:
     rng = random.Random(0)
-    return [" ".join(f"w{rng.randrange(WORDS)}" for _ in range(LENGTH)) for _ in range(count)]
+    return [" ".join(word(rng.randrange(WORDS)) for _ in range(LENGTH)) for _ in range(count)]
 
 
 def make_runs(folder: Path) -> list[Path]:
@@ -71,7 +77,7 @@ def plain_app(port: int) -> None:
     )
 
     vocabulary = {word: number for number, word in enumerate(["<pad>", "<unk>", "<s>"])}
-    vocabulary |= {f"w{number}": len(vocabulary) + number for number in range(WORDS)}
+    vocabulary |= {word(number): len(vocabulary) + number for number in range(WORDS)}
     own = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     own.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = PreTrainedTokenizerFast(

@@ -3,7 +3,7 @@
 import pytest
 from small_served import Served, small_run
 
-RUNS = ("bottles", "reviews", "gaps", "speech", "sounds", "words")
+RUNS = ("bottles", "reviews", "gaps", "speech", "sounds", "words", "greedy", "drawn", "dictation")
 
 
 @pytest.fixture(scope="session")

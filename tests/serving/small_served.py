@@ -1,6 +1,10 @@
 """Small runs of every kind, and a server around them."""
 
+import fcntl
 import io
+import json
+import os
+import shutil
 import socket
 import threading
 import time
@@ -87,21 +91,67 @@ WRITERS = {
     "sounds": write_sounds,
     "words": write_words,
 }
+OTHERS = {  # copies of these with another search
+    "greedy": ("words", {"method": "greedy"}),
+    "drawn": ("words", {"method": "sample", "min_length": 2}),
+    "dictation": (
+        "speech",
+        {"method": "greedy", "search": "attention", "min_length": 3, "max_length": 4},
+    ),
+}
 
 
 def small_run(name, factory):
-    """The folder of a small run, trained once for all files of tests."""
-    if name not in KEPT:
-        folder = factory.mktemp(name)
-        job, data, settings, steps = WRITERS[name](folder)
-        options = {"run": folder / name, "steps": steps, "quiet": True, "device": "cpu"}
-        pretrain = {"pretrain": False} if job == "classify" else {}
-        with quickly(), unchecked(), pytest.MonkeyPatch.context() as patch:
-            # or speech would be silence after a few steps
-            patch.setattr("glassformer.tasks.transcribe.task.expect_blanks", lambda layer: None)
-            glassformer.train(job, data, set=settings, **options, **pretrain)
-        KEPT[name] = folder / name
-    return KEPT[name]
+    """The folder of a small run, made once for all processes that run tests."""
+    if name in KEPT:
+        return KEPT[name]
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    base = factory.getbasetemp() if alone else factory.getbasetemp().parent
+    folder = base / "served" / name
+    if name in OTHERS:
+        kind, settings = OTHERS[name]
+        original = small_run(kind, factory)
+        with made_once(folder) as missing:
+            if missing:
+                searching_otherwise(original, folder / name, settings)
+    else:
+        with made_once(folder) as missing:
+            if missing:
+                train_small(name, folder)
+    return KEPT.setdefault(name, folder / name)
+
+
+@contextmanager
+def made_once(folder):
+    """Whether the folder has yet to be filled, while no other process fills it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield not (folder / "done").exists()
+        (folder / "done").touch()
+
+
+def train_small(name, folder):
+    job, data, settings, steps = WRITERS[name](folder)
+    options = {"run": folder / name, "steps": steps, "quiet": True, "device": "cpu"}
+    pretrain = {"pretrain": False} if job == "classify" else {}
+    with quickly(), unchecked(), pytest.MonkeyPatch.context() as patch:
+        # or speech would be silence after a few steps
+        patch.setattr("glassformer.tasks.transcribe.task.expect_blanks", lambda layer: None)
+        glassformer.train(job, data, set=settings, **options, **pretrain)
+
+
+def searching_otherwise(run, folder, settings):
+    """A copy of a run with another search: values of its config, by name."""
+    shutil.copytree(run, folder)
+    path = folder / "config.toml"
+    lines = path.read_text().splitlines()
+    for name, value in settings.items():
+        number = next(n for n, line in enumerate(lines) if line.startswith(f"{name} = "))
+        lines[number] = f"{name} = {json.dumps(value)}"
+    path.write_text("\n".join(lines))
+    (folder / "checksums.json").unlink()  # or the change would be refused
+    return folder
 
 
 def recording(text, seed=7):

@@ -7,12 +7,16 @@ import threading
 import pytest
 from small_served import Served, wait_until
 
+from glassformer.decode import beam
+from glassformer.serving import models
+
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 4000, "temperature": 1.0}
 
 
 @pytest.fixture(scope="module")
 def server(runs):
-    with Served([runs["bottles"], runs["words"]], batching={"wait": 0.0}) as found:
+    some = [runs[name] for name in ("bottles", "words", "reviews")]
+    with Served(some, batching={"wait": 0.0}) as found:
         yield found
 
 
@@ -62,10 +66,9 @@ def test_a_request_that_waits_is_never_begun(server):
         batcher.answer = own
 
 
-def test_a_search_that_nobody_waits_for_ends_at_its_next_step(server, monkeypatch):
-    from glassformer.decode import beam
-
-    own, steps, hold, begun = beam.raise_if_cancelled, [], threading.Event(), threading.Event()
+def steps_after_leaving(server, monkeypatch, module, path, values):
+    """How many steps are begun of what a client asks for that leaves during the third."""
+    own, steps, hold, begun = module.raise_if_cancelled, [], threading.Event(), threading.Event()
 
     def step():
         steps.append(len(steps))
@@ -74,14 +77,34 @@ def test_a_search_that_nobody_waits_for_ends_at_its_next_step(server, monkeypatc
             hold.wait(20)
         own()
 
-    monkeypatch.setattr(beam, "raise_if_cancelled", step)
-    connection = send(server, "/v1/translate", {"model": "words", "input": "red old new"})
+    monkeypatch.setattr(module, "raise_if_cancelled", step)
+    connection = send(server, path, values)
     assert begun.wait(10)
     connection.close()
     server.idle()
     hold.set()
     wait_until(lambda: not server.worker._active)
-    assert len(steps) == 3
+    return len(steps)
+
+
+def test_a_search_that_nobody_waits_for_ends_at_its_next_step(server, monkeypatch):
+    values = {"model": "words", "input": "red old new"}
+    assert steps_after_leaving(server, monkeypatch, beam, "/v1/translate", values) == 3
+
+
+@pytest.mark.parametrize("name", ["reviews", "words"])
+@pytest.mark.parametrize("method", ["occlusion", "integrated_gradients"])
+def test_an_explanation_that_nobody_waits_for_ends_at_the_next_layer(
+    server, monkeypatch, name, method
+):
+    values = {"model": name, "input": "red old new", "method": method}
+    assert steps_after_leaving(server, monkeypatch, models, "/v1/explain", values) == 3
+
+
+@pytest.mark.parametrize("path", ["/v1/classify", "/v1/embeddings"])
+def test_a_batch_that_nobody_waits_for_ends_at_the_next_layer(server, monkeypatch, path):
+    values = {"model": "reviews", "input": ["dull film " * 300] * 200}  # more than one batch
+    assert steps_after_leaving(server, monkeypatch, models, path, values) == 3
 
 
 def test_a_step_that_fails_is_told_to_those_it_was_for_and_to_nobody_else(server, monkeypatch):

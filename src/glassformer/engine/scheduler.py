@@ -40,9 +40,14 @@ class Scheduler:
 
     def plan(self) -> list[Reading]:
         """Admit what fits; returns whose prompts are read next, and how much of each."""
-        while self.waiting and len(self.running) < self.rows and self._reserve(self.waiting[0]):
+        encoded = 0  # vectors of sources, which take time like tokens of prompts
+        while self.waiting and len(self.running) < self.rows and encoded < self.chunk:
+            if not self._reserve(self.waiting[0]):
+                break
             generation = self.waiting.popleft()
             self.running[generation.number] = self.reading[generation.number] = generation
+            if generation.request.source is not None:
+                encoded += generation.request.source.length
         return list(self._chunks())
 
     def began(self, generation: Generation) -> None:
@@ -103,7 +108,11 @@ class Scheduler:
         if sources is None:
             self.coming.add(generation.sequence, generation.request.prompt)
         elif generation.request.source is not None:
-            generation.source = self.decoder.keep(generation.request.source.encode())
+            try:
+                generation.source = self.decoder.keep(generation.request.source.encode())
+            except Exception:
+                self.pool.close(sequence)
+                raise
         return True
 
     def _make_room(self, needed: int) -> bool:

@@ -5,6 +5,7 @@
     worker          the one thread that calls models
     batching        requests that come within moments of each other are answered as one batch
     generation      everything that is written token by token, through the engine
+    sources         texts from what an encoder has read, through the engine
     models          the runs that are served, and how one is replaced by a newer one
     waiting         answers within a time limit, for clients that are still there
     schemas         what clients send

@@ -47,7 +47,7 @@ def handler(models: Models, limits: Limits, path: str) -> Callable[..., Any]:
     async def predict(body: Annotated[AudioRequest, Form()], request: Request) -> Response:
         model = models.find(body.model, path)
         work = predicted(model, body.file, limits)
-        found = await answered(request, work, limits.seconds, model)
+        found, _ = await answered(request, work, limits.seconds, model)
         return json_response(listed(model, [found]))
 
     return predict
@@ -55,21 +55,26 @@ def handler(models: Models, limits: Limits, path: str) -> Callable[..., Any]:
 
 async def predicted(
     model: ServedModel, upload: UploadFile, limits: Limits, **options: Any
-) -> Prediction:
-    """The prediction for an uploaded recording."""
+) -> tuple[Prediction, float]:
+    """The prediction for an uploaded recording, and its length in seconds."""
     sound = await read_upload(model, upload, limits.audio)
-    [found] = await model.predictions.answers([sound], tuple(options.items()), lambda inputs: None)
-    return found
+    [found] = await model.predict([sound], tuple(options.items()), lambda inputs: None)
+    return found, len(sound) / sampling_rate(model)
 
 
 async def read_upload(model: ServedModel, upload: UploadFile, longest: float) -> Sound:
     """The samples of an uploaded recording, at the rate of the model."""
-    assert isinstance(model.predictor, SoundPredictor)
-    rate, stopped = model.predictor.sampling_rate, Event()
+    rate, stopped = sampling_rate(model), Event()
     try:
         return await asyncio.to_thread(read_file, upload.file, rate, longest, stopped)
     finally:
         stopped.set()
+
+
+def sampling_rate(model: ServedModel) -> int:
+    """Of the recordings that a model reads."""
+    assert isinstance(model.predictor, SoundPredictor)
+    return model.predictor.sampling_rate
 
 
 def read_file(file: BinaryIO, rate: int, longest: float, stopped: Event) -> Sound:

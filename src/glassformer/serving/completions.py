@@ -117,7 +117,7 @@ class Completion:
         """What the engine writes."""
         texts = len(self.prompts) * self.body.n
         streams = [self.writer.stream() for _ in range(texts)] if stream else ()
-        async for piece in self.generator.write(Writing(self.requests, streams), texts):
+        async for piece in self.generator.write(Writing(self.requests, streams)):
             if piece.found is not None:
                 self.written_tokens += len(piece.found.token_scores)
             yield piece

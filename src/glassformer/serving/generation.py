@@ -12,12 +12,17 @@ from functools import partial
 from glassformer.decode.paths import Hypothesis
 from glassformer.engine import Engine, GenerationRequest, Progress
 from glassformer.engine.generation import Alternatives
-from glassformer.models.transformer import LanguageModel
+from glassformer.errors import GlassformerError
+from glassformer.models.transcriber import Transcriber
+from glassformer.models.transformer import LanguageModel, Transformer
 from glassformer.serving.settings import EngineMemory
 from glassformer.serving.worker import Source, Worker
 from glassformer.tasks.served import TextStream
 
 PAGE = 16  # tokens
+STUCK = (
+    "the given rules allow no token; forbid less, or lower decode.min_length and decode.no_repeat"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,14 @@ class Writing:
     Attributes:
         prepare: The requests to the engine, one for each text; called by the worker.
         streams: How each text is shown while it is written; none if only whole ones are wanted.
+        pieces: How many texts there are, then what is written of them.
     """
 
     prepare: Callable[[], Sequence[GenerationRequest]]
     streams: Sequence[TextStream] = ()
     numbers: dict[int, int] = field(default_factory=dict)  # in the engine, to those of the texts
     pending: dict[int, list[Scored]] = field(default_factory=dict)  # not shown yet, by text
-    pieces: "asyncio.Queue[Piece | Exception]" = field(default_factory=asyncio.Queue)
+    pieces: "asyncio.Queue[int | Piece | Exception]" = field(default_factory=asyncio.Queue)
     cancelled: bool = False
 
 
@@ -73,28 +79,39 @@ class Generator(Source):
     def __init__(
         self,
         worker: Worker,
-        model: LanguageModel,
+        model: LanguageModel | Transformer | Transcriber,
         memory: EngineMemory,
         inference: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self.worker, self.inference = worker, inference
-        self.engine = Engine(
-            model, pages=-(-memory.tokens // PAGE), page_size=PAGE, rows=memory.rows
-        )
+        pages, has_source = -(-memory.tokens // PAGE), not isinstance(model, LanguageModel)
+        with inference():
+            self.engine = Engine(
+                model,
+                pages=pages,
+                memory_pages=pages if has_source else 0,
+                page_size=PAGE,
+                rows=memory.rows,
+            )
         self.open: dict[int, Writing] = {}  # by number in the engine
 
-    async def write(self, writing: Writing, texts: int) -> AsyncIterator[Piece]:
+    async def write(self, writing: Writing) -> AsyncIterator[Piece]:
         """Pieces of the texts of a request as they are written, until all are complete."""
         self.worker.post(self, partial(self._submit, writing))
+        texts: int | None = None
         try:
-            while texts:
+            while texts != 0:
                 piece = await writing.pieces.get()
                 if isinstance(piece, Exception):
                     raise piece
+                if isinstance(piece, int):
+                    texts = piece
+                    continue
+                assert texts is not None
                 texts -= piece.found is not None
                 yield piece
         finally:
-            if texts:
+            if texts != 0:
                 writing.cancelled = True
                 self.worker.post(self, partial(self._cancel, writing))
 
@@ -117,7 +134,9 @@ class Generator(Source):
         if writing.cancelled:
             return
         try:
-            for number, request in enumerate(writing.prepare()):
+            requests = writing.prepare()
+            self._tell(writing, len(requests))
+            for number, request in enumerate(requests):
                 in_engine = self.engine.submit(request)
                 writing.numbers[in_engine] = number
                 self.open[in_engine] = writing
@@ -137,7 +156,7 @@ class Generator(Source):
         if progress.finished:
             del self.open[progress.number]
             if progress.answer is None:
-                self._tell(writing, RuntimeError("no token was left to choose"))
+                self._tell(writing, GlassformerError(STUCK))
                 return
         if not writing.streams:
             if progress.finished:
@@ -150,5 +169,5 @@ class Generator(Source):
             self._tell(writing, Piece(number, text, tuple(tokens), progress.answer))
             tokens.clear()
 
-    def _tell(self, writing: Writing, piece: Piece | Exception) -> None:
+    def _tell(self, writing: Writing, piece: int | Piece | Exception) -> None:
         self.worker.deliver(partial(writing.pieces.put_nowait, piece))

@@ -6,6 +6,7 @@ answered.
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
@@ -110,6 +111,8 @@ def serve(
     device: str = "auto",
 ) -> None:
     """Serve runs until a signal comes."""
+    # The texts of a few requests are tokenized sooner than other threads would begin to help.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     worker = Worker()
     with bound(host, port) as listener:
         models = Models(paths, worker, config, Metrics(), device=device)

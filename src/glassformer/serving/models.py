@@ -7,7 +7,7 @@ those that were accepted before are finished by the old one, which then goes.
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,27 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import nn
 
+from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.engine import can_page
 from glassformer.errors import GlassformerError, unknown
-from glassformer.models.transformer import LanguageModel
+from glassformer.models.transcriber import Transcriber
+from glassformer.models.transformer import LanguageModel, Transformer
 from glassformer.runs.in_training import is_in_training
 from glassformer.runs.run import Run
-from glassformer.serving.batching import Batcher
+from glassformer.runs.trained import predictions
+from glassformer.serving.batching import Batcher, Options
 from glassformer.serving.errors import RefusedError
 from glassformer.serving.generation import Generator
 from glassformer.serving.metrics import Metrics
 from glassformer.serving.schemas import is_remote
-from glassformer.serving.settings import Batching, ServeConfig
+from glassformer.serving.settings import Batching, EngineMemory, ServeConfig
+from glassformer.serving.sources import SourceAnswers
 from glassformer.serving.worker import Worker
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Prediction
-from glassformer.tasks.served import Embedder, SpeechWriter, TokenWriter
+from glassformer.tasks.served import Embedder, SourceWriter, SpeechWriter, TokenWriter
 from glassformer.tasks.shared.sound_predictor import SoundPredictor
 from glassformer.tasks.shared.text import TextPredictor
 
@@ -41,10 +46,11 @@ class ServedModel:
     """A run, and those that answer its requests.
 
     Attributes:
-        predictions: Answers inputs with predictions.
+        predictions: Answers inputs with predictions, in batches.
+        sources: Answers inputs with predictions, through the engine, if a decoder writes them.
         embeddings: Answers texts with vectors, if the run has some.
         explanations: Answers inputs with what their predictions are based on, one at a time.
-        generator: Continues texts, if the run does.
+        generator: Writes token by token, if the run does.
     """
 
     def __init__(
@@ -62,15 +68,37 @@ class ServedModel:
         self.predictions = Batcher(worker, self._predict, config.batching, observe)
         self.embeddings = Batcher(worker, self._embed, config.batching, observe)
         self.explanations = Batcher(worker, self._explain, Batching(wait=0.0, most=1))
-        model = run.fast_model.eval()
-        self.generator: Generator | None = None
-        if isinstance(self.predictor, TokenWriter):
-            if not isinstance(model, LanguageModel) or not can_page(model.decoder):
-                raise GlassformerError(
-                    f"{run.folder.path}: its decoder keeps more than keys and values, which the "
-                    f"engine has no pages for; serve a model with softmax attention"
-                )
-            self.generator = Generator(worker, model, config.engine, self._inference)
+        self.model = run.fast_model.eval()
+        end_when_cancelled(run.model, self.model)
+        self.generator = self._generator(worker, config.engine)
+        self.sources: SourceAnswers | None = None
+        if self.generator is not None and isinstance(self.predictor, SourceWriter):
+            self.sources = SourceAnswers(self.generator, run, self.model)
+
+    def _generator(self, worker: Worker, memory: EngineMemory) -> Generator | None:
+        """What writes token by token, if the run's own settings do."""
+        model, writer = self.model, self.predictor
+        if isinstance(writer, SourceWriter) and writer.is_stepwise({}):
+            assert isinstance(model, Transformer | Transcriber)
+            if model.decoder is not None and can_page(model.decoder):
+                return Generator(worker, model, memory, self._inference)
+        if not isinstance(writer, TokenWriter):
+            return None
+        if not isinstance(model, LanguageModel) or not can_page(model.decoder):
+            raise GlassformerError(
+                f"{self.run.folder.path}: its decoder keeps more than keys and values, which the "
+                f"engine has no pages for; serve a model with softmax attention"
+            )
+        return Generator(worker, model, memory, self._inference)
+
+    async def predict(
+        self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
+    ) -> list[Prediction]:
+        """The predictions for the inputs of one request."""
+        writer = self.predictor
+        stepwise = isinstance(writer, SourceWriter) and writer.is_stepwise(dict(options))
+        answering = self.sources if stepwise and self.sources is not None else self.predictions
+        return await answering.answers(inputs, options, check)
 
     @property
     def forms(self) -> list[str]:
@@ -121,14 +149,15 @@ class ServedModel:
         }
 
     def _predict(self, inputs: list[Any], options: dict[str, Any]) -> list[Prediction]:
-        return list(self.run.predict_each(inputs, **options))
+        predictor = self.run.configured(**options)
+        return list(predictions(predictor, self.model, self.run.machine, inputs))
 
     def _embed(self, inputs: list[str], options: dict[str, Any]) -> list[tuple[Vector, int]]:
         """The vector of each text, and the number of its tokens."""
         assert isinstance(self.predictor, Embedder)
         assert isinstance(self.predictor, TextPredictor)
         with self._inference():
-            vectors = self.predictor.embed(self.run.fast_model, inputs)
+            vectors = self.predictor.embed(self.model, inputs)
         return list(zip(vectors, map(self.predictor.tokens_of, inputs), strict=True))
 
     def _explain(self, inputs: list[Any], options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -142,6 +171,20 @@ class ServedModel:
         stack.enter_context(torch.no_grad())
         stack.enter_context(self.run.machine.autocast())
         return stack
+
+
+def end_when_cancelled(*models: nn.Module) -> None:
+    """Have every layer ask first whether somebody still waits for what is computed."""
+    modules = {layer for one in models for layer in (one, *layers_in(one))}
+    for module in modules:
+        module.register_forward_pre_hook(lambda layer, given: raise_if_cancelled())
+
+
+def layers_in(model: nn.Module) -> Iterator[nn.Module]:
+    """The layers of all stacks in a model."""
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList):
+            yield from module
 
 
 class Models:

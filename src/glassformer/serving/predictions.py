@@ -38,7 +38,7 @@ def handler(
         texts = as_list(body.input, limits)
         options: Options = tuple(sorted(options_of(body).items()))
         check = partial(check_lengths, model, limits.tokens)
-        work = model.predictions.answers(texts, options, check)
+        work = model.predict(texts, options, check)
         found = await answered(request, work, limits.seconds, model)
         return json_response(listed(model, found))
 

@@ -47,35 +47,36 @@ def add_transcriptions(app: FastAPI, models: Models, limits: Limits) -> None:
             )
         timed = {"align": True} if form in TIMED else {}
         work = predicted(model, body.file, limits, **timed)
-        found = await answered(request, work, limits.seconds, model)
-        return as_form(model, writer, found, body)
+        found, seconds = await answered(request, work, limits.seconds, model)
+        if form == "verbose_json":
+            return json_response(verbose(model, writer, found, body, seconds))
+        return as_form(writer, found, form)
 
 
-def as_form(
-    model: ServedModel, writer: SpeechWriter, found: Prediction, body: TranscriptionRequest
-) -> Response:
+def as_form(writer: SpeechWriter, found: Prediction, form: str) -> Response:
     """The text in the form that was asked for."""
-    form = body.response_format
     if form == "text":
         return PlainTextResponse(found.text + "\n")
     if form == "json":
         return json_response({"text": found.text})
     words: Sequence[Spoken] = found.explanation
-    if form == "verbose_json":
-        return json_response(verbose(model, writer, found, body))
     media = "text/vtt" if form == "vtt" else "text/plain"
     return Response(writer.subtitles(words, form), media_type=media)
 
 
 def verbose(
-    model: ServedModel, writer: SpeechWriter, found: Prediction, body: TranscriptionRequest
+    model: ServedModel,
+    writer: SpeechWriter,
+    found: Prediction,
+    body: TranscriptionRequest,
+    seconds: float,
 ) -> dict[str, Any]:
     """The text with the times of its segments, its words, or both."""
     words: Sequence[Spoken] = found.explanation
     wanted = body.timestamp_granularities or ["segment"]
     values: dict[str, Any] = {
         "task": model.job,
-        "duration": words[-1].end if words else 0.0,
+        "duration": round(seconds, 3),
         "text": found.text,
         "confidence": found.confidence,
     }

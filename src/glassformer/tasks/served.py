@@ -1,6 +1,7 @@
 """What a predictor can do beside predicting, which a server offers in a form of its own.
 
     TokenWriter     continues a text token by token, through an engine
+    SourceWriter    answers what an encoder reads, token by token, through an engine
     Embedder        turns texts into vectors
     SpeechWriter    writes down speech, with the times of words if it knows them
 
@@ -8,7 +9,7 @@ A predictor that has none of them is still served: its inputs in, its prediction
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,31 @@ class TokenWriter(ABC):
     @abstractmethod
     def piece(self, token: int) -> str:
         """A token as it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineWork:
+    """How an engine answers one input.
+
+    Attributes:
+        requests: One for each text to write; none for an input that needs no model.
+        finish: The prediction, given what was written.
+    """
+
+    requests: Sequence[GenerationRequest]
+    finish: Callable[[Sequence[Hypothesis]], Prediction]
+
+
+class SourceWriter(ABC):
+    """Answers inputs that an encoder reads; each text of an answer is one request to an engine."""
+
+    @abstractmethod
+    def is_stepwise(self, options: Mapping[str, Any]) -> bool:
+        """Whether, with these options, it chooses one token after another, as an engine does."""
+
+    @abstractmethod
+    def engine_work(self, model: nn.Module, given: Any) -> EngineWork:
+        """How an engine answers this input, if it `is_stepwise`."""
 
 
 class Embedder(ABC):

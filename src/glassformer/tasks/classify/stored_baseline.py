@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
@@ -110,7 +110,14 @@ class StoredBaseline:
         Where an n-gram is known, its parts are: no row has the one without the others.
         """
         parts = [part for part in ngrams_of(text, Analyser(self.record.unit, 1)) if part.strip()]
-        return bool(np.isin(buckets_of(parts), self.buckets).any())
+        return bool(self._knows(buckets_of(parts)).any())
+
+    def _knows(self, buckets: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+        """Whether it has a weight for each; they are ordered, so that few are compared."""
+        if not len(self.buckets):
+            return np.zeros(len(buckets), dtype=bool)
+        places = np.searchsorted(self.buckets, buckets)
+        return self.buckets.take(places, mode="clip") == buckets
 
     def _features(self, text: str) -> tuple[list[str], Float[np.ndarray, "n K"]]:
         """The n-grams of a text that are known, and what they add to the scores.
@@ -120,7 +127,7 @@ class StoredBaseline:
         counted = Counter(ngrams_of(text, Analyser(self.record.unit, self.record.longest)))
         every = list(counted)
         buckets = buckets_of(every)
-        known = np.flatnonzero(np.isin(buckets, self.buckets))
+        known = np.flatnonzero(self._knows(buckets))
         ngrams = [every[number] for number in known]
         columns, owner = np.unique(
             np.searchsorted(self.buckets, buckets[known]), return_inverse=True

@@ -18,6 +18,7 @@ from glassformer.data.audio.features import SHIFT, WINDOW, frame_count
 from glassformer.data.audio.reading import Sound
 from glassformer.models.incremental.listening import Listener
 from glassformer.models.transcriber import Transcriber
+from glassformer.tasks.predictor import Partial
 from glassformer.tasks.served import Spoken
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.transcribe.hearing import chunk_mask
@@ -188,3 +189,10 @@ class LiveTranscript:
         written = " ".join(text.split())
         self.spaced = text[-1:].isspace() if written else spaced
         return f" {written}" if written and spaced and self.text else written
+
+
+def as_partial(heard: tuple[str, list[Spoken]]) -> Partial:
+    """What was heard last, with its times."""
+    text, words = heard
+    times = {"start": words[0].start, "end": words[-1].end} if words else {}
+    return Partial(text=text, details=times)

@@ -1,6 +1,6 @@
 """Texts of new recordings: paths, or samples from Python."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,17 +19,18 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.views.pictures import check_picture
 from glassformer.tasks.extension import Companion
 from glassformer.tasks.predictor import Partial, Prediction
-from glassformer.tasks.served import SpeechWriter, Spoken
+from glassformer.tasks.served import EngineWork, SourceWriter, SpeechWriter, Spoken
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.transcribe.alternatives import next_best, with_choices
-from glassformer.tasks.transcribe.live import LiveTranscript, one_thread
+from glassformer.tasks.transcribe.live import LiveTranscript, as_partial, one_thread
 from glassformer.tasks.transcribe.other_model import open_other
 from glassformer.tasks.transcribe.picture import draw_picture
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
 from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until_interrupted
 from glassformer.tasks.transcribe.searching import Searcher, Written
+from glassformer.tasks.transcribe.stepwise import StepwiseWork
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
     check_subtitles,
@@ -60,7 +61,7 @@ class Piece:
     last: bool
 
 
-class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
+class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWriter):
     """The text of a recording; with `align`, when each word is spoken."""
 
     def __init__(self, task: TranscribeTask) -> None:
@@ -138,6 +139,18 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
             if found:
                 yield Partial(done=some[-1].end / self._seconds_of(some[-1].recording))
 
+    def is_stepwise(self, options: Mapping[str, Any]) -> bool:
+        return self.searcher.is_stepwise and not options.get("alternatives")
+
+    def engine_work(self, model: Any, given: Recording) -> EngineWork:
+        pieces = list(self._pieces(given))
+        starts, sounds = [one.start for one in pieces], [one.features for one in pieces]
+        work = StepwiseWork(self.searcher, model, sounds, times=self._times)
+        return EngineWork(
+            work.requests(),
+            lambda found: self._prediction(list(zip(starts, work.written(found), strict=True))),
+        )
+
     def _written(self, model: Any, pieces: list[Piece]) -> list[Written]:
         """The texts of some pieces; those of similar length are searched together."""
         sounds = [piece.features for piece in pieces]
@@ -153,10 +166,10 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter):
         live = LiveTranscript(self.task, model)
         with one_thread(), until_interrupted() as stopped:
             for sound in self._arriving(recording, stopped):
-                yield from map(_partial, live.hear(sound))
+                yield from map(as_partial, live.hear(sound))
                 if stopped():
                     break
-            yield from map(_partial, live.hear(np.empty(0, dtype=np.float32), last=True))
+            yield from map(as_partial, live.hear(np.empty(0, dtype=np.float32), last=True))
         if not live.path.at:
             raise GlassformerError(f"{recording}: no sound, or less than 25 ms; record it again")
         latency = live.latency
@@ -282,9 +295,3 @@ def windows(pieces: Iterable[Piece], *, at_once: bool = False) -> Iterator[list[
 def _length(path: Path) -> float:
     """Seconds of a recording."""
     return sound_info(path).seconds
-
-
-def _partial(heard: tuple[str, list[Spoken]]) -> Partial:
-    text, words = heard
-    times = {"start": words[0].start, "end": words[-1].end} if words else {}
-    return Partial(text=text, details=times)

@@ -30,6 +30,8 @@ from glassformer.tasks.transcribe.rescoring import Tokens, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK, writable
 from glassformer.tasks.transcribe.transcripts import words_of
 
+NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # written
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
@@ -157,7 +159,7 @@ class Searcher:
         words = self.timed(frames, vectors, [one.tokens for one in best]) if times else None
         return [
             Written(
-                text=" ".join(self.tokenizer.decode(list(one.tokens)).split()),
+                text=self.text(one.tokens),
                 tokens=one.tokens,
                 score=one.score(self.share),
                 words=() if words is None else words[row],
@@ -165,6 +167,16 @@ class Searcher:
             )
             for row, one in enumerate(best)
         ]
+
+    def text(self, tokens: Tokens) -> str:
+        """Tokens as text."""
+        return " ".join(self.tokenizer.decode(list(tokens)).split())
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether the search chooses one token after another, for a single text."""
+        alone = self.fusion is None and self.decode.best == 1
+        return self.search == "attention" and self.decode.method != "beam" and alone
 
     @property
     def share(self) -> float:
@@ -205,11 +217,10 @@ class Searcher:
         self, model: Transcriber, heard: Heard, limits: Sequence[int]
     ) -> list[list[Hypothesis]]:
         scorer = attending(model, model.keep(heard), heard.layout, first=Tokenizer.start)
-        never = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)
         request = Request(
             end=Tokenizer.end,
             limits=[limit + 1 for limit in limits],
-            forbidden=[[token] for token in never],
+            forbidden=[[token] for token in NEVER],
             fusion=self.fusion,
         )
         config = self.decode

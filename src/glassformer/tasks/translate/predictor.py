@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from glassformer.data.jagged import Jagged
+from glassformer.data.jagged import Jagged, Row
 from glassformer.data.samples import Sample
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.decode import Hypothesis
 from glassformer.explaining.alignment import (
     Alignment,
     align_words,
@@ -24,16 +25,17 @@ from glassformer.explaining.views.alignment_terminal import AlignmentTable
 from glassformer.explaining.views.pictures import check_picture
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.served import EngineWork, SourceWriter
 from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
 from glassformer.tasks.shared.written import decode_settings, token_lines
 from glassformer.tasks.translate.task import TranslateTask
-from glassformer.tasks.translate.writing import as_prediction
+from glassformer.tasks.translate.writing import Written, as_prediction
 
 TOGETHER = 256  # texts per chunk
 
 
-class TranslatePredictor(TextPredictor[TranslateTask]):
+class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
     """Translations; on request with alternatives, scores of tokens and alignments."""
 
     def __init__(self, task: TranslateTask) -> None:
@@ -88,20 +90,39 @@ class TranslatePredictor(TextPredictor[TranslateTask]):
                 ):  # last, so that a missing font does not lose the answer
                     draw_alignment(shown.explanation, self.picture)
 
-    def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
+    def is_stepwise(self, options: Mapping[str, Any]) -> bool:
+        by_beam = any(options.get(name) for name in ("alternatives", "prefix", "required"))
+        return self.writer.is_stepwise and not by_beam
+
+    def engine_work(self, model: nn.Module, given: str) -> EngineWork:
+        if not given.strip():
+            return EngineWork((), lambda found: self._shown(model, given, nothing()))
+        assert isinstance(model, Transformer)
+        [ids], [source] = self._read([given])
+
+        def finish(found: Sequence[Hypothesis]) -> Prediction:
+            written = [self.writer.written(one) for one in found]
+            return self._shown(model, given, self._complete(written, ids))
+
+        return EngineWork([self.writer.generation(model, source)], finish)
+
+    def _read(self, texts: list[str]) -> tuple[list[Row], list[Row]]:
+        """The tokens of each text, and those of them that the model reads."""
         pair, longest = self.task.pair, self.task.settings.max_length
         bare, tags = zip(*map(pair.tagged, texts), strict=True)
         rows = pair.source.encode(list(bare))
         cut = Jagged.of([ids[:longest] for ids in rows])
-        sources = pair.read(cut, np.array(tags) if pair.tags else None)
-        written = self.writer.write_all(model, sources.rows, self.task.config.data.batch_tokens)
-        return [
-            replace(
-                cut_short(as_prediction(answers), len(ids) - longest),
-                unknown=nothing_known(pair.source, ids),
-            )
-            for answers, ids in zip(written, rows, strict=True)
-        ]
+        return rows, pair.read(cut, np.array(tags) if pair.tags else None).rows
+
+    def _translated(self, model: nn.Module, texts: list[str]) -> list[Prediction]:
+        rows, sources = self._read(texts)
+        written = self.writer.write_all(model, sources, self.task.config.data.batch_tokens)
+        return [self._complete(answers, ids) for answers, ids in zip(written, rows, strict=True)]
+
+    def _complete(self, answers: Sequence[Written], ids: Row) -> Prediction:
+        """The prediction for a text of these tokens."""
+        found = cut_short(as_prediction(answers), len(ids) - self.task.settings.max_length)
+        return replace(found, unknown=nothing_known(self.task.pair.source, ids))
 
     def _shown(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
         """The prediction with the requested lines below it."""

@@ -15,8 +15,10 @@ from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, cut_at_stop, decode
 from glassformer.decode.beam_steps import BeamBranch, beam_steps
+from glassformer.engine import GenerationRequest, Source
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import translating
+from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.batches import text_batch
 from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens, spell
@@ -95,7 +97,31 @@ class Writer:
         """
         scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
         found = decode(scorer, self._request(source, reads, limits), self.decode)
-        return [[self._written(one) for one in row] for row in found]
+        return [[self.written(one) for one in row] for row in found]
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether the search chooses one token after another, for a single answer."""
+        return self.decode.method != "beam" and self.decode.best == 1
+
+    def generation(self, model: Transformer, source: Row) -> GenerationRequest:
+        """What an engine is asked for, to write the same answer to a row as `write`."""
+        ids, reads = text_batch(Jagged.of([source]), packed=False)
+        device, request = next(model.parameters()).device, self._request(ids, reads, None)
+        [limit] = request.limits
+        limit = max(1, min(self.decode.max_length, limit))
+        decode = replace(
+            self.decode, max_length=limit, min_length=min(self.decode.min_length, limit)
+        )
+        return GenerationRequest(
+            prompt=(Tokenizer.start,),
+            source=Source(len(source), lambda: model.encode(ids.to(device), reads.to(device))),
+            decode=decode,
+            end=Tokenizer.end,
+            seed=request.seeds[0] if request.seeds else 0,
+            forbidden=tuple(map(tuple, request.forbidden)),
+            detokenize=self.pair.target.decode,
+        )
 
     def beam_steps(self, model: nn.Module, source: Tensor, reads: Layout) -> list[list[BeamBranch]]:
         """The branches of the search for a single row, step by step; none if it is no beam."""
@@ -133,7 +159,8 @@ class Writer:
         rows = line.cpu().split(reads.lengths.tolist())
         return [self.decode.sample.seed + zlib.crc32(row.numpy().tobytes()) for row in rows]
 
-    def _written(self, found: Hypothesis) -> Written:
+    def written(self, found: Hypothesis) -> Written:
+        """An answer as text, with its tokens."""
         return Written(self.text(found.tokens), tokens_of(found, self.piece), found.score)
 
     def text(self, tokens: Tokens) -> str:

@@ -1,0 +1,134 @@
+"""What a decoder writes token by token from a source goes through the engine."""
+
+import threading
+
+import numpy as np
+import pytest
+from small_served import recording, refusal, wait_until, wave_bytes
+from small_translator import WORDS, sentences
+from test_cancelled import send
+from test_predictions import close
+
+import glassformer
+
+PATH, SPEECH = "/v1/translate", "/v1/audio/transcriptions"
+
+
+def engine_of(server, name):
+    return server.models.served[name].generator.engine
+
+
+def assert_all_pages_are_free(engine):
+    for pool in (engine.decoder.pool, engine.decoder.sources):
+        assert pool.free_pages == pool.pages
+
+
+@pytest.mark.parametrize("name", ["greedy", "drawn"])
+@pytest.mark.parametrize("options", [{}, {"forbidden": ["alt"], "scores": True}, {"align": True}])
+def test_a_translation_is_that_of_predict(served, runs, name, options):
+    texts = [*sentences(5, seed=4), "", "an unknown 猫 red"]
+    engine = engine_of(served, name)
+    before = engine._submitted
+    found = served.post(PATH, {"model": name, "input": texts, **options}).json()["data"]
+    assert engine._submitted - before == 6  # an empty text needs no model
+    own = glassformer.load(runs[name], device="cpu").predict(texts, **options)
+    for one, other in zip(found, own, strict=True):
+        assert one.pop("index") == found.index(one)
+        assert one.pop("note", "") == other.note
+        assert close(one, other.as_values())
+    assert_all_pages_are_free(engine)
+
+
+@pytest.mark.parametrize("options", [{"alternatives": 2}, {"prefix": "rot"}])
+def test_what_the_engine_cannot_write_is_a_batch(served, runs, options):
+    engine, [text] = engine_of(served, "drawn"), sentences(1, seed=4)
+    before = engine._submitted
+    [found] = served.post(PATH, {"model": "drawn", "input": text, **options}).json()["data"]
+    assert engine._submitted == before
+    found.pop("index")
+    run = glassformer.load(runs["drawn"], device="cpu")
+    assert close(found, run.predict(text, **options).as_values())
+
+
+def test_beams_are_batches(served):
+    assert served.models.served["words"].generator is None
+    assert served.models.served["speech"].generator is None
+
+
+@pytest.mark.parametrize("form", ["json", "verbose_json"])
+def test_a_transcription_is_that_of_predict(served, runs, tmp_path, form):
+    engine, sound = engine_of(served, "dictation"), recording("bead")
+    before = engine._submitted
+    files, data = {"file": ("a.wav", sound)}, {"model": "dictation", "response_format": form}
+    found = served.post(SPEECH, files=files, data=data).json()
+    assert engine._submitted == before + 1
+    (tmp_path / "a.wav").write_bytes(sound)
+    run = glassformer.load(runs["dictation"], device="cpu")
+    own = run.predict(tmp_path / "a.wav", align=form != "json")
+    assert found["text"] == own.text != ""
+    if form != "json":
+        assert found["confidence"] == pytest.approx(own.confidence, abs=1e-5)
+        assert own.explanation
+        assert found["segments"][-1]["end"] == own.explanation[-1].end
+        assert found["duration"] == pytest.approx(len(sound) / 2 / 8000, abs=0.02)
+    assert_all_pages_are_free(engine)
+
+
+def test_a_long_recording_is_written_piece_by_piece(served, runs):
+    engine = engine_of(served, "dictation")
+    before, longest = engine._submitted, served.models.served["dictation"].predictor.longest
+    noise = np.random.default_rng(0).normal(scale=0.1, size=int(2.5 * longest * 8000))
+    files, data = {"file": ("a.wav", wave_bytes(noise))}, {"model": "dictation"}
+    assert served.post(SPEECH, files=files, data=data).status_code == 200
+    assert engine._submitted - before >= 3
+    assert_all_pages_are_free(engine)
+
+
+def test_rules_that_allow_nothing_are_refused(served):
+    found = served.post(PATH, {"model": "drawn", "input": "red", "forbidden": [*WORDS.values()]})
+    assert refusal(found) == (422, "invalid_input")
+    assert "allow no token; forbid less" in found.json()["error"]["message"]
+
+
+def test_required_words_need_beams(served):
+    wrong = served.post(PATH, {"model": "greedy", "input": "red", "required": ["rot"]})
+    assert refusal(wrong) == (422, "invalid_input")
+    assert "beam" in wrong.json()["error"]["message"]
+
+
+def test_a_source_whose_client_goes_is_written_no_further(served, monkeypatch):
+    engine, begun, go_on = engine_of(served, "greedy"), threading.Event(), threading.Event()
+    own = engine.step
+
+    def step():
+        found = own()
+        begun.set()
+        go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(engine, "step", step)
+    connection = send(served, PATH, {"model": "greedy", "input": sentences(9)})
+    assert begun.wait(10)
+    assert engine.scheduler.running
+    connection.close()
+    served.idle()
+    go_on.set()
+    wait_until(lambda: not served.worker._active)
+    assert not engine.busy
+    assert_all_pages_are_free(engine)
+
+
+def test_a_source_that_cannot_be_encoded_leaves_nothing(served, monkeypatch):
+    engine, model = engine_of(served, "greedy"), served.models.served["greedy"].model
+
+    def fails(*given):
+        raise RuntimeError("at /secret/path")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "encode", fails)
+        found = served.post(PATH, {"model": "greedy", "input": ["red", "old"]})
+        assert found.status_code == 500
+        assert "secret" not in found.text
+    assert not engine.busy
+    assert_all_pages_are_free(engine)
+    assert served.post(PATH, {"model": "greedy", "input": "red"}).status_code == 200

@@ -157,6 +157,9 @@ def test_numbers_are_rounded_as_in_the_terminal(show):
 def test_an_empty_input_is_said_to_be_empty(show):
     empty = replace(review(), given="", pieces=(), influence=torch.zeros(2, 0), attention=())
     assert "There was nothing to explain." in texts(show(empty), "section p")
+    assert texts(show(replace(empty, targets=(), answer="")), "h1") == [
+        "There was nothing to explain."
+    ]
 
 
 def test_a_label_is_chosen_and_words_are_read_with_the_keyboard_alone(show):

@@ -7,11 +7,13 @@ from small_jobs import job_of
 from small_recordings import RATE, SETTINGS, play, record
 
 from glassformer.config.values import merge_values
+from glassformer.data.audio.extractor import BANKS
 from glassformer.data.audio.features import bin_of
 from glassformer.errors import GlassformerError
 from glassformer.tasks import JOBS
+from glassformer.tasks.shared.sound_settings import FEATURE_NAMES
 from glassformer.tasks.transcribe import picture
-from glassformer.tasks.transcribe.picture import attended, ticks
+from glassformer.tasks.transcribe.picture import UNITS, attended, ticks
 
 
 def task_of(folder, **settings):
@@ -74,6 +76,7 @@ def test_round_frequencies_are_labelled_and_cepstra_have_none(tmp_path):
     assert [label for _, label in ticks(task)] == ["250", "500", "1,000", "2,000", "4,000"]
     assert ticks(task)[1][0] == bin_of(500, RATE, 20) + 0.5
     assert ticks(task_of(tmp_path / "b", task={"features": "mfcc"})) == []
+    assert {*UNITS} == {*BANKS} == {*FEATURE_NAMES}
 
 
 def test_the_middle_of_a_bin_is_where_its_triangle_is_highest(tmp_path):

@@ -128,6 +128,19 @@ def test_cepstra_are_another_view_of_the_same_sound(tmp_path):
     assert cepstra.model()
 
 
+def test_a_tone_is_heard_alike_at_every_pitch(tmp_path):
+    only = {"task": {"features": "tone"}, "model": {"frontend": {"bins": 5}}}
+    task = task_of(tmp_path, **only)
+    at = np.arange(2000) / RATE
+    low, high = (
+        task.features(np.sin(2 * np.pi * pitch * at).astype(np.float32)) for pitch in (625, 1875)
+    )
+    assert low.shape[1] == 5
+    assert np.abs(low[3:-3] - high[3:-3]).max() < 0.05
+    with pytest.raises(GlassformerError, match=r"^model.frontend.bins = 4: a tone has an odd numb"):
+        task_of(tmp_path / "even", **only | {"model": {"frontend": {"bins": 4}}})
+
+
 def test_characters_that_training_did_not_see_are_told_and_count_as_errors(tmp_path):
     rows = record(tmp_path, ["ad", "bad", "cab"])
     rows[2] |= {"split": "test", "text": "c\u00e9b"}

@@ -60,6 +60,10 @@ def test_varied_chunks_differ_by_batch_and_files_are_heard_as_a_whole(tmp_path):
     [
         ({"task": {"ctc_weight": 0.0}}, "task.stream writes by CTC"),
         ({"task": {"window": 40}}, r"heard 25 ms at a time; with task.stream, leave out"),
+        (
+            {"task": {"features": "tone"}, "model": {"frontend": {"bins": 7}}},
+            r"with task.stream, leave out task.features=tone",
+        ),
         ({"task": {"normalise": "recording"}}, r"with task.stream, set task.normalise=all"),
         ({"task": {"stream": {"chunk": 61.0}}}, r"chunk must lie in 0 ... 60 seconds, got 61"),
         ({"task": {"stream": {"left": -1.0}}}, r"left must lie in 0 ... 60 seconds, got -1"),

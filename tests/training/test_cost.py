@@ -14,6 +14,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from glassformer.config import OptimiserConfig
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.layout import Layout
+from glassformer.runs import speed
 from glassformer.training import memory
 from glassformer.training.cost import (
     FORMULAS,
@@ -111,6 +112,23 @@ def test_counting_leaves_a_model_as_it_was(tmp_path):
     batch_cost(model, task, task.batch("train", np.arange(3), 0), setup)
     assert all(tensor.equal(before[name]) for name, tensor in weights_of(model).items())
     assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_the_share_of_the_peak_is_counted_on_no_more_rows_than_training_holds(
+    tmp_path, monkeypatch
+):
+    task = make("copy", tmp_path)
+    setup, seen = setup_for(task, steps=1), []
+    state = fresh(task, setup)
+    monkeypatch.setattr(speed, "peak_flops", lambda _: 1e9)
+    monkeypatch.setattr(
+        speed, "batch_cost", lambda *a: seen.append(len(a[2].source)) or batch_cost(*a)
+    )
+    shares = []
+    for state.progress.micro_batches in (1, 4):
+        shares.append(speed.share_of_peak(100.0, state, task, setup))
+    assert seen == [5, 2]
+    assert shares[1] == pytest.approx(shares[0], rel=0.3)
 
 
 def test_what_is_kept_for_the_way_back_counts_once_and_without_weights():

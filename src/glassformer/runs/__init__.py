@@ -39,5 +39,6 @@ doctor              examining raw data
 estimate, plan      the cost of a training run, before it starts
 folds               every row tested once, by a model that never saw it
 recipes             published results, reproduced
+demo                the embedded jobs, each within a time budget
 listing             the runs in a folder, and what can be pruned
 """

@@ -202,6 +202,11 @@ def follow(
     return _train(recipe, recipe.stages, target, display, seed, device)
 
 
+def pursue(recipe: Recipe, display: Display, run: Path) -> Run:
+    """Train what is missing of a recipe in this folder; a finished run is only opened."""
+    return _train(recipe, recipe.stages, run, display, None, None)
+
+
 def follow_folds(
     recipe: Recipe,
     display: Display,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sounds import hiss
 
-from glassformer.data.audio.features import Cepstra, FilterBank, frame_count
+from glassformer.data.audio.features import Cepstra, FilterBank, ToneBank, frame_count
 
 # The largest difference of a logarithm; both sides compute in 32 bits, and where a bin has far less
 # energy than its neighbours, either is as far from the truth.
@@ -152,3 +152,49 @@ def test_a_gpu_computes_the_same_features_and_is_not_waited_for():
         torch.cuda.set_sync_debug_mode("default")
     assert same == counts
     torch.testing.assert_close(found.cpu(), expected, atol=TOLERANCE, rtol=0.0)
+
+
+def tone(pitch, seconds=0.53, rate=2000, loud=0.1):
+    return (loud * np.sin(2 * np.pi * pitch * np.arange(int(seconds * rate)) / rate)).astype("f4")
+
+
+def test_a_tone_has_the_power_of_its_pitch_in_the_middle_whatever_the_pitch():
+    spacing = 2000 / 128  # Hz: frames of 60 ms have 120 samples, padded to 128
+    bank = ToneBank(2000, 5, window=60)
+    power = (0.1 / 2 * bank.spectrum.weights.sum()) ** 2  # of a sine of amplitude 0.1
+    for pitch in (17 * spacing, 40 * spacing, 53 * spacing):
+        [energies], [count] = bank(*padded([tone(pitch)]))
+        inner = energies[3 : count - 3]  # frames without the silence around the recording
+        assert inner[:, 2].exp().numpy() == pytest.approx(power.item(), rel=0.02)
+        assert (inner.argmax(-1) == 2).all()
+
+
+def test_the_frequencies_of_a_tone_are_those_of_a_fourier_transform():
+    sound = tone(611, seconds=0.06) + hiss(120, seed=3).astype("f4") / 50
+    [[energies]], _ = ToneBank(2000, 3, window=60)(*padded([sound[35:85]]))
+    frame = np.zeros(120)
+    frame[35:85] = sound[35:85]
+    frame -= frame.mean()
+    frame -= 0.97 * np.concatenate([frame[:1], frame[:-1]])
+    power = np.abs(np.fft.rfft(frame * np.hanning(120) ** 0.85 * 2**15, 128)) ** 2
+    power /= np.abs(1 - 0.97 * np.exp(-2j * np.pi * np.arange(65) / 128)) ** 2
+    middle = 1 + power[1:-1].argmax()
+    assert np.allclose(energies, np.log(power[middle - 1 : middle + 2]), atol=1e-3)
+
+
+def test_a_tone_is_found_in_each_row_of_a_batch_and_padding_does_not_matter():
+    sounds = [tone(703), tone(431, seconds=1.01), tone(550, seconds=0.02)]
+    sounds = [sound + hiss(len(sound), seed=1).astype("f4") / 20 for sound in sounds]
+    bank = ToneBank(2000, 7, window=60)
+    features, counts = bank(*padded(sounds))
+    assert counts == [51, 99, 0]
+    for row, sound in enumerate(sounds[:2]):
+        [alone], _ = bank(*padded([sound]))
+        assert torch.allclose(features[row, : counts[row]], alone, atol=1e-4)
+        assert not features[row, counts[row] :].any()
+
+
+@pytest.mark.parametrize("bins", [6, 67])
+def test_a_tone_has_as_many_frequencies_below_as_above(bins):
+    with pytest.raises(ValueError, match="a tone has an odd number of bins, at most 65; take 7"):
+        ToneBank(2000, bins, window=60)

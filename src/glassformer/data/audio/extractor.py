@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Float16
 from torch import Tensor
 
-from glassformer.data.audio.features import WINDOW, Cepstra, FilterBank
+from glassformer.data.audio.features import WINDOW, Cepstra, FilterBank, ToneBank
 from glassformer.data.audio.normalise import Moments
 from glassformer.errors import GlassformerError
 
@@ -53,4 +53,8 @@ class Extractor:
         return frames[0]
 
 
-BANKS: dict[str, Callable[..., FilterBank | Cepstra]] = {"mel": FilterBank, "mfcc": Cepstra}
+BANKS: dict[str, Callable[..., FilterBank | Cepstra | ToneBank]] = {
+    "mel": FilterBank,
+    "mfcc": Cepstra,
+    "tone": ToneBank,
+}

@@ -1,4 +1,4 @@
-"""Log-mel filterbank energies and cepstra, as Kaldi computes them, for padded batches.
+"""Log-mel filterbank energies and cepstra, as Kaldi computes them, for padded batches; and tones.
 
     frame     25 ms of sound every 10 ms, or more around them
               minus its mean; x[t] - 0.97 x[t-1]; times a window
@@ -6,6 +6,7 @@
     mel       triangles, evenly spaced on the scale 1127 ln(1 + f / 700)
     log       of at least 1.2e-7, for sound in the range of 16-bit integers
     cepstra   a cosine transform of the logarithms, low orders only (MFCC)
+    tone      instead of mel: the frequencies around the loudest one
 
 Davis and Mermelstein, 1980; Povey et al., "The Kaldi Speech Recognition Toolkit", 2011. Frames are
 computed a slab at a time, so that a long recording needs little more memory than its features.
@@ -13,7 +14,7 @@ Numbers of frames are integers known in advance, so that a GPU is never waited f
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +35,7 @@ GPU_SLAB = 1 << 15  # frames that keep a GPU busy, in a few hundred MB
 
 Waveforms = Float[Tensor, "B T"]
 Frames = Float[Tensor, "B F M"]
+Power = Float[Tensor, "B F frequencies"]
 
 
 def frame_count(samples: int, rate: int) -> int:
@@ -46,41 +48,42 @@ def frame_count(samples: int, rate: int) -> int:
     return max(0, 1 + (samples - window) // shift)
 
 
-class FilterBank(nn.Module):
-    """Sound between -1 and 1 to log-mel energies; 0 where a row is padding.
+class Spectrum(nn.Module):
+    """The power of every frequency in every frame.
 
     Args:
         rate: Samples a second.
-        bins: Number of mel bins (M).
         window: How long a frame is, in milliseconds. One of more than 25 has the same middle.
     """
 
     weights: Tensor
-    triangles: Tensor
 
-    def __init__(self, rate: int = 16000, bins: int = 80, *, window: int = WINDOW) -> None:
+    def __init__(self, rate: int, *, window: int) -> None:
         super().__init__()
-        self.rate, self.bins = rate, bins
+        self.rate = rate
         self.width, self.shift = rate * window // 1000, rate * SHIFT // 1000
         self.more = self.width - rate * WINDOW // 1000  # samples, half of them on either side
         self.padded = 1 << (self.width - 1).bit_length()  # for the FFT
+        self.frequencies = self.padded // 2 + 1
         hann = torch.hann_window(self.width, periodic=False, dtype=torch.float64)
         weights = hann**ROUNDER * FULL_SCALE
         self.register_buffer("weights", weights.float(), persistent=False)
-        self.register_buffer("triangles", _triangles(rate, bins, self.padded), persistent=False)
 
-    def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
-        """The log energies of every frame, and the number of frames of each recording."""
+    def forward(
+        self, waveforms: Waveforms, lengths: Sequence[int], summed: Callable[[Power], Frames]
+    ) -> tuple[Frames, list[int]]:
+        """What `summed` makes of the power, 0 in padding, and each recording's number of frames."""
         counts = [frame_count(length, self.rate) for length in lengths]
         longest = max(counts, default=0)
         if not longest:
-            return waveforms.new_zeros(len(waveforms), 0, self.bins), counts
+            return summed(waveforms.new_zeros(len(waveforms), 0, self.frequencies)), counts
         if self.more:
             waveforms = self._with_silence(waveforms, lengths)
         frames = waveforms.unfold(1, self.width, self.shift)[:, :longest]  # (B, F, W), a view
         slab = max(1, (GPU_SLAB if waveforms.is_cuda else SLAB) // len(waveforms))
         with torch.autocast(waveforms.device.type, enabled=False):
-            energies = torch.cat([self._energies(part) for part in frames.split(slab, 1)], 1)
+            parts = [summed(self._power(part)) for part in frames.split(slab, 1)]
+        energies = torch.cat(parts, 1)
         return zero_padding(energies, Layout.padded(counts, device=energies.device)), counts
 
     def _with_silence(self, waveforms: Waveforms, lengths: Sequence[int]) -> Float[Tensor, "B W"]:
@@ -89,13 +92,70 @@ class FilterBank(nn.Module):
         silenced = zero_padding(waveforms[..., None], real)[..., 0]
         return F.pad(silenced, (self.more // 2, self.more - self.more // 2))
 
-    def _energies(self, frames: Float[Tensor, "B F W"]) -> Frames:
+    def _power(self, frames: Float[Tensor, "B F W"]) -> Power:
         frames = frames - frames.mean(-1, keepdim=True)
         before = torch.cat([frames[..., :1], frames[..., :-1]], -1)
         frames = torch.sub(frames, before, alpha=PREEMPHASIS) * self.weights
         spectrum = torch.view_as_real(torch.fft.rfft(frames, n=self.padded))
-        power = spectrum.square().sum(-1)  # (B, F, padded / 2 + 1)
+        return spectrum.square().sum(-1)
+
+
+class FilterBank(nn.Module):
+    """Sound between -1 and 1 to log-mel energies; 0 where a row is padding.
+
+    Args:
+        rate: Samples a second.
+        bins: Number of mel bins (M).
+        window: How long a frame is, in milliseconds.
+    """
+
+    triangles: Tensor
+
+    def __init__(self, rate: int = 16000, bins: int = 80, *, window: int = WINDOW) -> None:
+        super().__init__()
+        self.spectrum = Spectrum(rate, window=window)
+        triangles = _triangles(rate, bins, self.spectrum.padded)
+        self.register_buffer("triangles", triangles, persistent=False)
+
+    def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
+        """The log energies of every frame, and the number of frames of each recording."""
+        return self.spectrum(waveforms, lengths, self._log_energies)
+
+    def _log_energies(self, power: Power) -> Frames:
         return (power @ self.triangles).clamp_min(FLOOR).log()
+
+
+class ToneBank(nn.Module):
+    """Sound to log energies around its loudest pitch, so that a tone of any pitch looks alike.
+
+    The loudest frequency has the highest mean power, relative to that of white noise.
+
+    Args:
+        bins: Number of neighbouring frequencies (M), odd: the loudest is in the middle.
+    """
+
+    noise: Tensor
+
+    def __init__(self, rate: int = 16000, bins: int = 7, *, window: int = WINDOW) -> None:
+        super().__init__()
+        self.spectrum, self.bins = Spectrum(rate, window=window), bins
+        frequencies = self.spectrum.frequencies
+        if bins % 2 == 0 or bins > frequencies:
+            raise ValueError(f"a tone has an odd number of bins, at most {frequencies}; take 7")
+        angles = torch.linspace(0, math.pi, frequencies, dtype=torch.float64)
+        noise = 1 + PREEMPHASIS**2 - 2 * PREEMPHASIS * angles.cos()  # |1 - 0.97 exp(-i angle)|²
+        self.register_buffer("noise", noise.float(), persistent=False)
+
+    def forward(self, waveforms: Waveforms, lengths: Sequence[int]) -> tuple[Frames, list[int]]:
+        """The log energies of every frame, and the number of frames of each recording."""
+        power, counts = self.spectrum(waveforms, lengths, lambda power: power / self.noise)
+        side = self.bins // 2
+        inner = power[..., side : power.shape[-1] - side]  # frequencies with enough neighbours
+        lowest = inner.sum(1).argmax(-1, keepdim=True)  # (B, 1), of those that are kept
+        kept = lowest + torch.arange(self.bins, device=power.device)  # (B, M)
+        tone = power.gather(-1, kept[:, None].expand(-1, power.shape[1], -1))
+        layout = Layout.padded(counts, device=power.device)
+        return zero_padding(tone.clamp_min(FLOOR).log(), layout), counts
 
 
 class Cepstra(nn.Module):

@@ -162,6 +162,7 @@ def _translation_blocks(explanation: Explanation, chosen: Selection, fonts: Font
     return [
         *blocks,
         *beside(_attention_blocks(chosen, fonts), _influence_blocks(explanation, fonts)),
+        *_reading_blocks(explanation, fonts),
     ]
 
 
@@ -199,7 +200,18 @@ def _text_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
             words_block(explanation.pieces, values, fonts, signed=explanation.signed),
             text_block(_marks(explanation), fonts, size=SMALL, color=QUIET),
         ]
-    return blocks + _influence_blocks(explanation, fonts)
+    return [
+        *blocks,
+        *_influence_blocks(explanation, fonts),
+        *_reading_blocks(explanation, fonts),
+    ]
+
+
+def _reading_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
+    """What a matrix without a sign says; one with a sign has that on its scale."""
+    if explanation.signed:
+        return []
+    return [text_block(_marks(explanation), fonts, size=SMALL, color=QUIET)]
 
 
 def _influence_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:

@@ -57,20 +57,15 @@ class DilatedLayer(nn.Module):
     def __init__(self, config: StackConfig, *, dilation: int) -> None:
         super().__init__()
         width, dim = config.convolution.width, config.dim
-        self.first = nn.Conv1d(dim, dim, width, dilation=dilation)
-        self.second = nn.Conv1d(dim, dim, width, dilation=dilation)
+        margin = dilation * (width - 1) // 2
+        self.first = nn.Conv1d(dim, dim, width, dilation=dilation, padding=margin)
+        self.second = nn.Conv1d(dim, dim, width, dilation=dilation, padding=margin)
         self.residual = residual_of(config)
-        self.margin = dilation * (width - 1) // 2
 
     def forward(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
         """The vectors after this layer, in padded rows."""
         return self.residual(x, partial(self._convolutions, layout=layout), layout)
 
     def _convolutions(self, x: Float[Tensor, "B T D"], layout: Layout) -> Float[Tensor, "B T D"]:
-        hidden = F.relu(self._convolve(self.first, zero_padding(x, layout)))
-        return self._convolve(self.second, zero_padding(hidden, layout))
-
-    def _convolve(
-        self, convolution: nn.Conv1d, x: Float[Tensor, "B T D"]
-    ) -> Float[Tensor, "B T D"]:
-        return convolution(F.pad(x.mT, (self.margin, self.margin))).mT
+        hidden = F.relu(self.first(zero_padding(x.mT, layout, axis=2)))  # (B, D, T)
+        return self.second(zero_padding(hidden, layout, axis=2)).mT

@@ -95,10 +95,11 @@ class TimeSubsampling(nn.Module):
     def forward(self, frames: Frames, layout: Layout) -> tuple[Vectors, Layout]:
         """A vector for every `factor` frames, and the layout of the vectors."""
         x, inside = _in_rows(frames, layout, self.bins)
+        x = x.mT  # (B, M, T)
         for convolution in self.convolutions:
-            x = F.relu(_along_time(cast(nn.Conv1d, convolution), zero_padding(x, inside)))
+            x = F.relu(convolution(zero_padding(x, inside, axis=2)))
             inside = _halved(inside)
-        return _in_the_form_of(layout, x, inside)
+        return _in_the_form_of(layout, x.mT, inside)
 
 
 class MelResNet(nn.Module):

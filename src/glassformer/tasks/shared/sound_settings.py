@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from glassformer.config import choose, positive, require, share
 
-FEATURE_NAMES = ("mel", "mfcc")
+FEATURE_NAMES = ("mel", "mfcc", "tone")
 NORMALISE_NAMES = ("all", "recording")
 STORE_NAMES = ("auto", "features", "waveforms")
 SPEEDS = (0.5, 2.0)
@@ -88,7 +88,8 @@ class SoundConfig:
 
     Args:
         rate: Samples a second; recordings of another rate are resampled.
-        features: Log-mel energies, or cepstral coefficients (MFCC); model.frontend.bins a frame.
+        features: Log-mel energies, cepstral coefficients (MFCC), or the log energies around the
+            loudest pitch of each recording; model.frontend.bins a frame.
         window: Milliseconds of sound in a frame, of which there are a hundred a second. Longer ones
             tell pitches apart, and from noise, but not when they change.
         normalise: By the mean and variance of all training recordings, or of each recording.

@@ -71,6 +71,11 @@ def check_stream(model: ModelConfig, task: TranscribeConfig) -> None:
         "task.normalise=all",
     )
     require(
+        task.features != "tone",
+        "the loudest pitch of a stream is not known before it ends; with task.stream, leave out "
+        "task.features=tone",
+    )
+    require(
         task.window == WINDOW,
         f"a stream is heard {WINDOW} ms at a time; with task.stream, leave out task.window",
     )

@@ -19,6 +19,7 @@ from glassformer.tasks.transcribe.sounds import BLANK
 from glassformer.tasks.transcribe.task import TranscribeTask
 from glassformer.tasks.transcribe.transcripts import words_of
 
+UNITS = {"mel": "Hz", "mfcc": "cepstra", "tone": "around the pitch"}
 ROUND = (250, 500, 1000, 2000, 4000, 8000, 16_000)  # Hz, labelled in a spectrogram
 
 
@@ -39,7 +40,7 @@ def draw_picture(
         features=sound.astype(np.float32),
         seconds=seconds,
         vector=vector,
-        unit="Hz" if task.settings.features == "mel" else "cepstra",
+        unit=UNITS[task.settings.features],
         ticks=ticks(task),
         words=[(text, start * vector, min(end * vector, seconds)) for text, start, end in spans],
         tokens=task.tokenizer.pieces(list(written.tokens)),
@@ -62,7 +63,7 @@ def attended(
 
 
 def ticks(task: TranscribeTask) -> list[tuple[float, str]]:
-    """Round frequencies, and where they lie among the mel bins; none for cepstra."""
+    """Round frequencies, and where they lie among the mel bins; none for other features."""
     rate, bins = task.settings.rate, task.bins
     if task.settings.features != "mel":
         return []

@@ -16,20 +16,22 @@ function verdict() {
   );
 }
 
+// What the page is about.
+function question() {
+  if (!given.targets.length) return say("There was nothing to explain.");
+  if (given.written) return say(given.sound ? "What it heard, and why" : "What it wrote, and why");
+  return phrase("Why {answer}?", { answer: make("bdi", { class: "answer" }, given.prediction) });
+}
+
 function heading() {
-  const kinds = make(
-    "p",
-    { class: "kinds quiet" },
-    [say(given.job), say(given.method), given.sound ? given.input.replace(/^.*\//, "") : ""].filter(Boolean).join(" · "),
+  const file = given.sound ? given.input.replace(/^.*\//, "") : "",
+    kinds = [say(given.job), say(given.method), file].filter(Boolean).join(" · ");
+  return make(
+    "header",
+    {},
+    make("p", { class: "kinds quiet" }, kinds),
+    make("h1", {}, question()),
   );
-  const answer = given.written
-    ? make("h1", {}, say(given.sound ? "What it heard, and why" : "What it wrote, and why"))
-    : make(
-        "h1",
-        {},
-        phrase("Why {answer}?", { answer: make("bdi", { class: "answer" }, given.prediction) }),
-      );
-  return make("header", {}, kinds, answer);
 }
 
 function neighbours() {

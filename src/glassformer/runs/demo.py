@@ -1,0 +1,89 @@
+"""The demo: a small model for each job, on embedded data, within a time budget.
+
+The runs lie side by side in one folder. One that was interrupted continues; a finished one is kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from glassformer.data.audio.morse_decoder import decode
+from glassformer.data.catalog.morse import RATE, clips
+from glassformer.errors import GlassformerError, install
+from glassformer.metrics.error_rates import character_error_rate
+from glassformer.runs.display import Display
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.recipes import Recipe, pursue, read_recipe
+from glassformer.runs.run import Run
+
+BUDGETS = {"languages": "75s", "dates": "90s", "python-reference": "150s", "morse": "135s"}
+EXPLAINED = ("languages", "Großbritannien")
+LIBRARIES = ("babel", "jiwer", "rapidfuzz", "sacrebleu", "sklearn", "soundfile")
+
+Ends = Mapping[str, float | None]  # value, low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run of the demo, and its score on the test split beside that of a baseline."""
+
+    run: Run
+    what: str
+    score: str
+    ours: Ends
+    baseline: str
+    theirs: Ends
+
+
+def refuse_missing_libraries() -> None:
+    """Refuse to start what could not end."""
+    missing = [name for name in LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise GlassformerError(
+            f"the demo needs {', '.join(missing)}, which is not installed; {install('demo')}"
+        )
+
+
+def train_demo(name: str, folder: Path, display: Display) -> Outcome:
+    """Train a recipe within its time budget, or take up the run that is there."""
+    recipe, target = read_recipe(name), folder / name
+    display.say(f"{name}: {recipe.what}")
+    if RunFolder(target).is_finished:
+        display.say(f"{target}: already trained; remove it to train it again")
+    return outcome(pursue(within(recipe, BUDGETS[name]), display, target), recipe)
+
+
+def within(recipe: Recipe, time: str) -> Recipe:
+    """A recipe whose stages have a time budget each, instead of their length."""
+    stages = (replace(stage, steps=None, epochs=None, time=time) for stage in recipe.stages)
+    return replace(recipe, stages=tuple(stages))
+
+
+def outcome(run: Run, recipe: Recipe) -> Outcome:
+    """What a run of a recipe with a result has reached."""
+    assert recipe.result is not None
+    score = recipe.result.score
+    (_, ours), (baseline, theirs) = list(run.report["scores"].items())[:2]
+    if recipe.name == "morse":
+        baseline, theirs = "adaptive threshold", {score: threshold_errors()}
+    return Outcome(
+        run, headline(recipe.what), score, ours[score], headline(baseline), theirs[score]
+    )
+
+
+def headline(text: str) -> str:
+    """What stands before the details.
+
+    >>> headline("Names of places (embedded), by characters")
+    'Names of places'
+    """
+    return text.partition(",")[0].partition(" (")[0]
+
+
+def threshold_errors() -> Ends:
+    """Character errors of a decoder that learns nothing, on the test recordings of Morse code."""
+    test = [clip for clip in clips() if clip.split == "test"]
+    texts = [decode(clip.samples() / 2**15, RATE) for clip in test]
+    found = character_error_rate(texts, [[clip.text] for clip in test]).score()
+    return {"value": found.value, "low": found.low, "high": found.high}

@@ -1,0 +1,132 @@
+"""`glassformer demo`: every embedded job in one go."""
+
+import sys
+
+import pytest
+
+from glassformer.cli import main
+from glassformer.cli.demo import program
+from glassformer.data.audio.morse import Keying
+from glassformer.data.catalog import CATALOG
+from glassformer.data.catalog.morse import Clip
+from glassformer.runs import demo, fit, recipes
+from glassformer.runs.recipes import RECIPES, read_recipe
+from glassformer.runs.request import seconds
+
+RECIPE = """
+what = "Good and bad films, in a moment"
+
+[[stage]]
+job = "classify"
+data = ["FILE"]
+steps = 1000
+device = "cpu"
+
+[stage.values.data]
+batch_tokens = 256
+
+[stage.values.model.encoder]
+dim = 8
+depth = 1
+attention = { heads = 2 }
+
+[stage.values.machine]
+threads = 1
+
+[result]
+score = "accuracy"
+value = 0.5
+low = 0.0
+high = 1.0
+command = "glassformer reproduce films"
+commit = "0000000"
+machine = "any"
+minutes = 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a small demo, and what it printed."""
+    home = tmp_path_factory.mktemp("demo")
+    rows = [f"the {mood} film of year {n},{mood}" for n in range(60) for mood in ("good", "bad")]
+    (home / "films.csv").write_text("text,label\n" + "\n".join(rows))
+    (home / "films.toml").write_text(RECIPE.replace("FILE", str(home / "films.csv")))
+    return home
+
+
+@pytest.fixture
+def small(trained, monkeypatch):
+    """A demo of two small runs."""
+    for name in ("films", "more-films"):
+        monkeypatch.setitem(RECIPES, name, trained / "films.toml")
+    monkeypatch.setattr(demo, "BUDGETS", {"films": "60s", "more-films": "50s"})
+    monkeypatch.setattr(fit, "steps_in", lambda *_: 6)  # whatever the machine
+    monkeypatch.setattr(demo, "EXPLAINED", ("films", "a good film"))
+    return trained / "runs"
+
+
+def test_it_trains_each_job_and_shows_scores_an_explanation_and_the_page(small, capsys):
+    assert main(["demo", str(small)]) == 0
+    shown, told = capsys.readouterr()
+    assert "fits 6 steps into 1m00s" in told
+    assert "fits 6 steps into 50s" in told
+    for name in ("films", "more-films"):
+        [row] = [line for line in shown.splitlines() if line.startswith(f"│ {name} ")]
+        assert "Good and bad films" in row
+        assert "accuracy" in row
+        assert "n-grams │" in row
+    assert "good" in shown.partition("Why does")[2]
+    *_, last = shown.splitlines()
+    assert last.endswith(f" serve {small / 'films'} {small / 'more-films'}")
+
+
+def test_a_finished_run_is_kept_and_an_interrupted_one_continues(small, capsys, monkeypatch):
+    assert main(["demo", str(small)]) == 0
+    (small / "films" / "report.json").unlink()
+    monkeypatch.setattr(recipes, "run_training", None)  # nothing starts again
+    capsys.readouterr()
+    assert main(["demo", str(small)]) == 0
+    told = capsys.readouterr().err
+    assert f"{small / 'more-films'}: already trained; remove it to train it again" in told
+    assert f"{small / 'films'}: already trained" not in told
+    assert told.count("resuming from step") == 1
+
+
+def test_a_missing_library_is_named_before_anything_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "LIBRARIES", ("babel", "no_such_library"))
+    assert main(["demo", str(tmp_path / "runs")]) == 1
+    told = capsys.readouterr().err
+    assert "the demo needs no_such_library, which is not installed; pip install 'glass" in told
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_demo_takes_eight_minutes_at_most_and_needs_no_download():
+    budgets = {name: seconds(time) for name, time in demo.BUDGETS.items()}
+    assert sum(budgets.values()) <= 7.5 * 60  # the rest is for the explanation
+    assert demo.EXPLAINED[0] in budgets
+    jobs = set()
+    for name in budgets:
+        recipe = read_recipe(name)
+        [stage] = demo.within(recipe, "9s").stages
+        assert (stage.steps, stage.epochs, stage.time) == (None, None, "9s")
+        assert recipe.result is not None
+        assert CATALOG[stage.data[0]].storage is None
+        jobs.add(stage.job)
+    assert len(jobs) == 4
+
+
+def test_the_baseline_of_morse_code_is_an_adaptive_threshold(monkeypatch):
+    clean = Clip("PARIS 73", Keying(wpm=20), "a", "test", 5)
+    other = Clip("E" * 8, Keying(wpm=20, snr=-20.0), "a", "train", 5)
+    monkeypatch.setattr(demo, "clips", lambda: iter([other, clean]))
+    assert demo.threshold_errors()["value"] == 0.0
+
+
+def test_a_program_that_no_shell_finds_is_called_by_its_path(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["env/bin/glassformer", "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program() == "env/bin/glassformer"
+    (tmp_path / "glassformer").write_text("")
+    (tmp_path / "glassformer").chmod(0o755)
+    assert program() == "glassformer"

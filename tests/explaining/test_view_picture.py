@@ -8,15 +8,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from explained import EVERY, REVIEWS, gap, review, story, transcript, translation, words_of
+from explained import (
+    EVERY,
+    REVIEWS,
+    attention,
+    gap,
+    review,
+    story,
+    transcript,
+    translation,
+    words_of,
+)
 
 from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import Target
 from glassformer.explaining.views import blocks, hearing_picture, pictures
 from glassformer.explaining.views.blocks import Block, Fonts, beside
 from glassformer.explaining.views.matrix_picture import frame_of, painted
-from glassformer.explaining.views.picture import draw_explanation, heard
+from glassformer.explaining.views.picture import draw_explanation
 from glassformer.explaining.views.selection import select
+from glassformer.explaining.views.sound_picture import heard
 from glassformer.explaining.views.word_picture import SPACE, flow
 from glassformer.explaining.views.wording import percent
 
@@ -57,8 +68,8 @@ def drawn(tmp_path, monkeypatch):
     for module in (blocks, hearing_picture):
         monkeypatch.setattr(module, "save_picture", lambda figure, path: figures.append(figure))
 
-    def drawn(explanation):
-        draw_explanation(explanation, tmp_path / "a.png")
+    def drawn(explanation, **chosen):
+        draw_explanation(explanation, tmp_path / "a.png", **chosen)
         figure = figures.pop()
         texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
         hues = Counter(to_hex(box.get_facecolor()) for axes in figure.axes for box in axes.patches)
@@ -74,6 +85,20 @@ def test_neighbours_are_drawn_without_the_folders_they_come_from(drawn):
     said, _ = drawn(replace(transcript(), neighbours=review().neighbours))
     assert "0.88 negative (train.csv, row 7002)" in said
     assert "Nearest training rows" not in drawn(gap())[0]
+
+
+@pytest.mark.parametrize("kind", [review, gap, transcript])
+def test_notes_are_drawn(kind, drawn):
+    said, _ = drawn(replace(kind(), neighbours=(), notes=("Only the first part was read.",)))
+    assert "Only the first part was read." in said
+
+
+def test_labels_that_are_not_drawn_are_named(drawn):
+    targets = tuple(Target(text=f"label{n}", probability=0.5 ** (n + 1)) for n in range(5))
+    influence = torch.rand(5, len(review().pieces))
+    said, _ = drawn(replace(review(), targets=targets, influence=influence))
+    assert {"label0", "label2", "Less likely: label3 6.3 %, label4 3.1 %"} <= said
+    assert not any(text.startswith("Less likely") for text in drawn(review())[0])
 
 
 def test_a_long_neighbour_is_cut_to_its_line(drawn):
@@ -137,21 +162,19 @@ def test_columns_of_blocks_stand_side_by_side_only_where_they_fit():
     assert beside([narrow], [wide, narrow]) == [narrow, wide, narrow]
 
 
-def test_a_line_break_that_was_written_is_drawn(tmp_path):
-    drawn = []
-    for text in ("\n", ""):
-        written = Target(text=text, probability=0.5, alternatives=(("a", 0.1),))
-        draw_explanation(replace(gap(), answer=text, targets=(written,)), tmp_path / "a.svg")
-        drawn.append((tmp_path / "a.svg").read_text(encoding="utf-8").count("fill: #e69f00"))
-    assert drawn == [1, 1]
+@pytest.mark.parametrize(("text", "shown"), [("\n", "↵"), ("", "∅")])
+def test_a_line_break_that_was_written_is_drawn(drawn, text, shown):
+    written = Target(text=text, probability=0.5, alternatives=(("a", 0.1),))
+    said, hues = drawn(replace(gap(), answer=text, targets=(written,)))
+    assert shown in said
+    assert hues["#e69f00"] == 1
 
 
-def test_chosen_attention_is_added(tmp_path):
-    tall = []
-    for chosen in ({}, {"layer": "1", "head": 0}):
-        draw_explanation(review(), tmp_path / "a.svg", **chosen)
-        tall.append(float(ET.parse(tmp_path / "a.svg").getroot().get("height")[:-2]))
-    assert tall[1] > tall[0] + 100
+def test_chosen_attention_is_added(drawn):
+    title = "Self-attention, layer 1, head 0"
+    named = replace(review(), attention=(attention("blocks.1.attention", "abc", "abc"),))
+    assert title not in drawn(named)[0]
+    assert title in drawn(named, layer="1", head=0)[0]
 
 
 @pytest.mark.parametrize("language", ["zh", "ar"])

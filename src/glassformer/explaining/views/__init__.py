@@ -13,6 +13,7 @@ heatmap             attention as shades
 alignment_terminal  which source words each word of a translation attended to
 alignment_picture   the same as words that are linked
 hearing_picture     what a transcriber makes of a sound
+sound_picture       what it draws of an explanation
 word_picture        words as coloured boxes
 neighbour_picture   training rows as a small table
 matrix_picture      numbers between two rows of words

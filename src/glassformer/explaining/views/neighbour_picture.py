@@ -8,6 +8,7 @@ from glassformer.explaining.views.blocks import MARGIN, POINTS, WIDTH, Block, Fo
 from glassformer.explaining.views.pictures import QUIET
 from glassformer.explaining.views.wording import rounded
 
+NEAREST = "Nearest training rows"
 SIZE, LINE, APART = 9.0, 1.7, 0.25  # points of a letter; of a line in letters; inches of a gap
 LONGEST = 2.0  # inches of a target, and of where a row comes from
 

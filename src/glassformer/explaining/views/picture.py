@@ -11,11 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.explanation import Explanation
-from glassformer.explaining.parts import Sound, Target
+from glassformer.explaining.parts import Target
 from glassformer.explaining.views.alignment_picture import centres, draw_sides
 from glassformer.explaining.views.blocks import (
     MARGIN,
@@ -27,18 +25,18 @@ from glassformer.explaining.views.blocks import (
     draw_blocks,
     text_block,
 )
-from glassformer.explaining.views.hearing_picture import HearingPicture, draw_hearing
+from glassformer.explaining.views.hearing_picture import draw_hearing
 from glassformer.explaining.views.matrix_picture import influence_ends, matrix_block, weight_ends
-from glassformer.explaining.views.neighbour_picture import neighbours_block, short_place
+from glassformer.explaining.views.neighbour_picture import NEAREST, neighbours_block
 from glassformer.explaining.views.pictures import QUIET, check_picture
 from glassformer.explaining.views.selection import Selection, select
+from glassformer.explaining.views.sound_picture import heard
 from glassformer.explaining.views.word_picture import doubts_block, words_block
 from glassformer.explaining.views.wording import (
     alternatives_of,
-    method_name,
+    note_of,
     percent,
     reading_of,
-    rounded,
     visible,
 )
 
@@ -51,7 +49,6 @@ TITLE, HEADING, TEXT, SMALL = 14.0, 11.0, 10.0, 9.0  # points
 MARKS = "Blue, underlined: for. Orange, dashed: against. The stronger, the more it counts."
 DARKER = "The darker, the more."
 NOTHING = "There was nothing to explain."
-NEAREST = "Nearest training rows"
 USED = "+−.0123456789 %<>,:–…␣↵∅()"  # characters of the wording itself
 
 
@@ -80,7 +77,10 @@ def draw_explanation(
     asked = layer is not None or head is not None
     if asked and chosen is not None and not chosen.group.crosses:
         blocks += _attention_blocks(chosen, fonts)
-    blocks.append(text_block(_note(explanation), fonts, size=SMALL, color=QUIET))
+    blocks += [
+        text_block(note, fonts, size=SMALL, color=QUIET)
+        for note in (note_of(explanation.method, explanation.verdict), *explanation.notes)
+    ]
     if explanation.neighbours:
         blocks += [_heading(NEAREST, fonts), neighbours_block(explanation.neighbours, fonts)]
     draw_blocks(blocks, path)
@@ -91,7 +91,7 @@ def _texts(explanation: Explanation, chosen: Selection | None) -> list[str]:
     targets = explanation.targets
     found = [*explanation.pieces, *(target.text for target in targets), explanation.answer]
     found += [text for target in targets for text, _ in target.alternatives]
-    found += [explanation.method, explanation.verdict]
+    found += [explanation.method, explanation.verdict, *explanation.notes]
     for one in explanation.neighbours:
         found += [one.text, one.target, one.where]
     if chosen is not None:
@@ -111,11 +111,6 @@ def _marks(explanation: Explanation) -> str:
     return MARKS if explanation.signed else f"{DARKER} {reading.legend}"
 
 
-def _note(explanation: Explanation) -> str:
-    """The method, and how far it can be trusted."""
-    return f"{method_name(explanation.method)}: {explanation.verdict or 'not measured'}"
-
-
 def _label_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
     """The text once for each of the likeliest labels, or for all where it is the same."""
     blocks = []
@@ -130,7 +125,16 @@ def _label_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
             if explanation.pieces
             else text_block(NOTHING, fonts, size=TEXT)
         )
-    return [*blocks, text_block(_marks(explanation), fonts, size=SMALL, color=QUIET)]
+    said = [_marks(explanation), *_other_labels(explanation)]
+    return [*blocks, *(text_block(text, fonts, size=SMALL, color=QUIET) for text in said)]
+
+
+def _other_labels(explanation: Explanation) -> list[str]:
+    """The next labels for which no text is drawn, in a line."""
+    others = explanation.targets[MOST_LABELS : MOST_LABELS + MOST_OTHERS]
+    said = [f"{visible(one.text)} {percent(one.probability)}" for one in others]
+    more = "" if len(explanation.targets) <= MOST_LABELS + MOST_OTHERS else ", …"
+    return [f"Less likely: {', '.join(said)}{more}"] if said else []
 
 
 def _label_block(targets: Sequence[Target], fonts: Fonts) -> Block:
@@ -245,50 +249,3 @@ def _attention_blocks(chosen: Selection, fonts: Fonts) -> list[Block]:
     weights = found.weights[0].numpy()
     matrix = matrix_block(weights, found.queries, found.keys, fonts, ends=weight_ends(weights))
     return [_heading(chosen.title[:1].upper() + chosen.title[1:], fonts), matrix]
-
-
-def heard(explanation: Explanation, sound: Sound, chosen: Selection | None) -> HearingPicture:
-    """What the picture of a recording draws."""
-    tokens: Sequence[str] = ()
-    attention = None
-    if chosen is not None and chosen.group.crosses:
-        tokens, attention = chosen.attention.queries, chosen.attention.weights[0].numpy()
-    influence = None
-    if len(sound.stretches) == explanation.influence.shape[1]:
-        influence = explanation.influence.float().numpy()
-    return HearingPicture(
-        features=sound.spectrogram.float().numpy(),
-        seconds=sound.seconds,
-        vector=sound.vector,
-        unit=sound.unit,
-        ticks=sound.ticks,
-        words=[(one.text, *one.time) for one in explanation.targets if one.time is not None],
-        tokens=tokens,
-        names=sound.symbols,
-        posteriors=None if sound.posteriors is None else np.asarray(sound.posteriors.float()),
-        attention=attention,
-        influence=influence,
-        targets=[visible(target.text) for target in explanation.targets[: len(influence)]]
-        if influence is not None
-        else (),
-        signed=explanation.signed,
-        stretches=sound.stretches,
-        frame=sound.frame,
-        notes=[*_labels(explanation), _note(explanation), *_nearest(explanation)],
-    )
-
-
-def _labels(explanation: Explanation) -> list[str]:
-    """The likeliest labels of a recording, in a line."""
-    likeliest = () if explanation.written else explanation.targets[:MOST_LABELS]
-    said = [f"{visible(one.text)} {percent(one.probability)}" for one in likeliest]
-    return [", ".join(said)] if said else []
-
-
-def _nearest(explanation: Explanation) -> list[str]:
-    """The nearest training rows, a line each."""
-    lines = [
-        f"{rounded(max(one.similarity, 0.0), 2)}  {one.target}  ({short_place(one)})"
-        for one in explanation.neighbours
-    ]
-    return [f"{NEAREST}:", *lines] if lines else []

@@ -108,6 +108,15 @@ def alternatives_of(target: Target, most: int) -> str:
     return ", ".join(f"{visible(text)} {percent(p)}" for text, p in others[:most])
 
 
+def note_of(method: str, verdict: str) -> str:
+    """A method, and how far it can be trusted.
+
+    >>> note_of("gradient_x_input", "")
+    'gradient x input: not measured'
+    """
+    return f"{method_name(method)}: {verdict or 'not measured'}"
+
+
 def is_right_to_left(text: str) -> bool:
     """Whether some of its letters are of a script that runs from right to left.
 

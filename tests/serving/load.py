@@ -64,6 +64,7 @@ def different_requests():
     texts = sentences(6, seed=3)
     for number, text in enumerate(texts):
         yield as_json("/v1/translate", model="words", input=text, alternatives=number % 3)
+        yield as_json("/v1/translate", model=("greedy", "drawn")[number % 2], input=[text, "red"])
         yield as_json("/v1/classify", model="reviews", input=[f"the film {text}", "dull"])
         yield as_json("/v1/embeddings", model="gaps", input=text * (1 + number))
         base = {"model": "bottles", "prompt": text[: 3 * number], "max_tokens": 7 + 9 * number}
@@ -72,7 +73,8 @@ def different_requests():
         yield as_json("/v1/completions", **base, temperature=0, stream=True)
     for word in ("ace", "bead", "cab"):
         path = "/v1/audio/transcriptions"
-        yield upload(path, recording(word), model="speech", response_format="verbose_json")
+        for model in ("speech", "dictation"):
+            yield upload(path, recording(word), model=model, response_format="verbose_json")
         yield upload("/v1/audio/classify", recording(word), model="sounds")
 
 

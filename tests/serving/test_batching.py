@@ -66,14 +66,15 @@ def test_a_batch_holds_requests_with_the_same_options_up_to_its_size():
     assert sorted(len(inputs) for inputs, _ in batches) == [1, 4, 4]
 
 
-def test_those_after_a_batch_that_fails_are_answered():
+@pytest.mark.parametrize("most", [1, 2])
+def test_those_beside_and_after_one_that_fails_are_answered(most):
     def answer(inputs, options):
-        if inputs == [1]:
+        if 1 in inputs:
             raise RuntimeError("broken")
         return inputs
 
     async def test(worker):
-        batcher = Batcher(worker, answer, Batching(wait=0.0, most=1))
+        batcher = Batcher(worker, answer, Batching(wait=0.1, most=most))
         asked = [asyncio.ensure_future(batcher.answers([n], (), accept)) for n in (1, 2)]
         with pytest.raises(RuntimeError, match="broken"):
             await asked[0]

@@ -128,6 +128,14 @@ def with_header(**values):
     return bytes(sound)
 
 
+def with_samples(value):
+    """A recording of floats, some of which are no sound."""
+    file, sound = io.BytesIO(), np.zeros(RATE, dtype=np.float32)
+    sound[3000:3100] = value
+    soundfile.write(file, sound, RATE, format="WAV", subtype="FLOAT")
+    return file.getvalue()
+
+
 SOUNDS = {
     "nothing": b"",
     "no sound": b"hello",
@@ -144,7 +152,10 @@ SOUNDS = {
     "gigabytes that are not there": with_header(bytes=0x10000000),
     "a playlist": b"#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n",
     "a page": b"<html><script>alert(1)</script></html>",
-    "not a number": struct.pack("<f", float("nan")) * 4000,
+    "NaN": with_samples(np.nan),
+    "infinity": with_samples(-np.inf),
+    "a huge number": with_samples(1e30),
+    "floats without a header": struct.pack("<f", float("nan")) * 4000,
 }
 
 

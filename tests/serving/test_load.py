@@ -16,11 +16,14 @@ def server(runs):
         yield found
 
 
-def pages(server):
-    """The pages of the engine, and those that are free once nothing is kept for others."""
-    engine = server.models.served["bottles"].generator.engine
+def assert_nothing_is_left(generator):
+    """No text, and no page once nothing is kept for others."""
+    engine = generator.engine
+    assert not generator.open
+    assert not engine.busy
     engine.forget()
-    return engine.decoder.pool.pages, engine.decoder.pool.free_pages
+    for pool in (engine.decoder.pool, engine.decoder.sources):
+        assert pool is None or pool.free_pages == pool.pages
 
 
 def check(server, count):
@@ -31,11 +34,10 @@ def check(server, count):
     assert statuses[200] + statuses["left"] + statuses["broken"] == count
     assert statuses[503] > 0
     server.idle()
-    generator = server.models.served["bottles"].generator
-    assert not generator.open
-    assert not generator.engine.busy
-    total, free = pages(server)
-    assert total == free
+    generators = [one.generator for one in server.models if one.generator is not None]
+    assert len(generators) == 4
+    for generator in generators:
+        assert_nothing_is_left(generator)
 
 
 def test_every_accepted_request_is_answered_as_if_it_were_alone(server):

@@ -5,6 +5,7 @@ next one gathers by itself.
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -17,6 +18,7 @@ from glassformer.errors import GlassformerError
 from glassformer.serving.settings import Batching
 from glassformer.serving.worker import Source, Worker, settle
 
+log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 Options = tuple[tuple[str, Hashable], ...]
 
@@ -121,12 +123,14 @@ class Batcher(Source, Generic[Answer]):
                 found = list(self.answer(inputs, dict(batch[0].options)))
         except SearchCancelledError:
             return
-        except GlassformerError as error:
-            if len(batch) == 1:
-                self._tell(batch[0], error)
+        except Exception as error:
+            if len(batch) > 1:
+                for one in batch:
+                    self._answer([one])
                 return
-            for one in batch:
-                self._answer([one])
+            if not isinstance(error, GlassformerError):
+                log.error("a request failed", exc_info=error)
+            self._tell(batch[0], error)
             return
         for one in batch:
             self._tell(one, found[: len(one.inputs)])

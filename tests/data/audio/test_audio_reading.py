@@ -191,7 +191,7 @@ def bad_file(tmp_path, name):
         ("playlist", "not sound, or damaged (Format not recognised); fetch"),
         ("raw", "not sound, or damaged (no header); fetch"),
         ("film", "has no sound; give a recording, or remove it"),
-        ("NaN", "NaN or infinity (at 0.250 s); export it again, or remove it"),
+        ("NaN", "NaN, infinity or a huge number (at 0.250 s); export it again, or remove it"),
         ("rate", "its header is damaged (3 Hz, channels: 1); export or fetch it again"),
         ("wav", "truncated, its header promises more sound than there is; fetch it again"),
         ("ogg", "truncated, its header promises more sound than there is; fetch it again"),

@@ -21,6 +21,7 @@ Sound = Float32[np.ndarray, " samples"]
 RATES = (1000, 768_000)  # samples a second; a header that says less or more is damaged
 MOST_CHANNELS = 64
 SHORTEST = 0.025  # seconds: one window of features
+LOUDEST = 1e12  # times the full scale; the square of much more is infinite
 MISSING = 0.1  # seconds; headers of compressed files may be off by less
 
 
@@ -94,10 +95,12 @@ def _mono(path: Path, decoder: Decoder, start: float, end: float | None) -> Iter
         mono = block.mean(axis=1) if decoder.channels > 1 else block[:, 0]
         if end is not None:
             mono = mono[: max(0, round(end * rate) - at)]
-        if not np.isfinite(mono).all():
-            seconds = (at + int(np.argmin(np.isfinite(mono)))) / rate
+        sound = np.abs(mono) < LOUDEST  # False for NaN
+        if not sound.all():
+            seconds = (at + int(np.argmin(sound))) / rate
             raise GlassformerError(
-                f"{path}: NaN or infinity (at {seconds:.3f} s); export it again, or remove it"
+                f"{path}: NaN, infinity or a huge number (at {seconds:.3f} s); export it again, or "
+                f"remove it"
             )
         if not len(mono):
             break

@@ -1,6 +1,7 @@
-"""One server with a run of every kind, for all tests of the process."""
+"""One server with a run of every kind, and one browser, for all tests of the process."""
 
 import pytest
+from browser import Browser
 from small_served import Served, small_run
 
 RUNS = ("bottles", "reviews", "gaps", "speech", "sounds", "words", "greedy", "drawn", "dictation")
@@ -16,3 +17,10 @@ def runs(tmp_path_factory):
 def served(runs):
     with Served(runs.values()) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()

@@ -6,7 +6,7 @@ from urllib.parse import urlparse
 
 import httpx
 import pytest
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM
 from small_served import recording
 
 from glassformer.serving.page import page_files
@@ -15,13 +15,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium o
 HOSTILE = 'the <img src=x onerror="window.ran=1"> film was great'
 PAPER = "getComputedStyle(document.body).backgroundColor"
 DRAWN = "document.querySelector('.pieces, .line') && !document.querySelector('[aria-busy]')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 @pytest.fixture

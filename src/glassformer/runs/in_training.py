@@ -171,10 +171,10 @@ def thinned_curves(metrics: Path) -> dict[str, list[Point]]:
 def thinned(points: list[Point], most: int = POINTS) -> list[Point]:
     """A curve in fewer points: each is the mean of its neighbours, and the last one stays.
 
-    >>> thinned([(1, 4.0), (2, 2.0), (3, 1.0), (4, 1.0), (5, 0.5)], most=3)
-    [(2, 3.0), (4, 1.0), (5, 0.5)]
+    >>> thinned([(1.0, 4.0), (2.0, 2.0), (3.0, 1.0), (4.0, 1.0), (5.0, 0.5)], most=3)
+    [(2.0, 3.0), (4.0, 1.0), (5.0, 0.5)]
     """
     if len(points) <= most:
         return points
     groups = np.array_split(np.array(points[:-1]), most - 1)
-    return [(int(group[-1, 0]), float(group[:, 1].mean())) for group in groups] + [points[-1]]
+    return [(float(group[-1, 0]), float(group[:, 1].mean())) for group in groups] + [points[-1]]

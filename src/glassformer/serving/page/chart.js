@@ -77,9 +77,8 @@ function legend(lines, step = Infinity) {
 
 function range(values) {
   const low = Math.min(...values),
-    high = Math.max(...values),
-    room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [low - room, high + room];
+    high = Math.max(...values);
+  return low < high ? [low, high] : [low - 0.5, high + 0.5];
 }
 
 function short(value) {

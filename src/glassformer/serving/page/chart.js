@@ -46,12 +46,12 @@ export function chart(title, lines) {
     make(
       "div",
       { class: "plotted" },
-      make("div", { class: "scale", "aria-hidden": "true" }, short(high), make("span", {}, short(low))),
+      make("div", { class: "bounds", "aria-hidden": "true" }, short(high), make("span", {}, short(low))),
       field,
     ),
     make(
       "div",
-      { class: "span quiet", "aria-hidden": "true" },
+      { class: "ends quiet", "aria-hidden": "true" },
       make("span", {}, words.stepAt(number(left))),
       make("span", {}, number(right)),
     ),

@@ -21,7 +21,7 @@ export function acceptDrops(box, onfile) {
   const over = (event) => {
     if (![...event.dataTransfer.items].some((item) => item.kind === "file")) return;
     event.preventDefault();
-    box.classList.toggle("over", event.type === "dragover");
+    box.classList.toggle("dropping", event.type === "dragover");
   };
   box.addEventListener("dragover", over);
   box.addEventListener("dragleave", over);

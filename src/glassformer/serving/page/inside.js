@@ -14,7 +14,7 @@ export class Inside {
   constructor(model, { take, brief = false }) {
     Object.assign(this, { model, take, brief, attempt: new Attempt(), chosen: "reasons" });
     this.path = model.paths.find((path) => path.endsWith("/explain"));
-    this.list = make("div", { class: "views", role: "tablist", "aria-label": words.views });
+    this.list = make("div");
     this.panels = make("div", { class: "panels" });
     this.box = make("section", { class: "inside" }, this.list, this.attempt.box, this.panels);
     this.offer({});
@@ -84,7 +84,13 @@ export class Inside {
         name === "reasons" && sound ? words.questions.sound : words.questions[name],
       ),
     );
-    this.list.replaceChildren(...this.tabs);
+    const list = make(
+      "div",
+      { class: "views", role: "tablist", "aria-label": words.views },
+      this.tabs,
+    );
+    this.list.replaceWith(list);
+    this.list = list;
     this.names = views.map(([name]) => name);
     this.panels.replaceChildren(
       ...views.map(([name, parts]) =>
@@ -97,7 +103,8 @@ export class Inside {
     );
     const choose = (at) => this.open(this.names[at]);
     this.stop = rove(this.list, this.tabs, { choose });
-    this.open(this.names.includes(this.chosen) ? this.chosen : this.names[0], false);
+    if (this.names.includes(this.chosen)) this.open(this.chosen, false);
+    else this.open(this.names.length > 1 ? this.names[0] : null, false);
   }
 
   open(name, byReader = true) {
@@ -107,7 +114,7 @@ export class Inside {
       this.panels.children[at].hidden = one !== name;
       if (one === name) this.stop(at);
     });
-    this.learning.watch(name === "learning" && byReader);
+    this.learning.watch(name === "learning");
     dispatchEvent(new Event("resize")); // pictures that were hidden could not be measured
   }
 }

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -32,6 +33,9 @@ def test_a_wheel_installs_in_a_fresh_environment_and_trains_the_embedded_job(tmp
 
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path / "w", ROOT)
     (wheel,) = (tmp_path / "w").glob("glassformer-*.whl")
+    page = ("index.html", "main.js", "shell.css", "icon.svg", "strings/en.js", "strings/zh.js")
+    with ZipFile(wheel) as packed:
+        assert {f"glassformer/serving/page/{name}" for name in page} <= {*packed.namelist()}
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "torch")

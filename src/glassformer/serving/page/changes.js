@@ -21,13 +21,17 @@ export function changes(box, model, values, gone) {
   return attempt.run(async (signal) => {
     const second = await again(model, values, gone, signal);
     found.replaceChildren(make("h3", {}, ...without(values, gone)), ...compared(values, second));
+    box.scrollIntoView({ block: "nearest" });
   });
 }
 
 function without(values, gone) {
   const named = values.sound
     ? [words.stretches(gone.length)]
-    : gone.flatMap((at, n) => [n ? words.comma : "", make("bdi", {}, visible(values.pieces[at]))]);
+    : gone.flatMap((at, n) => [
+        n ? words.comma : "",
+        make("bdi", { class: "answer" }, visible(values.pieces[at])),
+      ]);
   return [words.without, " ", ...named];
 }
 

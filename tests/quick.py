@@ -13,10 +13,11 @@ from glassformer.tasks.translate.reporter import TranslateReporter
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Without the baseline and TensorBoard, which take seconds to import and have their tests."""
+    """Without baseline, n-grams and TensorBoard, which take seconds to import; they have tests."""
     with pytest.MonkeyPatch.context() as patch:
         for reporter in (ClassifyReporter, TranslateReporter):
             patch.setattr(reporter, "baseline", lambda self, split: None)
+        patch.setattr(ClassifyReporter, "complete", lambda self, answers: [])
         patch.setattr(log, "open_board", lambda folder, step: None)
         torch.set_num_threads(1)
         yield

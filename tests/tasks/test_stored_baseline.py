@@ -8,9 +8,10 @@ from sklearn.utils import murmurhash3_32
 from test_ngram_baseline import fitted, names, reviews
 
 from glassformer.errors import GlassformerError
+from glassformer.tasks.classify import stored_baseline
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.classify.stored_baseline import RECORD, TENSORS, StoredBaseline
-from glassformer.tasks.shared import ngram_hashing, ngrams
+from glassformer.tasks.shared import ngram_hashing, ngram_spans, ngrams
 from glassformer.tasks.shared.ngram_hashing import buckets_of, murmur3, ngrams_of
 from glassformer.tasks.shared.ngrams import Analyser, hashing_of
 
@@ -44,7 +45,7 @@ def test_its_answers_are_those_of_scikit_learn_and_need_it_no_more(kind, tmp_pat
 
 
 def test_ngrams_that_share_a_bucket_share_its_weight(monkeypatch):
-    for module in (ngrams, ngram_hashing):
+    for module in (ngrams, ngram_hashing, ngram_spans, stored_baseline):
         monkeypatch.setattr(module, "BUCKETS", 64)
     model, texts = fitted(101), reviews(31, seed=2)[0]
     stored = StoredBaseline.of(model)

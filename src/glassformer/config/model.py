@@ -24,6 +24,7 @@ BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
 FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "conv1d", "resnet", "patches")
 POOL_NAMES = ("mean", "max", "first", "attention")
+NGRAMS_NAMES = ("auto", "no", "yes")
 DEEPEST = 10_000  # layers; more take minutes to build
 
 
@@ -132,6 +133,8 @@ class ModelConfig:
 
     Args:
         pool: How a classifier pools a sequence into one vector.
+        ngrams: Whether a classifier of texts has a linear model of n-grams as a second part: auto
+            decides by the validation rows.
         scale: Whether embeddings are multiplied by the square root of their width.
         softcap: Scores of tokens stay within ± this limit, by limit * tanh(score / limit).
         tie: Whether the output layer shares the weights of the output embedding.
@@ -142,6 +145,7 @@ class ModelConfig:
     encoder: StackConfig | None = None
     decoder: StackConfig | None = None
     pool: str = "mean"
+    ngrams: str = "auto"
     scale: bool = True
     softcap: float | None = None
     tie: bool = True
@@ -153,6 +157,7 @@ class ModelConfig:
             "a model needs an encoder, a decoder, or both; got neither",
         )
         choose("pool", self.pool, POOL_NAMES)
+        choose("ngrams", self.ngrams, NGRAMS_NAMES)
         above_zero("softcap", self.softcap)
         if self.share:
             widths = [stack.dim for stack in (self.encoder, self.decoder) if stack is not None]

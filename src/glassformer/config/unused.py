@@ -14,7 +14,7 @@ SETTINGS_OF_MODEL = {
     "encoder-decoder": ("frontend", "encoder", "decoder", "scale", "softcap", "tie", "share"),
     "language model": ("decoder", "scale", "softcap", "tie"),
     "masked language model": ("encoder", "scale", "softcap", "tie"),
-    "classifier": ("frontend", "encoder", "scale", "pool"),
+    "classifier": ("frontend", "encoder", "scale", "pool", "ngrams"),
 }
 SETTINGS_OF_FRONTEND = {
     "tokens": (),

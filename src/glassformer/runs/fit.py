@@ -82,7 +82,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)
-    calibrate(task, model, setup)
+    calibrate(task, model, setup, display)
     progress = state.progress
     return FitResult(config, task, model, setup, progress.seconds, progress.step, kept)
 
@@ -100,11 +100,16 @@ def finish(state: State, setup: TrainSetup, display: Display) -> None:
         display.say(f"{damage}; using the next best checkpoint")
 
 
-def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup) -> None:
-    """Let the reporter calibrate on the validation rows, in the first process only."""
+def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Display) -> None:
+    """Let the reporter calibrate and complete the model, in the first process only."""
     reporter = reporter_of(task)
     if reporter.calibrates and len(task.lengths("valid")) and processes.is_first():
-        reporter.calibrate(answers_on(task, model, setup, "valid"))
+        answers = answers_on(task, model, setup, "valid")
+        reporter.calibrate(answers)
+        with display.waiting("calibrating"):
+            sentences = reporter.complete(answers)
+        for sentence in sentences:
+            display.say(sentence)
     processes.wait()
 
 

@@ -19,6 +19,7 @@ from glassformer.data.samples import Sample
 from glassformer.data.splits import split_of
 from glassformer.errors import GlassformerError
 from glassformer.reports import Report, Table, write_report
+from glassformer.reports.tables import comparison_table
 from glassformer.runs.display import Display
 from glassformer.runs.fit import answers_on
 from glassformer.runs.folder import reporter_of
@@ -93,7 +94,7 @@ def answers_of(run: Run) -> Fold:
     if not isinstance(reporter, PoolingReporter) or task.samples is None:
         raise GlassformerError(f"{folder.path}: {config.job} cannot be cross-validated")
     setup = TrainSetup(config.train, config.data, run.machine, config.seed)
-    ours = answers_on(task, run.model, setup, "test")
+    ours = task.combine(answers_on(task, run.model, setup, "test"), "test")
     return Fold(reporter, list(task.samples.of("test")), ours, *baseline_of(reporter, "test"))
 
 
@@ -119,6 +120,10 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
         table, sentence = compared(reporter, ours, theirs, name, len(samples))
         tables.append(table)
         notes.insert(0, sentence)
+        for part, alone in pooled_parts(folds).items():
+            scores[part] = reporter.scores(alone)
+            tables.append(comparison_table(reporter.compare(ours, alone), OURS, part))
+            tables += reporter.part_tables(ours, {part: alone}, theirs, samples)
     report = Report(
         title=target.name,
         facts={
@@ -138,6 +143,17 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
     )
     write_report(report, target)
     return report
+
+
+def pooled_parts(folds: Sequence[Fold]) -> dict[str, Any]:
+    """The answers of each part of the models alone; a model without it answers as a whole."""
+    found = [fold.reporter.parts(fold.ours) for fold in folds]
+    return {
+        name: folds[0].reporter.pool(
+            [parts.get(name, fold.ours) for parts, fold in zip(found, folds, strict=True)]
+        )
+        for name in dict.fromkeys(name for parts in found for name in parts)
+    }
 
 
 def by_fold(folds: Sequence[Fold]) -> Table:

@@ -118,6 +118,7 @@ def trained_on(
         (smaller.data / "parts.npy").unlink()
         Samples.assign(smaller.data, splits)
         config = folder.config()
+        config = replace(config, model=replace(config.model, ngrams="no"))  # the score is without
         full = config.train.steps or 1
         steps = max(min(FEWEST_STEPS, full), round(full * share))
         smaller.write_config(replace(config, train=replace(config.train, steps=steps)))

@@ -1,6 +1,7 @@
 """The final report: scores of a run beside an honest baseline on the same rows."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,12 +81,12 @@ def findings(
     task = result.task
     assert task.samples is not None
     with display.waiting("evaluating"):
-        answers = answers_on(task, result.model, result.setup, split)
+        answers = task.combine(answers_on(task, result.model, result.setup, split), split)
     samples = list(task.samples.of(split))
     found = Findings(
         scores={OURS: reporter.scores(answers)},
         sections=reporter.sections(answers, samples),
-        notes=reporter.notes(answers),
+        notes=[*reporter.decisions(), *reporter.notes(answers)],
     )
     with display.waiting("training the baseline"):
         baseline, remarks = baseline_of(reporter, split)
@@ -98,9 +99,21 @@ def findings(
         table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)
         tables = reporter.baseline_tables(answers, baseline.answers, samples)
         found.tables, found.verdict = [table, *tables], [sentence]
+        parts = reporter.parts(answers)
+        add_parts(found, reporter, answers, parts)
+        found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
         if " worse than the baseline " in sentence:
             found.verdict.append(what_next(RunFolder(task.folder), kept=baseline.save is not None))
     return found
+
+
+def add_parts(
+    found: Findings, reporter: Reporter[Any, Any], answers: Any, parts: Mapping[str, Any]
+) -> None:
+    """The scores of parts of the model by themselves, and what the whole gains over each."""
+    for name, part in parts.items():
+        found.scores[name] = reporter.scores(part)
+        found.tables.append(comparison_table(reporter.compare(answers, part), OURS, name))
 
 
 def what_next(folder: RunFolder, *, kept: bool) -> str:

@@ -48,6 +48,10 @@ class OpenedRows:
         with torch.no_grad(), self.setup.machine.autocast():
             return self.task.answers(model, self._batches())
 
+    def all_answers(self, model: nn.Module) -> Any:
+        """The same, with what the run has besides the model."""
+        return self.task.combine(self.answers(model), self.split)
+
     def losses(self, model: nn.Module) -> Iterator[Float[Tensor, ""]]:
         """The losses of a model, batch by batch, each summed over its rows."""
         for batch in self._batches():

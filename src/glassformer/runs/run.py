@@ -256,7 +256,7 @@ class Run:
             assert rows.ingest is not None
             where = [sample["where"] for sample in rows.samples.of("test")]
             known = trained_on(rows.samples, self.folder, self.schema, self.config.data)
-            answers, remarks = rows.answers(self.model), reporter_of(rows.task).remarks()
+            answers, remarks = rows.all_answers(self.model), reporter_of(rows.task).remarks()
             return SplitAnswers(answers, rows.ingest, where, known, remarks)
 
     @contextmanager

@@ -133,6 +133,10 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def answers(self, model: nn.Module, batches: Iterable[Batch]) -> Answers:
         """What the model says about the rows of these batches, in the order of the rows."""
 
+    def combine(self, answers: Answers, split: str) -> Answers:
+        """The answers of the model to rows of a split, with those of what the run has besides."""
+        return answers
+
     @property
     def relative_work(self) -> float:
         """The work of a step, for each unit of work that its encoder does."""

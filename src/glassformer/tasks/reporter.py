@@ -6,7 +6,7 @@ cross-validated has a `PoolingReporter`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -109,6 +109,28 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
 
     def calibrate(self, answers: Answers) -> None:
         """Fit something to the answers to the validation rows, such as a temperature."""
+
+    def complete(self, answers: Answers) -> list[str]:
+        """Add a part to the trained model if that helps on the validation rows, and say so."""
+        return []
+
+    def decisions(self) -> list[str]:
+        """What `complete` said, for a report."""
+        return []
+
+    def parts(self, answers: Answers) -> Mapping[str, Answers]:
+        """The answers of parts of the model by themselves, by name; none if it has one part."""
+        return {}
+
+    def part_tables(
+        self,
+        ours: Answers,
+        parts: Mapping[str, Answers],
+        theirs: Answers,
+        samples: Sequence[Sample],
+    ) -> list[Table]:
+        """Tables on what parts of the model, and a baseline, contribute to its answers."""
+        return []
 
 
 class PoolingReporter(Reporter[SomeTask, Answers]):

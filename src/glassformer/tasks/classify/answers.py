@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from glassformer import processes
@@ -20,10 +20,19 @@ from glassformer.metrics.classification import (
 )
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, classification_comparison
+from glassformer.tasks.classify.blend import Blend
 
 LARGEST = 1e30  # of logits; dividing a larger one by a temperature could overflow
 
 Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, row_ids
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NgramPart:
+    """The n-grams' share in some answers: their logits, and how they are blended."""
+
+    logits: Logits
+    blend: Blend
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,11 +44,15 @@ class ClassAnswers:
     Attributes:
         raw: The model's logits, before calibration.
         temperature: What logits are divided by.
+        rows: The number of each text in its split, where it has one.
+        ngrams: What n-grams add, where they are part of the model.
     """
 
     raw: Logits
     labels: Labels
     temperature: float = 1.0
+    rows: Int[np.ndarray, " N"] | None = None
+    ngrams: NgramPart | None = None
 
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
@@ -60,7 +73,7 @@ class ClassAnswers:
             gathered = np.where(counts[:, None] == 1, gathered[first], voted.astype(np.float32))
         else:
             gathered = gathered[first]
-        return cls(gathered, label_ids[first])
+        return cls(gathered, label_ids[first], rows=texts)
 
     @classmethod
     def of_probabilities(cls, probabilities: Probabilities, labels: Labels) -> "ClassAnswers":
@@ -71,8 +84,11 @@ class ClassAnswers:
 
     @property
     def logits(self) -> Logits:
-        """The logits at the temperature."""
-        return self.raw / np.float32(self.temperature)
+        """The logits at the temperature, with those of the n-grams."""
+        alone = self.raw / np.float32(self.temperature)
+        if self.ngrams is None:
+            return alone
+        return self.ngrams.blend.mixed(alone, self.ngrams.logits).astype(np.float32)
 
     @property
     def multi(self) -> bool:
@@ -82,6 +98,10 @@ class ClassAnswers:
     def at(self, temperature: float) -> "ClassAnswers":
         """The same answers at another temperature."""
         return replace(self, temperature=temperature)
+
+    def without_ngrams(self) -> "ClassAnswers":
+        """The answers of the model alone."""
+        return replace(self, ngrams=None)
 
     def probabilities(self) -> Probabilities:
         """The probability of each label for each text."""

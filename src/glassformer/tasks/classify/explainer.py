@@ -123,13 +123,13 @@ class LabelledText(LabelSubject):
         baseline = self.linear
         if baseline is None:
             return None
-        weights = {one.ngram: one.weights for one in baseline.weights_in(self.given)}
-        found = ngram_places(self.pieces, Analyser(baseline.record.unit, baseline.record.longest))
+        weights = {(one.unit, one.ngram): one.weights for one in baseline.weights_in(self.given)}
         total = np.zeros((len(self.task.labels.names), len(self.pieces)))
-        for ngram, places in found.items():
-            if ngram in weights:
+        for analyser in baseline.analysers:
+            for ngram, places in ngram_places(self.pieces, analyser).items():
+                added = weights.get((analyser.unit, ngram), 0.0)
                 for place in places:
-                    np.add.at(total.T, place, weights[ngram] / (len(places) * len(place)))
+                    np.add.at(total.T, place, added / (len(places) * len(place)))
         return torch.from_numpy(total).float()[self.chosen]
 
     def _answers(self, kept: Bool[Tensor, "variants pieces"]) -> ClassAnswers:

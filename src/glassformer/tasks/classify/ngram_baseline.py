@@ -9,24 +9,30 @@ some of them are enough to choose by, and one more fit learns from all.
 """
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from glassformer.metrics.calibration import fit_temperature, log_loss, to_probabilities
 from glassformer.metrics.classification import THRESHOLD, f1_counts, safe_divide
+from glassformer.tasks.classify.linear import (
+    Labels,
+    Linear,
+    LinearSettings,
+    fit_linear,
+    logits_of,
+    members_of,
+    row_weights,
+)
 from glassformer.tasks.shared.ngrams import (
     MOST_COLUMNS,
     Analyser,
     Matrix,
     NgramCounts,
-    analysers_for,
-    learn,
-    scaled_columns,
+    combinations_for,
+    side_by_side,
     weighted,
 )
 
@@ -35,41 +41,27 @@ START = 1.0
 TUNED_ON = 10_000  # training rows that settings are tried on
 WORK = 400_000_000  # n-grams read by all fits of a search: about a minute
 MOST_WEIGHTS = 30_000_000
-TOLERANCE, ROUNDS = 0.1, 40
+ROUNDS = 40
 MANY_ROWS_ROUNDS = 8  # where there are more rows: more rounds change the score by less than chance
-
-Labels = Shaped[np.ndarray, "_ ..."]  # one class a row, or a 0 or 1 for every class
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a search chooses."""
 
-    analyser: Analyser
+    analysers: tuple[Analyser, ...]
     inverse_strength: float = START  # C: small values regularise more
     idf: bool = False
 
     def __str__(self) -> str:
-        return f"{self.analyser}, {'tf-idf, ' if self.idf else ''}C = {self.inverse_strength:g}"
+        counted = " and ".join(map(str, self.analysers))
+        return f"{counted}, {'tf-idf, ' if self.idf else ''}C = {self.inverse_strength:g}"
 
-
-@dataclass(frozen=True, slots=True)
-class LinearSettings:
-    """How a linear model is fitted: its C, and the most rounds over the rows."""
-
-    inverse_strength: float
-    rounds: int
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """One linear model a class; for two classes that exclude each other, one in all."""
-
-    weights: Float[np.ndarray, "F K"]
-    bias: Float[np.ndarray, " K"]
-
-    def __call__(self, features: Matrix) -> Float[np.ndarray, "N K"]:
-        return np.asarray(features @ self.weights) + self.bias
+    def features(self, counts: Sequence[NgramCounts], found: Sequence[Matrix]) -> Matrix:
+        """The features of some texts, whose n-grams are counted; those of an analyser together
+        have a length of 1."""
+        idfs = [one.idf if self.idf else None for one in counts]
+        return side_by_side([weighted(*pair) for pair in zip(found, idfs, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +70,7 @@ class Trial:
 
     setting: Setting
     linear: Linear
-    counts: NgramCounts
+    counts: tuple[NgramCounts, ...]
     logits: Float[np.ndarray, "N C"]  # of the validation split
     quality: tuple[float, float]
 
@@ -101,11 +93,13 @@ class NgramBaseline:
         valid_texts: Sequence[str],
         valid_labels: Labels,
         classes: int,
+        class_weights: Float[np.ndarray, " C"] | None = None,
     ) -> "NgramBaseline":
         """Learn from the training rows; choose on the validation rows, if there are any.
 
         Args:
             labels: One class a row, or a 0 or 1 for every class (multi-label).
+            class_weights: What a row of each class counts; if multi-label, what having it does.
         """
         if not len(texts) or len(texts) != len(labels):
             raise ValueError(
@@ -113,12 +107,13 @@ class NgramBaseline:
                 f"and {len(labels)} labels"
             )
         began = time.perf_counter()
-        valid, some = (valid_texts, valid_labels, classes), rows_to_tune_on(len(texts))
+        some = rows_to_tune_on(len(texts))
         rounds = ROUNDS if len(some) == len(texts) else MANY_ROWS_ROUNDS
-        search = Search([texts[row] for row in some], labels[some], *valid, rounds)
-        best = search.best(analysers_for(texts))
+        valid = valid_texts, valid_labels, classes, rounds, class_weights
+        search = Search([texts[row] for row in some], labels[some], *valid)
+        best = search.best(combinations_for(texts))
         if len(some) < len(texts):
-            best = Search(texts, labels, *valid, rounds).attempt(best.setting)
+            best = Search(texts, labels, *valid).attempt(best.setting)
         temperature = fit_temperature(best.logits, valid_labels) if len(valid_texts) else 1.0
         seconds = time.perf_counter() - began
         return cls(best, temperature, classes, labels.ndim == 2, seconds)
@@ -131,7 +126,7 @@ class NgramBaseline:
     def probabilities(self, texts: Sequence[str]) -> Float[np.ndarray, "N C"]:
         """How likely each class is for each text."""
         trial = self.trial
-        features = weighted(trial.counts(texts), trial.counts.idf if trial.setting.idf else None)
+        features = trial.setting.features(trial.counts, [count(texts) for count in trial.counts])
         logits = logits_of(trial.linear(features), self.classes, self.multi_label)
         return to_probabilities(logits, self.temperature, multi_label=self.multi_label)
 
@@ -154,24 +149,26 @@ class Search:
         valid_labels: Labels,
         classes: int,
         rounds: int,
+        class_weights: Float[np.ndarray, " C"] | None = None,
     ) -> None:
         self.texts, self.valid_texts, self.valid_labels = texts, valid_texts, valid_labels
         self.classes, self.multi_label, self.rounds = classes, labels.ndim == 2, rounds
         self.members = members_of(labels, classes)
+        self.row_weights = row_weights(labels, self.members, class_weights)
         self.counted: dict[Analyser, tuple[NgramCounts, Matrix]] = {}
         self.work = WORK
 
-    def best(self, analysers: Sequence[Analyser]) -> Trial:
-        """The analyser first, then the strength, then whether idf helps.
+    def best(self, combinations: Sequence[tuple[Analyser, ...]]) -> Trial:
+        """The analysers first, then the strength, then whether idf helps.
 
         The same rows give the same answer: what bounds the search is counted, not timed.
         """
-        best = self.attempt(Setting(analysers[0]))
+        best = self.attempt(Setting(combinations[0]))
         if not len(self.valid_texts):
             return best
-        for analyser in analysers[1:]:
-            best = self.better(best, Setting(analyser))
-        self.counted = {best.setting.analyser: self.counted[best.setting.analyser]}
+        for analysers in combinations[1:]:
+            best = self.better(best, Setting(analysers))
+        self.counted = {one: self.counted[one] for one in best.setting.analysers}
         best = self.climbed(best)
         return self.better(best, replace(best.setting, idf=True))
 
@@ -202,76 +199,27 @@ class Search:
 
     def attempt(self, setting: Setting) -> Trial:
         """Fit one setting and see how it does."""
-        if setting.analyser not in self.counted:
-            columns = min(MOST_COLUMNS, MOST_WEIGHTS // self.members.shape[1])
-            counts = NgramCounts(setting.analyser, self.texts, columns)
-            self.counted[setting.analyser] = counts, counts(self.valid_texts)
-        counts, valid = self.counted[setting.analyser]
-        idf = counts.idf if setting.idf else None
-        self.work -= counts.training.nnz * self.members.shape[1]
-        model = LinearSettings(setting.inverse_strength, self.rounds)
-        linear = fit_linear(weighted(counts.training, idf), counts.training, self.members, model)
-        logits = logits_of(linear(weighted(valid, idf)), self.classes, self.multi_label)
+        counted = [
+            self._counted(analyser, len(setting.analysers)) for analyser in setting.analysers
+        ]
+        counts, valid = zip(*counted, strict=True)
+        training = [one.training for one in counts]
+        together = side_by_side(training)
+        self.work -= together.nnz * self.members.shape[1]
+        settings = LinearSettings(setting.inverse_strength, self.rounds)
+        features = setting.features(counts, training)
+        linear = fit_linear(features, together, self.members, settings, self.row_weights)
+        scores = linear(setting.features(counts, valid))
+        logits = logits_of(scores, self.classes, self.multi_label)
         return Trial(setting, linear, counts, logits, quality_of(logits, self.valid_labels))
 
-
-def members_of(labels: Labels, classes: int) -> Bool[np.ndarray, "N K"]:
-    """Which rows each linear model should say yes to."""
-    if labels.ndim == 2:
-        return labels.astype(bool)
-    each = labels[:, None] == np.arange(classes)
-    return each[:, 1:] if classes == 2 else each
-
-
-def fit_linear(
-    features: Matrix, counts: Matrix, members: Bool[np.ndarray, "N K"], settings: LinearSettings
-) -> Linear:
-    """A logistic regression a column of `members`, over features weighted by their ratios."""
-    rows, models = members.shape
-    weights, bias = np.zeros((features.shape[1], models)), np.zeros(models)
-    for number in range(models):
-        inside = members[:, number]
-        if not features.shape[1] or inside.all() or not inside.any():
-            bias[number] = np.log(inside.sum() + 1) - np.log(rows - inside.sum() + 1)
-            continue
-        ratios = log_count_ratios(counts, inside)
-        fitted = logistic_regression(scaled_columns(features, ratios), inside, settings)
-        weights[:, number] = fitted.coef_[0] * ratios
-        bias[number] = fitted.intercept_[0]
-    return Linear(weights, bias)
-
-
-def log_count_ratios(counts: Matrix, inside: Bool[np.ndarray, " N"]) -> Float[np.ndarray, " F"]:
-    """log((p / |p|) / (q / |q|)), where p and q count the rows inside and outside that have it."""
-    width = counts.shape[1]
-    p, q = (1 + np.bincount(counts[side].indices, minlength=width) for side in (inside, ~inside))
-    return np.log(p / p.sum()) - np.log(q / q.sum())
-
-
-def logistic_regression(features: Matrix, inside: np.ndarray, settings: LinearSettings) -> Any:
-    """scikit-learn's, by coordinates of the dual: quick where columns outnumber rows."""
-    model = learn("linear_model").LogisticRegression(
-        C=settings.inverse_strength,
-        solver="liblinear",
-        dual=True,
-        tol=TOLERANCE,
-        max_iter=settings.rounds,
-        random_state=0,
-    )
-    with warnings.catch_warnings():  # the last digits of the weights are not worth waiting for
-        warnings.simplefilter("ignore", learn("exceptions").ConvergenceWarning)
-        return model.fit(features, inside)
-
-
-def logits_of(
-    scores: Float[np.ndarray, "N K"], classes: int, multi_label: bool
-) -> Float[np.ndarray, "N C"]:
-    """Scores of yes against no, as logits of one class among all, or of each by itself."""
-    if multi_label:
-        return scores
-    if classes == 2:
-        return np.concatenate([np.zeros_like(scores), scores], axis=1)
-    return -np.logaddexp(0, -scores)
+    def _counted(self, analyser: Analyser, analysers: int) -> tuple[NgramCounts, Matrix]:
+        """The n-grams of the training texts, and their counts in the validation texts."""
+        if analyser not in self.counted:
+            columns = min(MOST_COLUMNS, MOST_WEIGHTS // (self.members.shape[1] * analysers))
+            counts = NgramCounts(analyser, self.texts, columns)
+            self.counted[analyser] = counts, counts(self.valid_texts)
+        return self.counted[analyser]
 
 
 def quality_of(logits: Float[np.ndarray, "N C"], labels: Labels) -> tuple[float, float]:

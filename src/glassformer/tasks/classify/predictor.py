@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import Classifier
+from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.contributions import contributions
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -78,22 +79,28 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         encoded, device = self.texts.tokenizer.encode(texts), next(model.parameters()).device
         batches = (batch.to(device) for batch in self._unlabelled(Jagged.of(encoded)))
         with torch.no_grad():  # not while the caller's code runs
-            found = self.task.answers(model, batches).probabilities()
-        labels = self.task.labels.predictions(found, self.alternatives)
-        for text, ids, prediction in zip(texts, encoded, labels, strict=True):
+            answers = self.task.answers(model, batches)
+        answers = self.task.with_ngrams(answers, texts)
+        labels = self.task.labels.predictions(answers.probabilities(), self.alternatives)
+        parts = self._parts(answers, texts)
+        for text, ids, prediction, part in zip(texts, encoded, labels, parts, strict=True):
+            details = {**prediction.details, **part}
             unknown = self._is_unknown(text, ids)
-            yield replace(prediction, unknown=True) if unknown else prediction
+            yield replace(prediction, details=details, unknown=unknown)
+
+    def _parts(self, answers: ClassAnswers, texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """What the parts of the model contributed to each prediction; nothing if it has one."""
+        if answers.ngrams is None or self.task.stored is None:
+            return repeat({}, len(texts))
+        return contributions(answers, self.task.stored, texts, self.task.labels.names)
 
     def _is_unknown(self, text: str, ids: Int[np.ndarray, " tokens"]) -> bool:
         """Whether nothing in a text was seen in training: no token, and no n-gram."""
         if nothing_known(self.tokenizer, ids):
             return True
         lossless = self.tokenizer.kind in LOSSLESS
-        return lossless and self._stored is not None and not self._stored.knows(text)
-
-    @cached_property
-    def _stored(self) -> StoredBaseline | None:
-        return StoredBaseline.load(self.task.folder)
+        stored = self.task.stored
+        return lossless and stored is not None and not stored.knows(text)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -116,7 +123,8 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         return unlabelled_batches(self.task, pieces, row_ids)
 
     def baseline(self) -> "BaselineLabelPredictor | None":
-        return None if self._stored is None else BaselineLabelPredictor(self.task, self._stored)
+        stored = self.task.stored
+        return None if stored is None else BaselineLabelPredictor(self.task, stored)
 
 
 class BaselineLabelPredictor(NextBest, TextPredictor[ClassifyTask]):
@@ -133,12 +141,11 @@ class BaselineLabelPredictor(NextBest, TextPredictor[ClassifyTask]):
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         labels = self.task.labels
-        for text in inputs:
-            if not text.strip():
-                yield labels.no_prediction()
-                continue
-            for found in labels.predictions(self.stored.probabilities([text]), self.alternatives):
-                yield replace(found, unknown=not self.stored.knows(text))
+        for texts in growing(inputs, TOGETHER, CHARACTERS):
+            found = labels.predictions(self.stored.probabilities(texts), self.alternatives)
+            for text, one in zip(texts, found, strict=True):
+                known = replace(one, unknown=not self.stored.knows(text))
+                yield known if text.strip() else labels.no_prediction()
 
 
 class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):

@@ -13,6 +13,8 @@ from glassformer.metrics.calibration import fit_temperature
 from glassformer.metrics.classification import predicted_classes
 from glassformer.reports import Sections, Table
 from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.blend import Blend
+from glassformer.tasks.classify.mended import mended_tables
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
 from glassformer.tasks.classify.sections import (
     FEW,
@@ -82,6 +84,59 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         task.labels = replace(task.labels, temperature=temperature)
         task.labels.save(task.folder / "labels.json")
 
+    def complete(self, answers: ClassAnswers) -> list[str]:
+        """Fit n-grams to the training rows, and what they weigh to the validation rows."""
+        task, wanted = self.task, self.task.config.model.ngrams
+        if isinstance(task.inputs, SoundInputs) or wanted == "no":
+            return []
+        try:
+            task.stored = stored = self._fit_stored()
+        except GlassformerError as error:
+            if wanted == "yes":
+                raise
+            return [f"No n-grams: {error}"]
+        samples, _ = self._data()
+        texts = [sample["text"] for sample in samples.of("valid")]
+        alone = answers.without_ngrams().at(task.labels.temperature)
+        blend = Blend.fit(
+            alone.logits, stored.logits(texts), answers.labels, always=wanted == "yes"
+        )
+        stored.save(task.folder)
+        blend.save(task.folder)
+        task.blend = blend if blend.kept else None
+        return [blend.sentence]
+
+    def decisions(self) -> list[str]:
+        found = Blend.load(self.task.folder)
+        return [] if found is None else [found.sentence]
+
+    def parts(self, answers: ClassAnswers) -> Mapping[str, ClassAnswers]:
+        if answers.ngrams is None:
+            return {}
+        config, encoder = self.task.config, self.task.config.model.encoder
+        attends = not config.own_model and encoder is not None and encoder.kind == "attention"
+        return {"Transformer alone" if attends else "encoder alone": answers.without_ngrams()}
+
+    def part_tables(
+        self,
+        ours: ClassAnswers,
+        parts: Mapping[str, ClassAnswers],
+        theirs: ClassAnswers,
+        samples: Sequence[Sample],
+    ) -> list[Table]:
+        names, texts = self.task.labels.names, self._shown(samples)
+        return [
+            table
+            for name, alone in parts.items()
+            for table in mended_tables(
+                ours.labels,
+                {name: alone.probabilities(), "n-grams alone": theirs.probabilities()},
+                ours.probabilities(),
+                names,
+                texts,
+            )
+        ]
+
     def pool(self, answers: Sequence[ClassAnswers]) -> ClassAnswers:
         return ClassAnswers(
             np.concatenate([some.logits for some in answers]),
@@ -93,13 +148,19 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         if isinstance(self.task.inputs, SoundInputs):
             return self._nearest(self.task.inputs, split)
         samples, label_ids = self._data()
-        train, notes = rows_learned_from(samples, self.task.config.seed)
         numbers = samples.rows(split)
-        fitted = self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
-        chances = fitted.probabilities([samples[row]["text"] for row in numbers])
+        _, notes = rows_learned_from(samples, self.task.config.seed)
+        stored = self.task.stored or self._fit_stored()
+        chances = stored.probabilities([samples[row]["text"] for row in numbers.tolist()])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
-        save = StoredBaseline.of(fitted).save
-        return Baseline("n-grams", fitted.described, answers, notes, save)
+        return Baseline("n-grams", stored.record.chosen, answers, notes, stored.save)
+
+    def _fit_stored(self) -> StoredBaseline:
+        """Fit the n-gram model, for the folder of the run."""
+        samples, _ = self._data()
+        train, _ = rows_learned_from(samples, self.task.config.seed)
+        fitted = self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
+        return StoredBaseline.of(fitted)
 
     def _nearest(self, inputs: SoundInputs, split: str) -> Baseline[ClassAnswers]:
         """The votes of the most similar training recordings."""
@@ -118,7 +179,8 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
             ([samples[row]["text"] for row in rows[split]], label_ids[rows[split]])
             for split in ("train", "valid")
         )
-        return NgramBaseline.fit(*train, *valid, len(self.task.labels.names))
+        weights = self.task.labels.weights if self.task.settings.class_weights else None
+        return NgramBaseline.fit(*train, *valid, len(self.task.labels.names), weights)
 
     def baseline_seconds(self) -> float:
         """It reads every n-gram several times per label, or every recording once."""

@@ -124,6 +124,7 @@ def refuse_settings_of_texts(config: Config) -> None:
         "data.token_dropout": given.token_dropout != usual.token_dropout,
         "data.form": given.form != usual.form,
         "pretrain": config.pretrain == "yes",
+        "model.ngrams": config.model.ngrams == "yes",
     }
     for name, is_set in unused.items():
         require(not is_set, f"{name} has no effect on recordings; leave it out")

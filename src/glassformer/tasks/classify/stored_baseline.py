@@ -1,29 +1,35 @@
-"""The baseline as a run keeps it: n-grams and their weights, used without scikit-learn.
+"""The n-gram model as a run keeps it: n-grams and their weights, used without scikit-learn.
 
 `baseline.safetensors` holds the buckets that n-grams are hashed to, a row of weights for each, and
-the biases; `baseline.json` says how texts become n-grams and weights become probabilities.
+the biases; `baseline.json` says how texts become n-grams and weights become probabilities. Many
+texts are read at once, as arrays (`ngram_spans`).
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from glassformer.config.values import fitting
 from glassformer.errors import GlassformerError
 from glassformer.files import read_json, replacing, write_json
-from glassformer.metrics.calibration import to_probabilities
-from glassformer.tasks.classify.ngram_baseline import NgramBaseline, logits_of
+from glassformer.metrics.calibration import Logits, Probabilities, to_probabilities
+from glassformer.tasks.classify.linear import logits_of
+from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.shared.ngram_hashing import buckets_of, ngrams_of
-from glassformer.tasks.shared.ngrams import Analyser
+from glassformer.tasks.shared.ngram_spans import Spans, buckets_of_spans, spans_of
+from glassformer.tasks.shared.ngrams import BUCKETS, Analyser
 
 TENSORS, RECORD = "baseline.safetensors", "baseline.json"
+CHARACTERS = 1 << 18  # of the texts that are read at once: about 100 MB
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,17 +37,18 @@ class BaselineRecord:
     """How a stored baseline reads texts and answers.
 
     Attributes:
-        unit: What its n-grams are made of: word or character.
-        longest: How many of them an n-gram has at most.
+        analysers: What it counts; each has a range of `BUCKETS` numbers of its own.
+        unit, longest: The only analyser, in runs of earlier versions.
         chosen: Its settings, in a few words.
     """
 
-    unit: str
-    longest: int
     temperature: float
     classes: int
     multi_label: bool
     chosen: str
+    analysers: tuple[Analyser, ...] = ()
+    unit: str | None = None
+    longest: int | None = None
 
 
 class WeightedNgram(NamedTuple):
@@ -49,9 +56,24 @@ class WeightedNgram(NamedTuple):
 
     ngram: str
     weights: Float[np.ndarray, " C"]
+    unit: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+class Features(NamedTuple):
+    """The n-grams of some texts that are known, text by text.
+
+    Attributes:
+        first: Where each stands first, a number of `spans`.
+    """
+
+    text_of: Int[np.ndarray, " n"]
+    columns: Int[np.ndarray, " n"]
+    values: Float[np.ndarray, " n"]
+    spans: Spans
+    first: Int[np.ndarray, " n"]
+
+
+@dataclass(frozen=True, eq=False)
 class StoredBaseline:
     """A fitted baseline: `probabilities` are those of the NgramBaseline it was made from.
 
@@ -71,73 +93,138 @@ class StoredBaseline:
     @classmethod
     def of(cls, fitted: NgramBaseline) -> "StoredBaseline":
         """What to keep of a baseline."""
-        trial = fitted.trial
-        counts, linear, analyser = trial.counts, trial.linear, trial.setting.analyser
+        trial, setting = fitted.trial, fitted.trial.setting
         record = BaselineRecord(
-            unit=analyser.unit,
-            longest=analyser.longest,
             temperature=fitted.temperature,
             classes=fitted.classes,
             multi_label=fitted.multi_label,
             chosen=fitted.described,
+            analysers=setting.analysers,
         )
-        idf = counts.idf if trial.setting.idf else np.ones(len(counts.columns))
-        buckets = counts.columns.astype(np.int32)
-        weights, bias = linear.weights.astype(np.float32), linear.bias.astype(np.float32)
-        return cls(record, buckets, weights, bias, idf.astype(np.float32))
+        numbered = [BUCKETS * n + counts.columns for n, counts in enumerate(trial.counts)]
+        idf = [counts.idf if setting.idf else np.ones_like(counts.idf) for counts in trial.counts]
+        return cls(
+            record,
+            np.concatenate(numbered).astype(np.int32),
+            trial.linear.weights.astype(np.float32),
+            trial.linear.bias.astype(np.float32),
+            np.concatenate(idf).astype(np.float32),
+        )
 
-    def probabilities(self, texts: Sequence[str]) -> Float[np.ndarray, "N C"]:
+    @property
+    def analysers(self) -> tuple[Analyser, ...]:
+        """What it counts."""
+        record = self.record
+        if record.unit is not None and record.longest is not None:
+            return (Analyser(record.unit, record.longest),)
+        return record.analysers
+
+    @property
+    def excludes(self) -> bool:
+        """Whether it scores two labels that exclude each other, by one number."""
+        return self.record.classes == 2 and not self.record.multi_label
+
+    def probabilities(self, texts: Sequence[str]) -> Probabilities:
         """How likely each label is for each text."""
-        scores = np.stack([self.bias + self._features(text)[1].sum(axis=0) for text in texts])
-        logits = logits_of(scores, self.record.classes, self.record.multi_label)
-        return to_probabilities(
-            logits, self.record.temperature, multi_label=self.record.multi_label
-        )
+        return to_probabilities(self.logits(texts), multi_label=self.record.multi_label)
+
+    def logits(self, texts: Sequence[str]) -> Logits:
+        """The logits of these probabilities."""
+        scores = [self._scores(some) for some in chunks(texts)]
+        joined = np.concatenate(scores) if scores else np.zeros((0, len(self.bias)))
+        logits = logits_of(joined, self.record.classes, self.record.multi_label)
+        return logits / self.record.temperature
+
+    def _scores(self, texts: Sequence[str]) -> Float[np.ndarray, "N K"]:
+        """The scores of the linear models."""
+        total, weights = np.tile(self.bias.astype(float), (len(texts), 1)), self._weights
+        for number in range(len(self.analysers)):
+            found = self._features(texts, number)
+            offsets = np.searchsorted(found.text_of, np.arange(len(texts)))
+            columns, values = torch.from_numpy(found.columns), torch.from_numpy(found.values)
+            total += F.embedding_bag(
+                columns,
+                weights,
+                torch.from_numpy(offsets),
+                mode="sum",
+                per_sample_weights=values.float(),
+            ).numpy()
+        return total
+
+    @cached_property
+    def _weights(self) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(self.weights))
+
+    @cached_property
+    def _column_of(self) -> Int[np.ndarray, " numbers"]:
+        """The row of weights of every bucket, -1 for those it does not know."""
+        columns = np.full(len(self.analysers) * BUCKETS, -1, dtype=np.int32)
+        columns[self.buckets] = np.arange(len(self.buckets))
+        return columns
+
+    def _features(self, texts: Sequence[str], number: int) -> Features:
+        """What one of the analysers finds; the values of a text have a length of 1."""
+        spans = spans_of(texts, self.analysers[number])
+        columns = self._column_of[number * BUCKETS + buckets_of_spans(spans)]
+        known = np.flatnonzero(columns >= 0)
+        keys = spans.text_of[known].astype(np.int64) * len(self.buckets) + columns[known]
+        keys, first, counts = np.unique(keys, return_index=True, return_counts=True)
+        text_of, column = np.divmod(keys, max(1, len(self.buckets)))
+        values = (1 + np.log(counts)) * self.idf[column]
+        values /= np.sqrt(np.bincount(text_of, values**2, minlength=len(texts)))[text_of]
+        return Features(text_of, column, values, spans, known[first])
+
+    def strongest(
+        self, texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int
+    ) -> list[list[tuple[WeightedNgram, float]]]:
+        """The n-grams of each text that count most for or against its label, and how much."""
+        found: list[list[tuple[WeightedNgram, float]]] = [[] for _ in texts]
+        for number, analyser in enumerate(self.analysers):
+            one = self._features(texts, number)
+            added = one.values[:, None] * self.weights[one.columns]
+            if self.excludes:
+                added = np.concatenate([-added / 2, added / 2], axis=1)
+            strength = added[np.arange(len(added)), labels[one.text_of]]
+            for place in most_of_each(one.text_of, np.abs(strength), count).tolist():
+                ngram = one.spans.written(int(one.first[place]))
+                weighted = WeightedNgram(ngram, added[place], analyser.unit)
+                found[one.text_of[place]].append((weighted, float(strength[place])))
+        return [sorted(some, key=lambda pair: -abs(pair[1]))[:count] for some in found]
 
     def weights_in(self, text: str) -> list[WeightedNgram]:
         """The n-grams of a text that it knows, with what each adds to the score of each label.
 
-        For one label of several, a score is the log-odds of that label against all others.
+        For one label of several, a score is the log-odds of that label against all others. N-grams
+        that share a bucket share its weight, according to how often each occurs.
         """
-        ngrams, added = self._features(text)
-        if self.record.classes == 2 and not self.record.multi_label:
-            added = np.concatenate([-added / 2, added / 2], axis=1)
-        return [WeightedNgram(*pair) for pair in zip(ngrams, added, strict=True)]
+        found = []
+        for number, analyser in enumerate(self.analysers):
+            one = self._features([text], number)
+            ngrams, times = np.unique(list(ngrams_of(text, analyser)), return_counts=True)
+            columns = self._column_of[number * BUCKETS + buckets_of(ngrams.tolist())]
+            known = np.flatnonzero(columns >= 0)
+            place = np.searchsorted(one.columns, columns[known])
+            total = np.bincount(place, times[known], minlength=len(one.columns))
+            shares = (one.values / total)[place] * times[known]
+            added = shares[:, None] * self.weights[columns[known]]
+            if self.excludes:
+                added = np.concatenate([-added / 2, added / 2], axis=1)
+            found += [
+                WeightedNgram(str(ngrams[place]), one, analyser.unit)
+                for place, one in zip(known, added, strict=True)
+            ]
+        return found
 
     def knows(self, text: str) -> bool:
         """Whether it knows a word of the text, or a character that is not a space.
 
         Where an n-gram is known, its parts are: no row has the one without the others.
         """
-        parts = [part for part in ngrams_of(text, Analyser(self.record.unit, 1)) if part.strip()]
-        return bool(self._knows(buckets_of(parts)).any())
-
-    def _knows(self, buckets: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-        """Whether it has a weight for each; they are ordered, so that few are compared."""
-        if not len(self.buckets):
-            return np.zeros(len(buckets), dtype=bool)
-        places = np.searchsorted(self.buckets, buckets)
-        return self.buckets.take(places, mode="clip") == buckets
-
-    def _features(self, text: str) -> tuple[list[str], Float[np.ndarray, "n K"]]:
-        """The n-grams of a text that are known, and what they add to the scores.
-
-        N-grams that share a bucket share its weight, according to how often each occurs.
-        """
-        counted = Counter(ngrams_of(text, Analyser(self.record.unit, self.record.longest)))
-        every = list(counted)
-        buckets = buckets_of(every)
-        known = np.flatnonzero(self._knows(buckets))
-        ngrams = [every[number] for number in known]
-        columns, owner = np.unique(
-            np.searchsorted(self.buckets, buckets[known]), return_inverse=True
-        )
-        counts = np.array([counted[ngram] for ngram in ngrams], dtype=float)
-        total = np.bincount(owner, counts, minlength=len(columns))
-        features = (1 + np.log(total)) * self.idf[columns]
-        features /= np.sqrt((features**2).sum()) or 1.0
-        shares = (features / total)[owner] * counts
-        return ngrams, shares[:, None] * self.weights[columns[owner]]
+        for number, analyser in enumerate(self.analysers):
+            parts = [part for part in ngrams_of(text, Analyser(analyser.unit, 1)) if part.strip()]
+            if (self._column_of[number * BUCKETS + buckets_of(parts)] >= 0).any():
+                return True
+        return False
 
     def save(self, folder: Path) -> None:
         """Write the two files, each at once."""
@@ -170,9 +257,39 @@ class StoredBaseline:
     def refuse_other_shapes(self) -> None:
         """Refuse arrays that do not belong together."""
         record, known = self.record, len(self.buckets)
-        models = 1 if record.classes == 2 and not record.multi_label else record.classes
+        models = 1 if self.excludes else record.classes
         shapes = self.weights.shape, self.bias.shape, self.idf.shape
         if shapes != ((known, models), (models,), (known,)):
             raise ValueError(
                 f"its shapes {shapes} do not fit {known:,} n-grams and {models} labels"
             )
+        if known and not 0 <= self.buckets.min() <= self.buckets.max() < BUCKETS * len(
+            self.analysers
+        ):
+            raise ValueError(f"its n-grams are not below {BUCKETS * len(self.analysers):,}")
+
+
+def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Consecutive texts of so many characters that they are read quickly, in little memory."""
+    start, size = 0, 0
+    for end, text in enumerate(texts):
+        if size and size + len(text) > CHARACTERS:
+            yield texts[start:end]
+            start, size = end, 0
+        size += 1 + len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def most_of_each(
+    text_of: Int[np.ndarray, " n"], strength: Float[np.ndarray, " n"], count: int
+) -> Int[np.ndarray, " chosen"]:
+    """The places of the largest values of each text, at most `count` of one.
+
+    >>> most_of_each(np.array([0, 0, 0, 2]), np.array([5.0, 9.0, 7.0, 1.0]), 2)
+    array([1, 2, 3])
+    """
+    order = np.lexsort((-strength, text_of))
+    sorted_texts = text_of[order]
+    rank = np.arange(len(order)) - np.searchsorted(sorted_texts, sorted_texts)
+    return order[rank < count]

@@ -7,7 +7,7 @@ Any encoder of the configuration will do: attention, GRU, LSTM or TCN.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,17 @@ from glassformer.data.doctor.check import counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, Noise
-from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.answers import ClassAnswers, NgramPart
+from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.inputs import Inputs
 from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.batches import TextBatch
@@ -169,6 +172,35 @@ class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
         """What the model says about the rows of these batches, in the order of the rows."""
         pieces = ((self.forward(model, batch), batch.labels, batch.row_ids) for batch in batches)
         return ClassAnswers.gather(pieces, multi=self.labels.multi).at(self.labels.temperature)
+
+    @cached_property
+    def stored(self) -> StoredBaseline | None:
+        """The n-gram model that the run keeps, as a part of the model or beside it."""
+        return StoredBaseline.load(self.folder)
+
+    @cached_property
+    def blend(self) -> Blend | None:
+        """How the n-grams take part; None if they do not."""
+        found = Blend.load(self.folder)
+        return found if found is not None and found.kept else None
+
+    def combine(self, answers: ClassAnswers, split: str) -> ClassAnswers:
+        if self.blend is None or answers.rows is None:
+            return answers
+        assert self.samples is not None
+        numbers = self.samples.rows(split)[answers.rows]
+        return self.with_ngrams(answers, [self.samples[row]["text"] for row in numbers.tolist()])
+
+    def with_ngrams(self, answers: ClassAnswers, texts: Sequence[str]) -> ClassAnswers:
+        """The answers to these texts, with what n-grams add if they are part of the model."""
+        if self.blend is None:
+            return answers
+        if self.stored is None:
+            raise GlassformerError(
+                f"{self.folder}: the files of its n-grams are gone; copy the run again"
+            )
+        part = NgramPart(self.stored.logits(texts), self.blend)
+        return replace(answers, ngrams=part)
 
     def score(self, model: nn.Module, batches: Iterable[ClassBatch]) -> dict[str, float]:
         found = self.answers(model, batches)

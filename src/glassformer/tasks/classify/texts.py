@@ -20,6 +20,7 @@ from glassformer.models.transformer import Noise
 from glassformer.tasks.classify.inputs import Inputs, Read, Rows
 from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.ngrams import learn
 from glassformer.tasks.shared.sound_settings import SoundConfig
 from glassformer.tasks.shared.text import (
     attends,
@@ -53,6 +54,7 @@ class TextInputs(Inputs):
     @staticmethod
     def prepare(config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         refuse_settings_of_sounds(config.task)
+        refuse_ngrams(config, samples)
         tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
         tokenizer.save(folder / "tokenizer.json")
         model = reaching(config.model, config.task.max_length)
@@ -142,6 +144,17 @@ class TextInputs(Inputs):
 
     def shown(self, sample: Sample) -> str:
         return str(sample["text"])
+
+
+def refuse_ngrams(config: Config, samples: Samples) -> None:
+    """Refuse to promise n-grams that cannot be fitted, before anything is trained."""
+    if config.model.ngrams == "yes":
+        learn("linear_model")
+        require(
+            bool(len(samples.rows("valid"))),
+            "model.ngrams = yes needs validation rows to weigh them, found none; give some with "
+            "--valid or --set data.valid_share=0.1, or leave it out",
+        )
 
 
 def refuse_settings_of_sounds(task: SoundConfig) -> None:

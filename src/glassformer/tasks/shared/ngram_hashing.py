@@ -59,15 +59,19 @@ def _hashed(blocks: UInt32[np.ndarray, "N blocks"], length: int) -> Hashes:
     """The hashes of keys of one length, in blocks of four bytes."""
     found = np.zeros(len(blocks), dtype=np.uint32)
     for number in range(blocks.shape[1]):
-        found ^= _rotated(blocks[:, number] * FIRST, 15) * SECOND
+        found ^= rotated(blocks[:, number] * FIRST, 15) * SECOND
         if number < length // 4:  # not after the bytes that are left over
-            found = _rotated(found, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    found ^= np.uint32(length)
+            found = rotated(found, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    return finished(found ^ np.uint32(length))
+
+
+def finished(found: Hashes) -> Hashes:
+    """The last step, in which every bit of a hash comes to depend on every other."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         found = (found ^ found >> np.uint32(shift)) * np.uint32(factor)
     return found ^ found >> np.uint32(16)
 
 
-def _rotated(values: Hashes, by: int) -> Hashes:
+def rotated(values: Hashes, by: int) -> Hashes:
     """The bits of each value moved to the left; those that fall off come in on the right."""
     return values << np.uint32(by) | values >> np.uint32(32 - by)

@@ -54,6 +54,14 @@ def analysers_for(texts: Sequence[str]) -> list[Analyser]:
     return by_words if characters > MOST_CHARACTERS else [*by_words, Analyser("character", 5)]
 
 
+def combinations_for(texts: Sequence[str]) -> list[tuple[Analyser, ...]]:
+    """The same one by one, and words and characters together where that is quick."""
+    alone = analysers_for(texts)
+    both = Analyser("word", 2), Analyser("character", 5)
+    together = [both] if both[1] in alone else []
+    return [*((one,) for one in alone), *together]
+
+
 class NgramCounts:
     """The n-grams that occur in the training texts, and their counts in any texts.
 
@@ -102,6 +110,15 @@ def scaled_columns(matrix: Matrix, factors: Float[np.ndarray, " F"]) -> Matrix:
     """The matrix with each column multiplied by its factor; shares all but the values."""
     data = matrix.data * factors[matrix.indices]
     return type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def side_by_side(matrices: Sequence[Matrix]) -> Matrix:
+    """One matrix with the columns of all of them."""
+    if len(matrices) == 1:
+        return matrices[0]
+    return import_module("scipy.sparse").hstack(
+        matrices, format="csr"
+    )  # scikit-learn needs it, too
 
 
 def hashing_of(analyser: Analyser) -> Any:

@@ -1,0 +1,158 @@
+"""How much of a label's score comes from the model, and how much from n-grams.
+
+    logits = model · logits of the model + ngrams · logits of the n-grams
+
+Both are fitted to the training rows, each by itself, and the two weights to the validation rows,
+by log loss. What they gain is judged by cross-fitting: every validation row is scored with weights
+that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from glassformer.config.values import fitting
+from glassformer.errors import GlassformerError
+from glassformer.files import read_json, write_json
+from glassformer.metrics.calibration import Labels, Logits, log_loss, to_probabilities
+from glassformer.metrics.classification import predicted_classes, right_rows
+
+RECORD = "ngrams.json"
+FEW = 20  # validation rows; fewer cannot tell
+FOLDS = 10
+PRIOR = 1.0  # how many rows the first guess counts for
+STEPS, HALVINGS, CLOSE = 50, 20, 1e-6
+
+Weights = Float[np.ndarray, " 2"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Blend:
+    """The weights of the two parts.
+
+    Attributes:
+        kept: Whether the n-grams are part of the model.
+        sentence: Why, in the words of a report.
+    """
+
+    model: float
+    ngrams: float
+    kept: bool
+    sentence: str
+
+    def mixed(self, model: Logits, ngrams: Logits) -> Logits:
+        """The logits of both parts together."""
+        return self.model * model + self.ngrams * ngrams
+
+    def save(self, folder: Path) -> None:
+        """Write one JSON file."""
+        write_json(asdict(self), folder / RECORD)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Blend | None":
+        """What `save` wrote; None if nothing was decided."""
+        path = folder / RECORD
+        if not path.exists():
+            return None
+        try:
+            return fitting(cls, read_json(path), "it")
+        except (OSError, ValueError, GlassformerError) as error:
+            raise GlassformerError(
+                f"{path}: not the n-gram part of a run ({error}); copy the run again"
+            ) from None
+
+    @classmethod
+    def fit(cls, model: Logits, ngrams: Logits, labels: Labels, *, always: bool) -> "Blend":
+        """The weights that suit the validation rows, and whether the n-grams are worth keeping.
+
+        Args:
+            always: Keep them whatever they gain.
+        """
+        parts = model.astype(np.float64), ngrams.astype(np.float64)
+        weights = fit_weights(parts, labels)
+        together = cross_fitted(parts, labels)
+        before, after = log_loss(parts[0], labels), log_loss(together, labels)
+        kept = always or (after < before and len(labels) >= FEW)
+        systems = *parts, together
+        alone, others, both = (f"{accuracy(logits, labels):.3f}" for logits in systems)
+        sentence = (
+            f"N-grams, validation rows: accuracy {alone} without them, {others} by them alone and "
+            f"{both} together; log loss {before:.3f} without and {after:.3f} together. The model "
+            f"{'has' if kept else 'does without'} them."
+        )
+        return cls(model=float(weights[0]), ngrams=float(weights[1]), kept=kept, sentence=sentence)
+
+
+def accuracy(logits: Logits, labels: Labels) -> float:
+    """The share of rows with all labels right."""
+    chances = to_probabilities(logits, multi_label=labels.ndim == 2)
+    return float(right_rows(labels, predicted_classes(labels, chances)).mean())
+
+
+def cross_fitted(parts: Sequence[Logits], labels: Labels) -> Logits:
+    """The logits of both parts together, each row by the weights that other rows gave."""
+    fold, found = np.arange(len(labels)) % FOLDS, np.zeros_like(parts[0])
+    for number in np.unique(fold):
+        mine = fold == number
+        weights = fit_weights([part[~mine] for part in parts], labels[~mine])
+        found[mine] = sum(w * part[mine] for w, part in zip(weights, parts, strict=True))
+    return found
+
+
+def fit_weights(parts: Sequence[Logits], labels: Labels) -> Weights:
+    """The weights, none below zero, with the least log loss; half and half without rows."""
+    free = np.array([True, True])
+    while True:
+        weights = newton(parts, labels, free)
+        if (weights >= 0).all():
+            return weights
+        free &= weights > 0
+
+
+def newton(
+    parts: Sequence[Logits], labels: Labels, free: Float[np.ndarray, " 2"] | np.ndarray
+) -> Weights:
+    """Newton's method over the weights that are free; the others are 0. The loss is convex."""
+    weights = np.where(free, 0.5, 0.0)
+    loss = penalised(weights, parts, labels)
+    for _ in range(STEPS):
+        slope, curvature = derivatives(weights, parts, labels)
+        step = np.zeros(2)
+        step[free] = np.linalg.solve(curvature[np.ix_(free, free)], slope[free])
+        for _ in range(HALVINGS):
+            tried = penalised(weights - step, parts, labels)
+            if tried <= loss:
+                break
+            step /= 2
+        else:
+            return weights
+        weights, loss = weights - step, tried
+        if np.abs(step).max() < CLOSE:
+            return weights
+    return weights
+
+
+def penalised(weights: Weights, parts: Sequence[Logits], labels: Labels) -> float:
+    """The loss of all rows, and that of being far from half and half."""
+    labels_of_row = parts[0].shape[1] if labels.ndim == 2 else 1
+    mixed = weights[0] * parts[0] + weights[1] * parts[1]
+    total = len(labels) * labels_of_row * log_loss(mixed, labels) if len(labels) else 0.0
+    return total + PRIOR * float(((weights - 0.5) ** 2).sum()) / 2
+
+
+def derivatives(
+    weights: Weights, parts: Sequence[Logits], labels: Labels
+) -> tuple[Weights, Float[np.ndarray, "2 2"]]:
+    """The slope and the curvature of `penalised`."""
+    multi = labels.ndim == 2
+    mixed = weights[0] * parts[0] + weights[1] * parts[1]
+    chances = to_probabilities(mixed, multi_label=multi)
+    truth = labels if multi else np.eye(mixed.shape[1])[labels]
+    slope = np.array([((chances - truth) * part).sum() for part in parts])
+    spread = chances * (1 - chances) if multi else chances
+    centred = [part if multi else part - (chances * part).sum(1, keepdims=True) for part in parts]
+    curvature = [[(spread * a * b).sum() for b in centred] for a in centred]
+    return slope + PRIOR * (weights - 0.5), np.array(curvature) + PRIOR * np.eye(2)

@@ -1,0 +1,151 @@
+"""A classifier with n-grams: how it is trained, reported on, evaluated and used."""
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+import glassformer
+from glassformer.errors import GlassformerError
+from glassformer.runs.folds import Fold, pooled_parts
+from glassformer.runs.report import OURS
+from glassformer.tasks.classify.answers import ClassAnswers, NgramPart
+from glassformer.tasks.classify.blend import Blend
+from glassformer.tasks.classify.reporter import ClassifyReporter
+from glassformer.tasks.shared import ngrams
+
+ALONE = "Transformer alone"
+TINY = {"model.encoder.dim": 8, "model.encoder.depth": 1, "model.encoder.attention.heads": 2}
+WORDS = {"good": ("great", "lovely", "warm"), "bad": ("dull", "weak", "slow")}
+
+
+def reviews(count=301, *, several=False):
+    """Rows whose label follows from two words of ten; `dog` is a second label if there may be."""
+    rng = random.Random(0)
+    for number in range(count):
+        label = ("good", "bad")[number % 2]
+        words = [*rng.choices(("the", "film", "dog", "town"), k=8), *rng.choices(WORDS[label], k=2)]
+        labels = [label, *(["dog"] if "dog" in words else [])]
+        text = " ".join([*words, str(number)])
+        yield {"text": text, "label": labels if several else label}
+
+
+def train(folder, rows, **settings):
+    settings = TINY | {name.replace("__", "."): value for name, value in settings.items()}
+    options = {"steps": 3, "pretrain": False, "device": "cpu", "quiet": True}
+    return glassformer.train("classify", rows, run=folder / "run", set=settings, **options)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("both"), list(reviews()))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    settings = {"task__class_weights": True, "model__ngrams": "yes"}
+    return train(tmp_path_factory.mktemp("several"), list(reviews(several=True)), **settings)
+
+
+def test_the_report_has_three_systems_and_says_why(run):
+    report = json.loads((run.folder.path / "report.json").read_text())
+    ours, baseline, alone = report["scores"]
+    assert (ours, alone) == (OURS, ALONE)
+    assert baseline.startswith("n-grams (")
+    assert report["scores"][ours]["accuracy"]["value"] > 0.9
+    assert report["scores"][alone]["accuracy"]["value"] < 0.8
+    assert any("The model has them." in note for note in report["notes"])
+    tables = {table["title"]: table["rows"] for table in report["tables"]}
+    assert f"{OURS} against {ALONE}" in tables
+    cases = {name: counts for name, *counts in tables["What the parts mend for each other"]}
+    assert sum(rows for rows, _ in cases.values()) == sum(row[-1] for row in tables["By class"])
+    assert cases["only n-grams alone right"][1] > 0
+    [first, *_] = tables["Rows that one part mended for the other"]
+    _, label, model, grams, together = first
+    assert label == grams == together != model
+
+
+def test_a_prediction_tells_what_each_part_contributed(run):
+    found = run.predict("a great and lovely film").as_values()
+    parts, names = found["parts"], list(found["probabilities"])
+    logits = np.array([parts["model"][name] + parts["ngrams"][name] for name in names])
+    chances = np.exp(logits) / np.exp(logits).sum()
+    assert chances == pytest.approx(list(found["probabilities"].values()), abs=1e-5)
+    assert found["prediction"] == "good"
+    strongest = found["ngrams"][0]
+    assert strongest["adds"] > 0
+    assert {"lovely", "great"} & {one["ngram"] for one in found["ngrams"]}
+    assert {one["unit"] for one in found["ngrams"]} <= {"word", "character"}
+
+
+def test_it_predicts_without_scikit_learn_and_one_by_one_as_all_at_once(run, monkeypatch):
+    monkeypatch.setattr(ngrams, "import_module", None)
+    loaded, texts = glassformer.load(run.folder.path), [row["text"] for row in reviews(29)]
+    together = [one.confidence for one in loaded.predict(texts)]
+    assert together == pytest.approx([loaded.predict(text).confidence for text in texts], abs=1e-5)
+
+
+def test_evaluation_scores_both_parts_together(run):
+    found = run.evaluate(list(reviews(97)))
+    assert found.scores["accuracy"].value > 0.95
+
+
+def test_several_labels_and_class_weights_have_ngrams_as_well(several):
+    assert several.predict("the lovely dog was warm").details["labels"] == ["dog", "good"]
+    found = several.predict("a dull town").as_values()
+    logits = [found["parts"]["model"][n] + found["parts"]["ngrams"][n] for n in ("bad", "dog")]
+    chances = [found["probabilities"][name] for name in ("bad", "dog")]
+    assert 1 / (1 + np.exp(-np.array(logits))) == pytest.approx(chances, abs=1e-5)
+
+
+def test_a_run_without_them_has_no_parts(tmp_path):
+    run = train(tmp_path, list(reviews(61)), model__ngrams="no")
+    assert not (run.folder.path / "ngrams.json").exists()
+    assert list(json.loads((run.folder.path / "report.json").read_text())["scores"])[2:] == []
+    assert "parts" not in run.predict("great").as_values()
+
+
+def test_ngrams_that_cannot_be_fitted_are_refused_before_training(tmp_path, monkeypatch):
+    asked = {"model__ngrams": "yes"}
+    with pytest.raises(GlassformerError, match="ngrams = yes needs validation rows"):
+        train(tmp_path, list(reviews(61)), data__valid_share=0.0, **asked)
+    with pytest.raises(GlassformerError, match="unknown ngrams 'maybe'"):
+        train(tmp_path, list(reviews(61)), model__ngrams="maybe")
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(ngrams, "import_module", missing)
+    with pytest.raises(GlassformerError, match="needs scikit-learn"):
+        train(tmp_path, list(reviews(61)), **asked)
+    run = train(tmp_path, list(reviews(61)))
+    assert "parts" not in run.predict("great").as_values()
+
+
+def test_a_run_whose_ngrams_are_gone_is_refused(run, tmp_path):
+    shutil.copytree(run.folder.path, tmp_path / "run")
+    (tmp_path / "run" / "baseline.json").unlink()
+    with pytest.raises(GlassformerError, match="the files of its n-grams are gone; copy the run"):
+        glassformer.load(tmp_path / "run").predict("great")
+
+
+class Parts(ClassifyReporter):
+    """A reporter of no task."""
+
+    def __init__(self):
+        pass
+
+    def parts(self, answers):
+        return {} if answers.ngrams is None else {ALONE: answers.without_ngrams()}
+
+
+def test_a_fold_without_ngrams_counts_as_it_is():
+    labels, blend = np.array([0, 1]), Blend(model=1.0, ngrams=1.0, kept=True, sentence="")
+    logits = np.array([[2.0, 1.0], [1.0, 3.0]], dtype=np.float32)
+    both = ClassAnswers(3 * logits, labels, ngrams=NgramPart(-3 * logits, blend))
+    answers = [ClassAnswers(logits, labels), both]
+    pooled = pooled_parts([Fold(Parts(), [], one, None, []) for one in answers])[ALONE]
+    assert pooled.logits.tolist() == [*logits.tolist(), *(3 * logits).tolist()]
+    assert (both.logits == 0).all()

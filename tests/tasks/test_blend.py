@@ -1,0 +1,88 @@
+"""The weights of the model and of the n-grams: the best ones, judged on rows that gave none."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from glassformer.errors import GlassformerError
+from glassformer.metrics.calibration import fit_temperature
+from glassformer.tasks.classify.blend import (
+    FOLDS,
+    RECORD,
+    Blend,
+    cross_fitted,
+    fit_weights,
+    penalised,
+)
+
+ROWS, CLASSES = 211, 3
+
+
+def parts(multi, noise=(1.0, 0.7), rows=ROWS):
+    """Logits of two systems that know the labels, each with noise of its own, and the labels."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 2 if multi else CLASSES, (rows, CLASSES) if multi else rows)
+    truth = 2.0 * labels - 1 if multi else np.eye(CLASSES)[labels]
+    return [truth + level * random.normal(size=truth.shape) for level in noise], labels
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_the_weights_have_the_least_loss(multi):
+    given, labels = parts(multi)
+    best = minimize(penalised, np.full(2, 0.5), (given, labels), method="Nelder-Mead", tol=1e-9)
+    assert fit_weights(given, labels) == pytest.approx(best.x, abs=1e-4)
+    assert fit_weights(given, labels)[1] > fit_weights(given, labels)[0] > 0
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_a_part_that_is_wrong_throughout_has_no_weight(multi):
+    (first, second), labels = parts(multi)
+    one, other = fit_weights([first, -second], labels)
+    assert one > 0.5
+    assert other == 0
+
+
+def test_without_rows_both_weigh_the_same():
+    assert fit_weights([np.zeros((0, 2))] * 2, np.zeros(0, dtype=int)).tolist() == [0.5, 0.5]
+
+
+def test_rows_that_are_all_right_do_not_call_for_endless_weights():
+    logits = np.array([[3.0, 0.0], [0.0, 3.0]])
+    assert (fit_weights([logits, logits], np.array([0, 1])) < 3).all()
+
+
+def test_a_row_is_judged_by_weights_that_it_did_not_give():
+    given, labels = parts(multi=False)
+    fold = np.arange(ROWS) % FOLDS == 3
+    others = np.where(fold, (labels + 1) % CLASSES, labels)
+    first, second = cross_fitted(given, labels), cross_fitted(given, others)
+    assert (first[fold] == second[fold]).all()
+    assert (first[~fold] != second[~fold]).any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "noise", "always", "kept"),
+    [
+        (ROWS, (1.0, 0.7), False, True),
+        (ROWS, (0.6, 90.0), False, False),
+        (ROWS, (0.6, 90.0), True, True),
+        (13, (1.0, 0.7), False, False),
+    ],
+)
+def test_ngrams_are_kept_where_they_help_or_always(rows, noise, always, kept):
+    (model, ngrams), labels = parts(False, noise, rows)
+    model /= fit_temperature(model, labels)
+    found = Blend.fit(model, ngrams, labels, always=always)
+    assert found.kept == kept
+    assert found.sentence.endswith("The model has them." if kept else "does without them.")
+
+
+def test_it_is_kept_as_json_and_refused_if_damaged(tmp_path):
+    assert Blend.load(tmp_path) is None
+    (model, ngrams), labels = parts(multi=False)
+    found = Blend.fit(model, ngrams, labels, always=False)
+    found.save(tmp_path)
+    assert Blend.load(tmp_path) == found
+    (tmp_path / RECORD).write_text('{"model": "half"}')
+    with pytest.raises(GlassformerError, match=r"ngrams\.json: not the n-gram part.*copy the run"):
+        Blend.load(tmp_path)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 
 import numpy as np
@@ -98,6 +99,24 @@ def test_several_labels_and_class_weights_have_ngrams_as_well(several):
     logits = [found["parts"]["model"][n] + found["parts"]["ngrams"][n] for n in ("bad", "dog")]
     chances = [found["probabilities"][name] for name in ("bad", "dog")]
     assert 1 / (1 + np.exp(-np.array(logits))) == pytest.approx(chances, abs=1e-5)
+
+
+def test_a_plan_tells_how_large_they_may_become(run):
+    options = {"steps": 3, "pretrain": False, "device": "cpu", "quiet": True, "set": TINY}
+    found = glassformer.plan("classify", list(reviews()), **options).notes
+    [note] = [note for note in found if "n-grams" in note]
+    bound = int(re.search(r"at most about ([\d,]+) parameters", note)[1].replace(",", ""))
+    weights = run.folder.open_task(run.config, None).stored.weights.size
+    assert weights <= bound <= 5 * weights
+    options["set"] = TINY | {"model.ngrams": "no"}
+    assert "n-grams" not in repr(glassformer.plan("classify", list(reviews()), **options).notes)
+
+
+def test_an_explanation_is_of_the_label_that_both_parts_predict(run):
+    for row in reviews(5):  # the Transformer alone has the same label for all of them
+        found = run.explain(row["text"], method="ngrams")
+        assert found.answer == run.predict(row["text"]).text == row["label"]
+    assert any("N-grams are part of the model" in note for note in found.notes)
 
 
 def test_a_run_without_them_has_no_parts(tmp_path):

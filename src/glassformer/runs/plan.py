@@ -258,6 +258,7 @@ class TrialRun:
                 f"It may finish sooner: it stops after {config.train.patience} validations "
                 f"without improvement."
             )
+        notes += self.reporter.plan_notes()
         if self.reporter.baseline_seconds():
             notes.append("Memory is for training; the baseline at the end needs its own.")
         return notes

@@ -114,6 +114,10 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         """Add a part to the trained model if that helps on the validation rows, and say so."""
         return []
 
+    def plan_notes(self) -> list[str]:
+        """Remarks before training on what `complete` may add."""
+        return []
+
     def decisions(self) -> list[str]:
         """What `complete` said, for a report."""
         return []

@@ -32,6 +32,7 @@ from glassformer.tasks.shared.ngrams import Analyser
 from glassformer.tasks.shared.targets import labelled_map
 
 MOST = 5  # labels that are explained
+NGRAMS_TOO = "N-grams are part of the model: `ngrams` explains them, other methods the rest."
 
 
 class LabelExplainer(Explainer[ClassifyTask, str]):
@@ -92,7 +93,9 @@ class LabelledText(LabelSubject):
         owners, _ = text_batch(Jagged(self.owner + 1, self.rows.lengths), packed=False)
         self.piece_of = owners.to(self.device) - 1  # padding is 0 there
         answers = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
-        self._settle(answers, target)
+        self._settle(task.with_ngrams(answers, [text]), target)
+        if task.blend is not None:
+            self.notes += (NGRAMS_TOO,)
         if isinstance(model, Classifier):  # rather than one of the user's own
             self.readers = self._readers(model)
             blank = blank_token(model.frontend, self.tokenizer.size, self.device)

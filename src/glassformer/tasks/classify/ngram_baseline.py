@@ -138,6 +138,14 @@ def rows_to_tune_on(rows: int) -> Int[np.ndarray, " some"]:
     return np.sort(np.random.default_rng(0).permutation(rows)[:TUNED_ON])
 
 
+def ngrams_counted(texts: Sequence[str], models: int) -> int:
+    """The most n-grams that a baseline of these texts counts."""
+    analysers = {analyser for some in combinations_for(texts) for analyser in some}
+    columns = min(MOST_COLUMNS, MOST_WEIGHTS // models)
+    each = {one: len(NgramCounts(one, texts, columns).columns) for one in analysers}
+    return max(sum(each[one] for one in some) for some in combinations_for(texts))
+
+
 class Search:
     """Tries settings, one part of the choice after the other, within a fixed amount of work."""
 

@@ -15,7 +15,7 @@ from glassformer.reports import Sections, Table
 from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.mended import mended_tables
-from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline
+from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline, ngrams_counted
 from glassformer.tasks.classify.sections import (
     FEW,
     class_table,
@@ -105,6 +105,23 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
         blend.save(task.folder)
         task.blend = blend if blend.kept else None
         return [blend.sentence]
+
+    def plan_notes(self) -> list[str]:
+        if isinstance(self.task.inputs, SoundInputs) or self.task.config.model.ngrams == "no":
+            return []
+        samples, _ = self._data()
+        rows = samples.rows("train")
+        every = -(-len(rows) // TUNED_ON)
+        texts = [samples[row]["text"] for row in rows[::every].tolist()]
+        models = 1 if len(self.task.labels.names) == 2 else len(self.task.labels.names)
+        try:
+            size = every * ngrams_counted(texts, models)
+        except GlassformerError:  # without scikit-learn there are none
+            return []
+        return [
+            f"Not included: n-grams, if they help on the validation rows: at most about "
+            f"{size * models:,} parameters, {size * (models + 2) * 4 / 1e6:.1f} MB."
+        ]
 
     def decisions(self) -> list[str]:
         found = Blend.load(self.task.folder)

@@ -26,7 +26,7 @@ from glassformer.tasks.classify.data import ClassifySchema
 from glassformer.tasks.translate.data import TranslateSchema
 
 COPIES = Path(os.environ.get("GLASSFORMER_DATA", ""))
-QUICK = {"trec", "mr", "multi30k-en-de", "tatoeba-zh-en", "an4", "tinyshakespeare"}
+QUICK = {"trec", "mr", "cr", "multi30k-en-de", "tatoeba-zh-en", "an4", "tinyshakespeare"}
 PUBLIC = [name for name, entry in CATALOG.items() if entry.storage is not None]
 
 
@@ -68,7 +68,7 @@ def test_the_sets_that_people_ask_for_are_there():
             "python",
             "imdb",
             "trec",
-            "mr",
+            *("mr", "subj", "cr", "mpqa"),
             "multi30k",
             "tatoeba",
             "cmudict",
@@ -156,6 +156,20 @@ def test_mr_reads_alike_from_both_layouts(storage, tmp_path):
     storage("sentence_classification/rt-polaritydata.tar.gz", tar_of(**files))
     assert rows_of("mr") == numbered
     assert numbered[1] == {"text": "cliché .", "label": "neg", "split": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "labels"),
+    [
+        ("subj", "subj", ["subjective", "objective"]),
+        ("cr", "custrev", ["neg", "pos"]),
+        ("mpqa", "mpqa", ["neg", "pos"]),
+    ],
+)
+def test_sets_of_numbered_sentences_have_named_labels_and_no_split(name, file, labels, storage):
+    storage(f"sentence_classification/{file}.all", b"0 dull . \n1 clich\xe9 . \n")
+    expected = zip(["dull .", "cliché ."], labels, strict=True)
+    assert rows_of(name) == [{"text": t, "label": n, "split": ""} for t, n in expected]
 
 
 def test_multi30k_pairs_lines_in_the_direction_asked_for(storage):

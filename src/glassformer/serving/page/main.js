@@ -6,7 +6,7 @@ import { desk, heading } from "./desk.js";
 import { make } from "./elements.js";
 import { language, words } from "./language.js";
 import { learningView } from "./learning.js";
-import { modelList } from "./models.js";
+import { addressOf, modelList } from "./models.js";
 
 const AGAIN = 3000; // milliseconds until the list is read again while a run is in training
 const main = document.getElementById("main"),
@@ -16,7 +16,12 @@ const main = document.getElementById("main"),
 let models = [];
 
 document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
-document.getElementById("skip").textContent = words.skip;
+const skip = document.getElementById("skip");
+skip.textContent = words.skip;
+skip.addEventListener("click", (event) => {
+  event.preventDefault(); // the address names the model
+  main.focus();
+});
 nav.setAttribute("aria-label", words.models);
 
 function deskOf(model) {
@@ -48,8 +53,7 @@ function list(chosen) {
 }
 
 function show(focus = true) {
-  const name = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
-  const model = models.find((one) => one.id === name) ?? models[0];
+  const model = models.find((one) => location.hash === addressOf(one)) ?? models[0];
   list(model);
   document.title = model ? `${model.id} · Glassformer` : "Glassformer";
   if (!model) return main.replaceChildren(make("p", {}, words.noModels));
@@ -82,5 +86,5 @@ addEventListener("hashchange", () => show());
 main.replaceChildren(attempt.box);
 attempt.run(async (signal) => {
   await read(signal);
-  show();
+  show(matchMedia("(hover: hover)").matches); // on a phone, a keyboard would cover the page
 });

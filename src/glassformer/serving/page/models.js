@@ -3,6 +3,10 @@
 import { make } from "./elements.js";
 import { words } from "./language.js";
 
+export function addressOf(model) {
+  return `#/${encodeURIComponent(model.id)}`;
+}
+
 export function modelList(models, chosen) {
   const jobs = [...new Set(models.map((model) => model.job))];
   return make(
@@ -29,7 +33,7 @@ function item(model, chosen) {
     {},
     make(
       "a",
-      { href: `#/${encodeURIComponent(model.id)}`, "aria-current": chosen ? "page" : null },
+      { href: addressOf(model), "aria-current": chosen ? "page" : null },
       make("bdi", {}, model.id),
       model.training ? make("span", { class: `state ${model.state}` }, words.states[model.state]) : null,
     ),

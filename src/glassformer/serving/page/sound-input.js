@@ -72,6 +72,11 @@ export function soundInput({ onask }) {
   );
   state(false);
   acceptDrops(box, open);
+  addEventListener("hashchange", () => {
+    recording?.cancel();
+    recording = null;
+    state(false);
+  });
   box.addEventListener("paste", (event) => {
     const file = [...event.clipboardData.files].find((one) => one.type.startsWith("audio/"));
     if (file) open(file);

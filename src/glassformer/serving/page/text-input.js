@@ -13,6 +13,7 @@ export function textInput({ label, hint, gap, onask }) {
     placeholder: hint,
     dir: "auto",
     spellcheck: "false",
+    enterkeyhint: "go",
     oninput: grow,
     onkeydown: (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

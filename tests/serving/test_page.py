@@ -107,12 +107,16 @@ def test_a_translation_shows_its_beam_and_takes_another_word(visit):
 def test_a_text_is_continued_token_by_token_and_from_another_token(visit):
     page = visit("bottles")
     ask(page, "3 green")
+    page.until("document.querySelector('.flow .word:nth-of-type(5)')")
+    click(page, ".reply button")  # stops it
     page.until(WRITTEN)
     click(page, ".flow .word:nth-of-type(3)")
     before = texts(page, ".flow .word")[:2]
     other = text_of(page, ".others button.alternative bdi")
     click(page, ".others button.alternative")
-    page.until("document.querySelector('.flow .taken')")
+    page.until("document.querySelector('.flow .taken + .word + .word')")
+    click(page, ".reply button")
+    page.until(WRITTEN)
     page.until(DRAWN)
     assert texts(page, ".flow .word")[:2] == before
     assert text_of(page, ".flow .taken").replace("\n", "").strip() == other.replace("␣", "").strip()
@@ -186,7 +190,7 @@ def test_a_phone_in_the_dark_has_room_for_every_desk(visit, name):
     page = visit(name, width=390, height=800, scheme="dark")
     if name != "speech":
         ask(page, "the film was <mask> and 3 green bottles")
-        page.until(WRITTEN if name == "bottles" else DRAWN)
+        page.until("document.querySelector('.flow .word')" if name == "bottles" else DRAWN)
     assert page.ask("document.documentElement.scrollWidth") <= 390
     assert page.ask(PAPER) == "rgb(22, 24, 26)"
     unnamed = "[...document.querySelectorAll('button, a, input:not([hidden]), textarea')].filter("

@@ -33,13 +33,17 @@ export function continuationDesk(model) {
     reply.hidden = false;
     inside.clear();
     return attempt.run(async (signal, alive) => {
-      const own = (turn += 1);
-      begin(kept);
+      const own = (turn += 1),
+        halt = new AbortController(), // by a reader, to whom what is there is enough
+        either = AbortSignal.any([signal, halt.signal]);
+      begin(kept, () => halt.abort());
       try {
-        for await (const { choices } of stream(PATH, { ...body, ...more }, signal)) {
+        for await (const { choices } of stream(PATH, { ...body, ...more }, either)) {
           alive();
           choices.forEach(add);
         }
+      } catch (error) {
+        if (!halt.signal.aborted) throw error;
       } finally {
         if (own === turn) end();
       }
@@ -47,14 +51,14 @@ export function continuationDesk(model) {
     });
   }
 
-  function begin(kept) {
+  function begin(kept, stop) {
     tokens = [...kept];
     line = make("span");
     flow.replaceChildren(make("span", { class: "prompt" }, prompt), line);
     tokens.forEach((_, at) => append(at));
     others.replaceChildren();
     spoken.textContent = "";
-    tools.replaceChildren(button(words.stop, () => attempt.stop()));
+    tools.replaceChildren(button(words.stop, stop));
   }
 
   function end() {

@@ -127,10 +127,10 @@ def test_a_profile_becomes_plain_values():
         "layer": "a",
         "head": 2,
         "kind": "",
-        "entropy": 1.2346,
+        "entropy": 1.23456,
         "evenness": 0.5,
         "distance": None,
-        "shares": {"own": 0.3333},
+        "shares": {"own": 0.333333333},
     }
 
 

@@ -33,19 +33,19 @@ def found(*tokens, scores, others=None, reason="end"):
 
 
 def test_the_end_is_a_token_of_an_answer_that_ended():
-    ended = writer()._written(found(GOOD, MORNING, scores=(-0.1, -0.2, -0.3)))
+    ended = writer().written(found(GOOD, MORNING, scores=(-0.1, -0.2, -0.3)))
     assert ended.text == "good morning"
     assert [token.piece for token in ended.tokens] == ["good", "morning", "<end>"]
-    cut = writer()._written(found(GOOD, MORNING, scores=(-0.1, -0.2), reason="length"))
+    cut = writer().written(found(GOOD, MORNING, scores=(-0.1, -0.2), reason="length"))
     assert [token.id for token in cut.tokens] == [GOOD, MORNING]
 
 
 def test_a_stop_cuts_behind_all_required_words():
     said = found(GOOD, MORNING, GOOD, MORNING, scores=(-0.1,) * 4, reason="stop")
-    assert writer(stop=("morning",))._written(said).text == "good"
+    assert writer(stop=("morning",)).written(said).text == "good"
     asked = GenerationOptions(decode={"method": "beam"}, required=("morning",))
-    assert writer(stop=("good",)).with_options(asked)._written(said).text == "good morning"
-    assert writer(stop=("morning",)).with_options(asked)._written(said).text == "good morning good"
+    assert writer(stop=("good",)).with_options(asked).written(said).text == "good morning"
+    assert writer(stop=("morning",)).with_options(asked).written(said).text == "good morning good"
 
 
 def test_an_answer_has_room_for_what_it_must_say_and_for_its_end():
@@ -64,7 +64,7 @@ def test_an_answer_has_room_for_what_it_must_say_and_for_its_end():
 
 def test_a_tag_that_was_likely_is_shown_by_its_name():
     others = (((GOOD, -0.1), (TOKENS.size + 1, -2.0)), ((Tokenizer.end, -0.2),))
-    said = as_prediction([writer()._written(found(GOOD, scores=(-0.1, -0.2), others=others))])
+    said = as_prediction([writer().written(found(GOOD, scores=(-0.1, -0.2), others=others))])
     first, last = said.details["tokens"]
     assert [other["piece"] for other in first["instead"]] == ["good", "en"]
     assert last["instead"] == [{"id": Tokenizer.end, "piece": "<end>", "log_probability": -0.2}]

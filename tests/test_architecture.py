@@ -275,7 +275,7 @@ def test_nothing_outside_the_folder_of_a_job_knows_it():
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("runs.run", "from glassformer.tasks.classify.labels import Labels"),
+        ("runs.run", "from glassformer.tasks.classify.blend import Blend"),
         ("runs.run", "from glassformer.tasks import classify"),
         ("cli.predict", "def later():\n    import glassformer.tasks.translate.task"),
         ("tasks.shared.text", "from glassformer.tasks.pretrain import task"),
@@ -296,7 +296,7 @@ def test_a_job_known_outside_its_folder_is_found(module, line):
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("tasks.classify.task", "from glassformer.tasks.classify.labels import Labels"),
+        ("tasks.classify.task", "from glassformer.tasks.classify.blend import Blend"),
         ("tasks.classify.task", "name = 'classify'"),
         ("tasks.classify.task", "from glassformer.tasks.shared import text"),
         ("tasks.classify.pretraining", "FirstStage(job='pretrain')"),

@@ -66,6 +66,7 @@ def test_the_sets_that_people_ask_for_are_there():
             "dates",
             "morse",
             "python",
+            *("digits", "mnist", "cifar10"),
             "imdb",
             "trec",
             *("mr", "subj", "cr", "mpqa"),

@@ -79,6 +79,7 @@ OTHER_MODEL = {
     "frontend.patch": 5,
     "frontend.height": 20,
     "frontend.width": 40,
+    "frontend.position": "sinusoidal",
     "frontend.grams": 3,
     "frontend.buckets": 19,
 }

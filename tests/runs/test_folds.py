@@ -21,9 +21,9 @@ from glassformer.runs.display import Display
 from glassformer.runs.folder import read_json
 from glassformer.runs.folds import column_of, fold_of, rows_with_folds
 from glassformer.runs.recipes import RECIPES, follow_folds, read_recipe
-from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.reporter import Baseline
+from glassformer.tasks.shared.label_answers import ClassAnswers
 
 ROWS, FOLDS = 131, 3
 RECIPE = """

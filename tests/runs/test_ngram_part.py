@@ -12,10 +12,10 @@ import glassformer
 from glassformer.errors import GlassformerError
 from glassformer.runs.folds import Fold, pooled_parts
 from glassformer.runs.report import OURS
-from glassformer.tasks.classify.answers import ClassAnswers, NgramPart
-from glassformer.tasks.classify.blend import Blend
+from glassformer.tasks.classify.blend import Blend, NgramPart
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.shared import ngrams
+from glassformer.tasks.shared.label_answers import ClassAnswers
 
 ALONE = "Transformer alone"
 TINY = {"model.encoder.dim": 8, "model.encoder.depth": 1, "model.encoder.attention.heads": 2}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.reporter import ClassifyReporter
-from glassformer.tasks.classify.sections import class_table, f1_interval
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_sections import class_table, f1_interval
 
 CLASSES = ("ant", "bee", "cow")
 

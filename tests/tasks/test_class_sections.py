@@ -5,7 +5,7 @@ import pytest
 
 from glassformer.reports import Report
 from glassformer.reports.page import page
-from glassformer.tasks.classify.sections import classification_sections
+from glassformer.tasks.shared.label_sections import classification_sections
 
 CLASSES = ["cat", "dog", "<script>"]
 LABELS = np.array([0, 1, 2, 0, 1])

@@ -13,10 +13,10 @@ from glassformer.config import STACK_NAMES
 from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import log_loss
 from glassformer.runs.api import load, train
-from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.predictor import TOGETHER, TextLabelPredictor
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.shared.labels import Labels
 
 COLOURS = ("red", "green", "blue")
 

@@ -8,7 +8,7 @@ from small_jobs import job_of, labelled
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.tasks.classify.labels import Labels
+from glassformer.tasks.shared.labels import Labels
 
 
 def refusal(folder, rows, **task):

@@ -6,9 +6,9 @@ import pytest
 from glassformer.metrics.styles import STYLES
 from glassformer.reports import Sections
 from glassformer.tasks import JOBS
-from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.translate.answers import Translations
 from glassformer.tasks.translate.reporter import TranslateReporter
 

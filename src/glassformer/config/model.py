@@ -23,6 +23,7 @@ ORDER_NAMES = ("pre", "post", "sandwich")
 BLOCK_NAMES = ("transformer", "conformer", "branchformer", "e-branchformer")
 STACK_NAMES = ("attention", "gru", "lstm", "tcn")
 FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "conv1d", "resnet", "patches")
+PATCH_POSITION_NAMES = ("learned", "sinusoidal")
 POOL_NAMES = ("mean", "max", "first", "attention")
 NGRAMS_NAMES = ("auto", "no", "yes")
 DEEPEST = 10_000  # layers; more take minutes to build
@@ -100,6 +101,7 @@ class FrontendConfig:
         hidden: Inner width (conv1d, resnet).
         channels: Channels of an image (patches).
         patch: Side of a square patch of an image of this height and width (patches).
+        position: How a patch tells its row and column (patches).
         grams: The longest n-gram, in tokens (ngrams).
         buckets: Number of vectors that the n-grams share (ngrams).
     """
@@ -112,11 +114,13 @@ class FrontendConfig:
     patch: int = 16
     height: int = 224
     width: int = 224
+    position: str = "learned"
     grams: int = 2
     buckets: int = 100_000
 
     def __post_init__(self) -> None:
         choose("frontend.kind", self.kind, FRONTEND_NAMES)
+        choose("frontend.position", self.position, PATCH_POSITION_NAMES)
         for name in ("bins", "hidden", "channels", "patch", "height", "width", "buckets"):
             positive(f"frontend.{name}", getattr(self, name))
         require(

@@ -22,7 +22,7 @@ SETTINGS_OF_FRONTEND = {
     "subsampling": ("bins", "factor"),
     "conv1d": ("bins", "factor", "hidden"),
     "resnet": ("bins", "factor", "hidden"),
-    "patches": ("channels", "patch", "height", "width"),
+    "patches": ("channels", "patch", "height", "width", "position"),
 }
 EMBEDS = ("tokens", "ngrams")  # frontends to which `scale` applies
 RECURRENT = ("dim", "depth", "dropout")

@@ -12,6 +12,8 @@ splits, splitter    which split each belongs to
 samples, ingest     all samples of a run, from raw files to memory-mapped ones
 text/               tokens
 audio/              recordings, and their features
+images/             pictures, and what training changes in them
+paths               files that hold one sample each
 jagged, ragged      rows of different lengths, in memory and on disk
 batches             which rows form a batch
 doctor/             problems in the data

@@ -138,7 +138,14 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
         case "resnet":
             return MelResNet(f.bins, dim, channels=f.hidden, depth=f.factor.bit_length() - 1)
         case "patches":
-            return Patches(f.channels, dim, size=f.patch, image=(f.height, f.width), first=True)
+            return Patches(
+                f.channels,
+                dim,
+                size=f.patch,
+                image=(f.height, f.width),
+                first=config.pool == "first",
+                position=f.position,
+            )
     if source is None:
         raise GlassformerError("a frontend of tokens needs a vocabulary size; pass it as `source`")
     if f.kind == "ngrams":

@@ -11,6 +11,7 @@ first_stage  another job that may train first
 shared/      what several jobs share
 
 classify/    one or more labels for a text
+recognise/   one or more labels for an image
 pretrain/    predict masked words in raw text
 generate/    continue texts: a language model
 transcribe/  recordings of speech to text
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from glassformer.tasks.job import Job
 
 GROUP = "glassformer.jobs"
-BUILT_IN = ("classify", "pretrain", "generate", "transcribe", "translate")
+BUILT_IN = ("classify", "recognise", "pretrain", "generate", "transcribe", "translate")
 
 
 class Jobs(Mapping[str, "Job"]):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from glassformer.data.audio.layouts import LAYOUTS, read_recordings
-from glassformer.data.audio.paths import is_recording, located
+from glassformer.data.audio.paths import is_recording
+from glassformer.data.paths import located
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError

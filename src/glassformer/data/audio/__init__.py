@@ -6,7 +6,7 @@
 
 In reading order:
 
-paths             which files are recordings, and where a table says that they lie
+paths             which files are recordings
 kaldi, layouts    data sets of recordings as rows
 decoders          a file as blocks of samples, through soundfile or PyAV
 reading           one channel at a given rate, streamed or whole; what makes two the same

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from glassformer.data.audio.paths import located
+from glassformer.data.paths import located
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import lines
 from glassformer.errors import GlassformerError

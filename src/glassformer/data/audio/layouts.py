@@ -11,7 +11,7 @@ Rows also have a `speaker` where it is known, and `start` and `end`, in seconds,
 part of its recording. The location of a row is the line or the file that it comes from. Whether a
 recording exists is not checked here: a job skips the row, or refuses it, and names its location.
 
-Tables with a column of paths are read by the general readers; `paths.located` finds their
+Tables with a column of paths are read by the general readers; `data.paths.located` finds their
 recordings. To add a layout, write a function that recognises it and one that reads it, and list
 both in LAYOUTS.
 """
@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from glassformer.data.audio.kaldi import is_kaldi, read_kaldi
-from glassformer.data.audio.paths import folders_in, located, recordings_in
+from glassformer.data.audio.paths import recordings_in
+from glassformer.data.paths import folders_in, located
 from glassformer.data.rows import Row
 from glassformer.data.sources import read_rows
 from glassformer.data.sources.decoding import document, lines

@@ -74,6 +74,11 @@ RECORDED: dict[str, Counted] = {
     "tatoeba-en-de": Counted({"": 169_197}, "504dbf15c7fefddc"),
     "tatoeba-fr-en": Counted({"": 167_130}, "03c7eaae3cdfd9a0"),
     "tatoeba-en-fr": Counted({"": 167_130}, "ed0818310b7b6b7b"),
+    "digits": Counted({"train": 1_438, "test": 359}, "0523bd09f6c8e300"),
+    "mnist": Counted({"train": 60_000, "test": 10_000}, "30664cb5be5236af"),
+    "cifar10": Counted(
+        {"train": 50_000, "test": 10_000}, "fbc7c7ff55a727e8"
+    ),  # of its labels alone
     "cmudict": Counted({"train": 108_952, "valid": 5_447, "test": 11_994}, "428103a37caeee6c"),
     "an4": Counted({"train": 948, "test": 130}, "40b27d6177b9f7ab"),
     "fsdd": Counted({"train": 2_700, "test": 300}, "233a7c1ddf38d488"),

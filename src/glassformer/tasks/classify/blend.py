@@ -86,6 +86,18 @@ class Blend:
         return cls(model=float(weights[0]), ngrams=float(weights[1]), kept=kept, sentence=sentence)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class NgramPart:
+    """The n-grams' share in some answers: their logits, and how they are blended."""
+
+    logits: Logits
+    blend: Blend
+
+    def mixed_with(self, first: Logits) -> Logits:
+        """The logits of both parts together."""
+        return self.blend.mixed(first, self.logits)
+
+
 def accuracy(logits: Logits, labels: Labels) -> float:
     """The share of rows with all labels right."""
     chances = to_probabilities(logits, multi_label=labels.ndim == 2)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from glassformer.metrics.calibration import Logits
-from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.tasks.classify.blend import NgramPart
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
+from glassformer.tasks.shared.label_answers import ClassAnswers
 
 NAMED = 5  # n-grams of a text
 
@@ -20,7 +21,7 @@ def contributions(
     The sums of both are logits: their softmax, or sigmoid if a text has any number of labels, gives
     the probabilities. The n-grams are those that count most for or against the likeliest label.
     """
-    assert answers.ngrams is not None
+    assert isinstance(answers.ngrams, NgramPart)
     blend = answers.ngrams.blend
     model = centred(blend.model * answers.without_ngrams().logits, answers.multi)
     ngrams = centred(blend.ngrams * answers.ngrams.logits, answers.multi)

@@ -16,9 +16,9 @@ from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
 from glassformer.data.splits import content_key
-from glassformer.tasks.classify.checks.labels import LabelCounts
 from glassformer.tasks.classify.checks.leaks import Leaks
-from glassformer.tasks.classify.labels import MANY, names_in
+from glassformer.tasks.shared.label_checks import LabelCounts
+from glassformer.tasks.shared.labels import MANY, names_in
 from glassformer.tasks.shared.sound_checks import SoundLevels
 from glassformer.tasks.shared.sound_data import END, PATH, START, SoundSchema, paths_of_recordings
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths

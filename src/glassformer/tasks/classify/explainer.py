@@ -17,8 +17,6 @@ from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps
 from glassformer.models.pooling import AttentionPool
 from glassformer.models.transformer import Classifier, Noise
-from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.label_subject import LabelSubject, combined
 from glassformer.tasks.classify.predictor import unlabelled_batches
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
 from glassformer.tasks.classify.sounds import SoundInputs
@@ -27,6 +25,8 @@ from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_subject import LabelSubject, combined
 from glassformer.tasks.shared.ngram_hashing import ngrams_of
 from glassformer.tasks.shared.ngrams import Analyser
 from glassformer.tasks.shared.targets import labelled_map
@@ -63,6 +63,8 @@ class LabelledText(LabelSubject):
         rows: The tokens that are read, with specials, in one row or several.
         owner: The piece of each of them, -1 for specials.
     """
+
+    task: ClassifyTask
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.classification import predicted_classes, right_rows
 from glassformer.reports.record import Table
 from glassformer.reports.tables import excerpt
-from glassformer.tasks.classify.sections import class_names, predicted
+from glassformer.tasks.shared.label_sections import class_names, predicted
 
 SHOWN = 10  # rows, half of them for each part
 

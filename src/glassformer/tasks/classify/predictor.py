@@ -1,7 +1,6 @@
 """Labels for new texts and recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import islice, repeat
 from typing import Any
@@ -9,18 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
-from glassformer.config import require
 from glassformer.core.layout import Layout
 from glassformer.data.audio.extractor import Features
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import Classifier
-from glassformer.tasks.classify.answers import ClassAnswers
 from glassformer.tasks.classify.contributions import contributions
-from glassformer.tasks.classify.labels import Labels
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
@@ -28,6 +24,8 @@ from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.served import Embedder
 from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_predictor import NextBest, unlabelled
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
@@ -40,23 +38,6 @@ ENOUGH = 32  # rows of one length for a batch without padding
 LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 
 Rows = Int[np.ndarray, " chosen"]
-
-
-class NextBest:
-    """A predictor that shows the next likely labels on request.
-
-    Attributes:
-        alternatives: How many.
-    """
-
-    alternatives = 0
-
-    def configured(self, *, alternatives: int = 0, **options: Any) -> Any:
-        """The same predictor with this many alternatives."""
-        require(alternatives >= 0, f"alternatives must be 0 or more, got {alternatives}")
-        other = copy(self)
-        other.alternatives = alternatives
-        return other
 
 
 class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
@@ -191,11 +172,6 @@ def unlabelled_batches(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> Ite
             layout = Layout.full(layout.rows, layout.longest)
         none = unlabelled(task.labels, len(rows))
         yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))
-
-
-def unlabelled(labels: Labels, rows: int) -> Int[Tensor, "rows ..."]:
-    """Labels for inputs that have none."""
-    return torch.zeros((rows, len(labels.names)) if labels.multi else (rows,), dtype=torch.long)
 
 
 def batches_of_lengths(lengths: Int[np.ndarray, " rows"], budget: int) -> Iterator[Rows]:

@@ -1,31 +1,22 @@
-"""The report of a classifier: scores by class, confusions, calibration, a baseline."""
+"""The report of a classifier: its baseline, and n-grams as a part of the model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from glassformer.data.rows import listed
-from glassformer.data.samples import Sample, Samples
+from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
-from glassformer.metrics.calibration import fit_temperature
-from glassformer.metrics.classification import predicted_classes
-from glassformer.reports import Sections, Table
-from glassformer.tasks.classify.answers import ClassAnswers
+from glassformer.reports import Table
 from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.mended import mended_tables
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline, ngrams_counted
-from glassformer.tasks.classify.sections import (
-    FEW,
-    class_table,
-    classification_sections,
-    side_by_side,
-)
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
-from glassformer.tasks.reporter import Baseline, PoolingReporter
+from glassformer.tasks.reporter import Baseline
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_reporter import LabelReporter
 from glassformer.tasks.shared.nearest import NearestRecordings
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 
@@ -34,55 +25,8 @@ VOTES = 5  # recordings that answer for a new one
 TRIALS = 5  # settings that the baseline tries, about
 
 
-class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
+class ClassifyReporter(LabelReporter[ClassifyTask]):
     """For texts or recordings with one label or several."""
-
-    score_names = ("accuracy", "macro_f1", "micro_f1", "calibration_error")
-    calibrates = True
-
-    @property
-    def vocabulary(self) -> tuple[str, ...]:
-        labels = self.task.labels
-        return (*labels.names, "several per text" if labels.multi else "one per text")
-
-    def remarks(self) -> list[str]:
-        return self.task.remarks
-
-    def notes(self, answers: ClassAnswers) -> list[str]:
-        """The classes that have too few rows to be scored by themselves."""
-        labels, names = answers.labels, self.task.labels.names
-        rows = labels.sum(axis=0) if answers.multi else np.bincount(labels, minlength=len(names))
-        few = [f"{names[n]!r} ({rows[n]})" for n in np.flatnonzero(rows < FEW).tolist()]
-        if not few:
-            return []
-        noun = "label has" if len(few) == 1 else "labels have"
-        return [
-            f"{len(few):,} {noun} fewer than {FEW} scored rows: {listed(few)}; scores of such a "
-            f"label mean little, and have no interval."
-        ]
-
-    def score_tables(self, answers: ClassAnswers) -> list[Table]:
-        predictions = predicted_classes(answers.labels, answers.probabilities())
-        return [class_table(answers.labels, predictions, self.task.labels.names)]
-
-    def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
-        names, noun = self.task.labels.names, self.task.inputs.noun
-        chances = answers.probabilities()
-        return classification_sections(answers.labels, chances, names, self._shown(samples), noun)
-
-    def baseline_tables(
-        self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]
-    ) -> list[Table]:
-        both = ours.probabilities(), theirs.probabilities()
-        names, noun = self.task.labels.names, self.task.inputs.noun
-        return [side_by_side(ours.labels, *both, names, self._shown(samples), noun)]
-
-    def calibrate(self, answers: ClassAnswers) -> None:
-        """Fit the temperature at which confidence matches accuracy."""
-        task = self.task
-        temperature = fit_temperature(answers.raw, answers.labels)
-        task.labels = replace(task.labels, temperature=temperature)
-        task.labels.save(task.folder / "labels.json")
 
     def complete(self, answers: ClassAnswers) -> list[str]:
         """Fit n-grams to the training rows, and what they weigh to the validation rows."""
@@ -154,12 +98,6 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
             )
         ]
 
-    def pool(self, answers: Sequence[ClassAnswers]) -> ClassAnswers:
-        return ClassAnswers(
-            np.concatenate([some.logits for some in answers]),
-            np.concatenate([some.labels for some in answers]),
-        )
-
     def baseline(self, split: str) -> Baseline[ClassAnswers]:
         """N-grams and a linear model, or the nearest recordings, on the same splits as ours."""
         if isinstance(self.task.inputs, SoundInputs):
@@ -221,13 +159,6 @@ class ClassifyReporter(PoolingReporter[ClassifyTask, ClassAnswers]):
             return max(1.0, times) * self.fit_ngrams(rows).seconds
         except GlassformerError:  # without scikit-learn there is no baseline
             return 0.0
-
-    def _data(self) -> tuple[Samples, np.ndarray]:
-        assert self.task.samples is not None
-        return self.task.samples, self.task.label_ids
-
-    def _shown(self, samples: Sequence[Sample]) -> list[str]:
-        return [self.task.inputs.shown(sample) for sample in samples]
 
 
 def votes(labels: Shaped[np.ndarray, "N votes ..."], classes: int) -> Float[np.ndarray, "N C"]:

@@ -13,12 +13,12 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import AttentionMap, Sound
 from glassformer.explaining.watching import Maps
 from glassformer.models.transformer import Classifier, Noise
-from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.label_subject import LabelSubject
 from glassformer.tasks.classify.predictor import RECORDINGS
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.explainer import Explainer
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_subject import LabelSubject
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, vectors_of
 from glassformer.tasks.shared.sound_predictor import Recording

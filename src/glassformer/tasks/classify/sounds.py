@@ -16,8 +16,8 @@ from glassformer.data.audio.reading import Sound, read_blocks
 from glassformer.data.batches import row_rng
 from glassformer.data.samples import Sample, Samples
 from glassformer.models.transformer import Noise
-from glassformer.tasks.classify.inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.batches import LaidOutBatch
+from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import (
     extractor_of,

@@ -1,177 +1,41 @@
-"""`classify`: one label, or several, for a text or a recording.
+"""`classify`: one label, or several, for a text or a recording, with n-grams beside the model."""
 
-An encoder reads it, a pool over its real vectors makes one of them, and a layer scores the labels.
-Any encoder of the configuration will do: attention, GRU, LSTM or TCN.
-"""
-
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import torch
-import torch.nn.functional as F
-from jaxtyping import Float, Int
-from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.doctor.check import counted
-from glassformer.data.rows import listed
-from glassformer.data.samples import NO_SPLIT, Samples
+from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
-from glassformer.files import read_json, write_json
-from glassformer.metrics.calibration import log_loss
-from glassformer.models.build import build_classifier
-from glassformer.models.transformer import Classifier, Noise
-from glassformer.tasks.classify.answers import ClassAnswers, NgramPart
-from glassformer.tasks.classify.blend import Blend
-from glassformer.tasks.classify.inputs import Inputs
-from glassformer.tasks.classify.labels import Labels
-from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
+from glassformer.tasks.classify.blend import Blend, NgramPart
+from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.texts import TextInputs
-from glassformer.tasks.job import JobTask
-from glassformer.tasks.shared.batches import TextBatch
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_inputs import Inputs
+from glassformer.tasks.shared.label_task import LabelTask
 from glassformer.tasks.shared.sound import SOUND_FRONTENDS
-from glassformer.tasks.task import Loss
-
-ClassBatch = TextBatch | SoundBatch
-
-REMARKS = "remarks.json"  # on the rows, beside them
 
 
-class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
+class ClassifyTask(LabelTask):
     """Texts or recordings, and their labels."""
 
     name = "classify"
-    goal = "accuracy"
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
-        self.config, self.folder, self.settings = config, folder, config.task
-        self.labels = Labels.load(folder / "labels.json")
-        self.inputs = inputs_of(config)(config, folder, data)
-        self.samples = None
-        if data is not None:
-            self.samples = Samples.open(data)
-            self.label_ids = self.labels.open_numbers(data / "labels.npy", len(self.samples))
-        self._weights = cache(self._weights_on)
+        super().__init__(config, folder, data, inputs_of(config))
 
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
-        labels = Labels.learn(samples, config.task)
-        labels.save(folder / "labels.json")
-        config = replace(config, task=replace(config.task, multi_label=labels.multi))
+        config = cls.settle_labels(config, samples, folder)
         kind = SoundInputs if SoundInputs.role in samples.spools else TextInputs
         return kind.prepare(config, samples, folder, origin)
-
-    def index(self, samples: Samples, data: Path) -> None:
-        self.inputs.refuse_others(samples)
-        self.inputs.index(samples, data)
-        unknown = {} if samples.rows("train").size else self.labels.unknown(samples)
-        if len(unknown) == len(samples):  # nothing can be scored
-            unknown = {}
-        if unknown:
-            splits = samples.splits.copy()
-            splits[list(unknown)] = NO_SPLIT
-            Samples.assign(data, splits)
-            write_json([never_seen(samples, unknown)], data / REMARKS)
-        numbers = self.labels.numbers(samples, left_out=unknown)
-        np.save(data / "labels.npy", numbers, allow_pickle=False)
-
-    @property
-    def remarks(self) -> list[str]:
-        """What was said about the rows when they were indexed."""
-        path = None if self.samples is None else self.samples.folder / REMARKS
-        return read_json(path) if path is not None and path.exists() else []
-
-    def model(self) -> Classifier:
-        return build_classifier(self.config.model, classes=self.classes, source=self.inputs.source)
 
     @property
     def reader(self) -> Tokenizer | None:
         return getattr(self.inputs, "tokenizer", None)
-
-    @property
-    def classes(self) -> int:
-        """The number of labels."""
-        return len(self.labels.names)
-
-    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
-        assert self.samples is not None
-        return self.inputs.lengths(self.samples.rows(split), training=split == "train")
-
-    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> Any:
-        assert self.samples is not None
-        numbers = self.samples.rows(split)[rows]
-        read, layout, row_of = self.inputs.read(numbers, epoch)
-        label_ids = self.label_ids[numbers[row_of]]
-        labels = torch.from_numpy(label_ids.astype(np.float32 if self.labels.multi else np.int64))
-        return self.inputs.batch(read, layout, labels, torch.from_numpy(rows[row_of]))
-
-    @property
-    def default_epochs(self) -> float:  # type: ignore[override]
-        """How long to train when nobody says."""
-        return self.inputs.epochs
-
-    @property
-    def padded(self) -> bool:
-        return self.inputs.padded
-
-    @property
-    def mixes_lengths(self) -> bool:
-        return self.inputs.mixes_lengths
-
-    def forward(
-        self, model: nn.Module, batch: ClassBatch, *, noise: Noise | None = None
-    ) -> Float[Tensor, "B C"]:
-        """Scores of the labels, in fp32."""
-        return self.inputs.forward(model, batch, noise).float()
-
-    def loss(self, output: Float[Tensor, "B C"], batch: ClassBatch) -> Loss:
-        smoothing = self.settings.label_smoothing
-        if self.labels.multi:
-            target = batch.labels * (1 - smoothing) + smoothing / 2
-            rare = self._weights(output.device) if self.settings.class_weights else None
-            losses = F.binary_cross_entropy_with_logits(
-                output, target, pos_weight=rare, reduction="none"
-            ).sum(1)
-        else:
-            losses = F.cross_entropy(
-                output, batch.labels, reduction="none", label_smoothing=smoothing
-            )
-        return self._counted(losses, batch)
-
-    def divergence(
-        self, a: Float[Tensor, "B C"], b: Float[Tensor, "B C"], batch: ClassBatch
-    ) -> Loss:
-        if self.labels.multi:
-            yes, no = F.logsigmoid(a), F.logsigmoid(-a)
-            apart = yes.exp() * (yes - F.logsigmoid(b)) + no.exp() * (no - F.logsigmoid(-b))
-        else:
-            log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
-            apart = log_a.exp() * (log_a - log_b)
-        return self._counted(apart.sum(1), batch)
-
-    def _counted(self, losses: Float[Tensor, " B"], batch: ClassBatch) -> Loss:
-        """The sum of the texts' losses; each counts one, or what its label weighs."""
-        weights = torch.ones_like(losses)
-        if self.settings.class_weights and not self.labels.multi:
-            weights = self._weights(losses.device)[batch.labels]
-        if batch.layout.fillers is not None:
-            weights = weights.masked_fill(batch.layout.fillers, 0.0)
-        return Loss((losses * weights).sum(), weights.sum())
-
-    def _weights_on(self, device: torch.device) -> Float[Tensor, " C"]:
-        return torch.from_numpy(self.labels.weights).to(device)
-
-    def answers(self, model: nn.Module, batches: Iterable[ClassBatch]) -> ClassAnswers:
-        """What the model says about the rows of these batches, in the order of the rows."""
-        pieces = ((self.forward(model, batch), batch.labels, batch.row_ids) for batch in batches)
-        return ClassAnswers.gather(pieces, multi=self.labels.multi).at(self.labels.temperature)
 
     @cached_property
     def stored(self) -> StoredBaseline | None:
@@ -201,24 +65,6 @@ class ClassifyTask(JobTask[ClassBatch, Tensor, ClassAnswers]):
             )
         part = NgramPart(self.stored.logits(texts), self.blend)
         return replace(answers, ngrams=part)
-
-    def score(self, model: nn.Module, batches: Iterable[ClassBatch]) -> dict[str, float]:
-        found = self.answers(model, batches)
-        return {
-            "accuracy": found.accuracy(),
-            "macro_f1": found.macro_f1(),
-            "loss": log_loss(found.logits, found.labels),
-        }
-
-
-def never_seen(samples: Samples, unknown: Mapping[int, Sequence[str]]) -> str:
-    """What to say about rows with labels that the model does not know."""
-    counts = Counter(name for names in unknown.values() for name in names)
-    names = listed([f"{name!r} ({count:,})" for name, count in counts.most_common()])
-    return (
-        f"left out: {counted(len(unknown), 'row')} with labels that the model never saw: {names}; "
-        f"first {samples[min(unknown)]['where']}"
-    )
 
 
 def inputs_of(config: Config) -> type[Inputs]:

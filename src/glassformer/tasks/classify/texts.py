@@ -17,9 +17,9 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import Noise
-from glassformer.tasks.classify.inputs import Inputs, Read, Rows
 from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.shared.batches import TextBatch, text_batch
+from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.ngrams import learn
 from glassformer.tasks.shared.sound_settings import SoundConfig
 from glassformer.tasks.shared.text import (

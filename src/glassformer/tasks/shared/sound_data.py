@@ -12,8 +12,9 @@ from typing import Any
 from glassformer.config import DataConfig
 from glassformer.data.audio.decoders import import_soundfile
 from glassformer.data.audio.layouts import read_recordings
-from glassformer.data.audio.paths import is_recording, located
+from glassformer.data.audio.paths import is_recording
 from glassformer.data.columns import Columns, Role
+from glassformer.data.paths import located
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema

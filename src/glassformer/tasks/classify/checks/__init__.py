@@ -1,6 +1,5 @@
-"""Checks of labels.
+"""Checks of what is labelled.
 
-labels   how many rows each has, and how they are spelt
 leaks    what gives the label away: words of the text, and other columns
 words    the words
 columns  the columns

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen
 from glassformer.tasks.classify.checks.columns import leaking_columns
-from glassformer.tasks.classify.checks.labels import Names
 from glassformer.tasks.classify.checks.words import Sampled, leaking_words, named_labels
+from glassformer.tasks.shared.label_checks import Names
 
 MOST = 5_000  # rows
 HEAD, TAIL = 1000, 500  # characters kept of a longer text

@@ -1,7 +1,4 @@
-"""What a classifier reads: texts or recordings, as numbers and in batches.
-
-    texts    tokens, in pieces where a text is long
-    sounds   features of recordings
+"""What is read to predict labels, as numbers and in batches: texts, recordings, images.
 
 A run has one kind of them, which the frontend of its model tells.
 """

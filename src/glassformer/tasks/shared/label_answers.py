@@ -1,7 +1,8 @@
-"""A classifier's answers to many texts, gathered from batches of their pieces."""
+"""A classifier's answers to many inputs, gathered from batches of their pieces."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,19 +21,18 @@ from glassformer.metrics.classification import (
 )
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, classification_comparison
-from glassformer.tasks.classify.blend import Blend
 
 LARGEST = 1e30  # of logits; dividing a larger one by a temperature could overflow
 
 Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, labels, row_ids
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class NgramPart:
-    """The n-grams' share in some answers: their logits, and how they are blended."""
+@runtime_checkable
+class SecondPart(Protocol):
+    """A second part of a model: what it says about the same inputs."""
 
-    logits: Logits
-    blend: Blend
+    def mixed_with(self, first: Logits) -> Logits:
+        """The logits of both parts together."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,7 +52,7 @@ class ClassAnswers:
     labels: Labels
     temperature: float = 1.0
     rows: Int[np.ndarray, " N"] | None = None
-    ngrams: NgramPart | None = None
+    ngrams: SecondPart | None = None
 
     @classmethod
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
@@ -88,7 +88,7 @@ class ClassAnswers:
         alone = self.raw / np.float32(self.temperature)
         if self.ngrams is None:
             return alone
-        return self.ngrams.blend.mixed(alone, self.ngrams.logits).astype(np.float32)
+        return self.ngrams.mixed_with(alone).astype(np.float32)
 
     @property
     def multi(self) -> bool:

@@ -1,4 +1,4 @@
-"""What is explained of texts and recordings alike: the log-odds of labels, and what they read."""
+"""What is explained of any input with labels: their log-odds, and what they are read off."""
 
 import torch
 from jaxtyping import Float, Int
@@ -12,9 +12,9 @@ from glassformer.explaining.parts import Target
 from glassformer.explaining.subject import Subject, log_odds
 from glassformer.models.pooling import AttentionPool, in_rows
 from glassformer.models.transformer import Classifier
-from glassformer.tasks.classify.answers import ClassAnswers
-from glassformer.tasks.classify.labels import Labels
-from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_task import LabelTask
+from glassformer.tasks.shared.labels import Labels
 
 MOST = 5  # labels that are explained
 
@@ -26,7 +26,7 @@ class LabelSubject(Subject):
         chosen: The numbers of the labels that are explained.
     """
 
-    task: ClassifyTask
+    task: LabelTask
     chosen: Int[Tensor, " targets"]
 
     def _settle(self, answers: ClassAnswers, target: str | None) -> None:

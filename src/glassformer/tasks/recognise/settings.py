@@ -1,0 +1,78 @@
+"""Settings of `recognise`, and its defaults."""
+
+from dataclasses import dataclass, field
+
+from glassformer.config import positive, require, share, stack_of_size
+from glassformer.config.values import Values, plain
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageAugmentConfig:
+    """What training changes in each image, anew in every epoch.
+
+    Args:
+        crop: Images are moved by up to this share of their sides; the border is repeated.
+        flip: Whether half of the images are mirrored; letters and digits should not be.
+        erase: Share of images in which a rectangle is replaced by noise.
+        mixup: Each image is mixed with another one, and so are their labels; the share is drawn
+            from Beta(mixup, mixup). 0 for none; 0.2 is usual.
+    """
+
+    crop: float = 0.125
+    flip: bool = False
+    erase: float = 0.0
+    mixup: float = 0.0
+
+    def __post_init__(self) -> None:
+        share("task.augment.crop", self.crop)
+        share("task.augment.erase", self.erase)
+        require(self.mixup >= 0, f"task.augment.mixup must be 0 (none) or more, got {self.mixup:g}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecogniseConfig:
+    """Settings of the job.
+
+    Args:
+        height, width: The size to which images are scaled, in pixels; by default the median of the
+            training images.
+        largest: The longer side of that median, at most.
+        channels: 1 for grey, 3 for colours; by default 3 if an image has colours.
+        patch: Side of a square patch, in pixels; by default about an eighth of the longer side.
+        separator: What separates several labels in one field; implies multi_label.
+        multi_label: Whether an image has any number of labels; implied by lists in the data.
+        class_weights: Whether rows are weighted so that all labels have the same total weight.
+        rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
+    """
+
+    height: int | None = None
+    width: int | None = None
+    largest: int = 64
+    channels: int | None = None
+    patch: int | None = None
+    augment: ImageAugmentConfig = field(default_factory=ImageAugmentConfig)
+    separator: str | None = None
+    multi_label: bool | None = None
+    class_weights: bool = False
+    label_smoothing: float = 0.0
+    rarest: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("height", "width", "largest", "patch", "rarest"):
+            positive(f"task.{name}", getattr(self, name))
+        share("task.label_smoothing", self.label_smoothing)
+        require(
+            self.channels in (None, 1, 3),
+            f"task.channels must be 1 (grey) or 3 (colours), got {self.channels}",
+        )
+
+
+def recognise_defaults(accelerated: bool) -> Values:
+    """Defaults of the job, on top of the general ones."""
+    size = "small" if accelerated else "tiny"
+    stack = stack_of_size(size, position="none", dropout=0.1)
+    return {
+        "model": {"encoder": plain(stack), "frontend": {"kind": "patches"}},
+        "data": {"batch_tokens": 32768 if accelerated else 4096},
+        "train": {"patience": 5},
+    }

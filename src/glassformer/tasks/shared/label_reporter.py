@@ -1,0 +1,88 @@
+"""The report on labels, whatever was read: scores by class, confusions, calibration."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from glassformer.data.rows import listed
+from glassformer.data.samples import Sample, Samples
+from glassformer.metrics.calibration import fit_temperature
+from glassformer.metrics.classification import predicted_classes
+from glassformer.reports import Sections, Table
+from glassformer.tasks.reporter import PoolingReporter
+from glassformer.tasks.shared.label_answers import ClassAnswers
+from glassformer.tasks.shared.label_sections import (
+    FEW,
+    class_table,
+    classification_sections,
+    side_by_side,
+)
+from glassformer.tasks.shared.label_task import LabelTask
+
+SomeTask = TypeVar("SomeTask", bound=LabelTask)
+
+
+class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
+    """For inputs with one label or several."""
+
+    score_names = ("accuracy", "macro_f1", "micro_f1", "calibration_error")
+    calibrates = True
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        labels = self.task.labels
+        return (*labels.names, "several per text" if labels.multi else "one per text")
+
+    def remarks(self) -> list[str]:
+        return self.task.remarks
+
+    def notes(self, answers: ClassAnswers) -> list[str]:
+        """The classes that have too few rows to be scored by themselves."""
+        labels, names = answers.labels, self.task.labels.names
+        rows = labels.sum(axis=0) if answers.multi else np.bincount(labels, minlength=len(names))
+        few = [f"{names[n]!r} ({rows[n]})" for n in np.flatnonzero(rows < FEW).tolist()]
+        if not few:
+            return []
+        noun = "label has" if len(few) == 1 else "labels have"
+        return [
+            f"{len(few):,} {noun} fewer than {FEW} scored rows: {listed(few)}; scores of such a "
+            f"label mean little, and have no interval."
+        ]
+
+    def score_tables(self, answers: ClassAnswers) -> list[Table]:
+        predictions = predicted_classes(answers.labels, answers.probabilities())
+        return [class_table(answers.labels, predictions, self.task.labels.names)]
+
+    def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
+        names, noun = self.task.labels.names, self.task.inputs.noun
+        chances = answers.probabilities()
+        return classification_sections(answers.labels, chances, names, self._shown(samples), noun)
+
+    def baseline_tables(
+        self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]
+    ) -> list[Table]:
+        both = ours.probabilities(), theirs.probabilities()
+        names, noun = self.task.labels.names, self.task.inputs.noun
+        return [side_by_side(ours.labels, *both, names, self._shown(samples), noun)]
+
+    def calibrate(self, answers: ClassAnswers) -> None:
+        """Fit the temperature at which confidence matches accuracy."""
+        task = self.task
+        temperature = fit_temperature(answers.raw, answers.labels)
+        task.labels = replace(task.labels, temperature=temperature)
+        task.labels.save(task.folder / "labels.json")
+
+    def pool(self, answers: Sequence[ClassAnswers]) -> ClassAnswers:
+        return ClassAnswers(
+            np.concatenate([some.logits for some in answers]),
+            np.concatenate([some.labels for some in answers]),
+        )
+
+    def _data(self) -> tuple[Samples, np.ndarray]:
+        assert self.task.samples is not None
+        return self.task.samples, self.task.label_ids
+
+    def _shown(self, samples: Sequence[Sample]) -> list[str]:
+        return [self.task.inputs.shown(sample) for sample in samples]

@@ -57,7 +57,7 @@ def test_the_report_has_three_systems_and_says_why(run):
     assert baseline.startswith("n-grams (")
     assert report["scores"][ours]["accuracy"]["value"] > 0.9
     assert report["scores"][alone]["accuracy"]["value"] < 0.8
-    assert any("The model has them." in note for note in report["notes"])
+    assert any("Predictions come from" in note for note in report["notes"])
     tables = {table["title"]: table["rows"] for table in report["tables"]}
     assert f"{OURS} against {ALONE}" in tables
     cases = {name: counts for name, *counts in tables["What the parts mend for each other"]}

@@ -61,20 +61,23 @@ def test_a_row_is_judged_by_weights_that_it_did_not_give():
 
 
 @pytest.mark.parametrize(
-    ("rows", "noise", "always", "kept"),
+    ("rows", "noise", "always", "outcome"),
     [
-        (ROWS, (1.0, 0.7), False, True),
-        (ROWS, (0.6, 90.0), False, False),
-        (ROWS, (0.6, 90.0), True, True),
-        (13, (1.0, 0.7), False, False),
+        (ROWS, (1.0, 0.7), False, "both"),
+        (ROWS, (0.6, 90.0), False, "the network alone"),
+        (ROWS, (90.0, 0.6), False, "n-grams alone"),
+        (ROWS, (0.6, 90.0), True, "both"),
+        (7, (1.0, 0.7), False, "the network alone"),
     ],
 )
-def test_ngrams_are_kept_where_they_help_or_always(rows, noise, always, kept):
-    (model, ngrams), labels = parts(False, noise, rows)
-    model /= fit_temperature(model, labels)
+def test_a_part_that_does_not_help_takes_no_part(rows, noise, always, outcome):
+    parts_and_labels, labels = parts(False, noise, rows)
+    model, ngrams = (part / fit_temperature(part, labels) for part in parts_and_labels)
     found = Blend.fit(model, ngrams, labels, always=always)
-    assert found.kept == kept
-    assert found.sentence.endswith("The model has them." if kept else "does without them.")
+    assert found.kept == (outcome != "the network alone")
+    assert found.sentence.endswith(f"Predictions come from {outcome}.")
+    if outcome == "n-grams alone":
+        assert (found.mixed(model, ngrams) == ngrams).all()
 
 
 def test_it_is_kept_as_json_and_refused_if_damaged(tmp_path):

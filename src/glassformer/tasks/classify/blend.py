@@ -4,7 +4,8 @@
 
 Both are fitted to the training rows, each by itself, and the two weights to the validation rows,
 by log loss. What they gain is judged by cross-fitting: every validation row is scored with weights
-that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992.
+that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992. If both
+together are no better than one of them, that one answers alone.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from glassformer.metrics.calibration import Labels, Logits, log_loss, to_probabi
 from glassformer.metrics.classification import predicted_classes, right_rows
 
 RECORD = "ngrams.json"
-FEW = 20  # validation rows; fewer cannot tell
+FEW = 10  # validation rows; fewer cannot tell
 FOLDS = 10
 PRIOR = 1.0  # how many rows the first guess counts for
 STEPS, HALVINGS, CLOSE = 50, 20, 1e-6
@@ -68,20 +69,26 @@ class Blend:
     def fit(cls, model: Logits, ngrams: Logits, labels: Labels, *, always: bool) -> "Blend":
         """The weights that suit the validation rows, and whether the n-grams are worth keeping.
 
+        Either part may end up alone: neither takes part if the other does better without it.
+
         Args:
-            always: Keep them whatever they gain.
+            always: Keep the n-grams whatever they gain.
         """
         parts = model.astype(np.float64), ngrams.astype(np.float64)
-        weights = fit_weights(parts, labels)
-        together = cross_fitted(parts, labels)
-        before, after = log_loss(parts[0], labels), log_loss(together, labels)
-        kept = always or (after < before and len(labels) >= FEW)
-        systems = *parts, together
-        alone, others, both = (f"{accuracy(logits, labels):.3f}" for logits in systems)
+        systems = *parts, cross_fitted(parts, labels)
+        losses = [log_loss(logits, labels) for logits in systems]
+        kept = always or (len(labels) >= FEW and min(losses[1:]) < losses[0])
+        alone = kept and losses[1] <= losses[2] and not always
+        weights = np.array([0.0, 1.0]) if alone else fit_weights(parts, labels)
+        scores = (
+            f"{accuracy(logits, labels):.3f} and {loss:.3f}"
+            for logits, loss in zip(systems, losses, strict=True)
+        )
+        network, counts, both = scores
+        outcome = "n-grams alone" if alone else "both" if kept else "the network alone"
         sentence = (
-            f"N-grams, validation rows: accuracy {alone} without them, {others} by them alone and "
-            f"{both} together; log loss {before:.3f} without and {after:.3f} together. The model "
-            f"{'has' if kept else 'does without'} them."
+            f"Accuracy and log loss on validation rows: network {network}, n-grams {counts}, both "
+            f"{both}. Predictions come from {outcome}."
         )
         return cls(model=float(weights[0]), ngrams=float(weights[1]), kept=kept, sentence=sentence)
 

@@ -118,6 +118,17 @@ class NgramBaseline:
         seconds = time.perf_counter() - began
         return cls(best, temperature, classes, labels.ndim == 2, seconds)
 
+    def refitted(
+        self,
+        texts: Sequence[str],
+        labels: Labels,
+        class_weights: Float[np.ndarray, " C"] | None = None,
+    ) -> "NgramBaseline":
+        """The same settings and temperature, fitted to other rows, such as all there are."""
+        rounds = ROUNDS if len(texts) <= TUNED_ON else MANY_ROWS_ROUNDS
+        none = [], labels[:0], self.classes, rounds, class_weights
+        return replace(self, trial=Search(texts, labels, *none).attempt(self.trial.setting))
+
     @property
     def described(self) -> str:
         """What was chosen, in a few words."""

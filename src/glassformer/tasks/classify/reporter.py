@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
@@ -33,28 +33,31 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         task, wanted = self.task, self.task.config.model.ngrams
         if isinstance(task.inputs, SoundInputs) or wanted == "no":
             return []
+        samples, _ = self._data()
         try:
-            task.stored = stored = self._fit_stored()
+            fitted = self._fit_ngrams()
         except GlassformerError as error:
             if wanted == "yes":
                 raise
             return [f"No n-grams: {error}"]
-        samples, _ = self._data()
+        stored = StoredBaseline.of(fitted)
         texts = [sample["text"] for sample in samples.of("valid")]
         alone = answers.without_ngrams().at(task.labels.temperature)
         blend = Blend.fit(
             alone.logits, stored.logits(texts), answers.labels, always=wanted == "yes"
         )
+        if blend.kept and len(samples.rows("test")):  # validation rows have no more to decide
+            stored = StoredBaseline.of(self._refitted(fitted))
         stored.save(task.folder)
         blend.save(task.folder)
-        task.blend = blend if blend.kept else None
+        task.stored, task.blend = stored, blend if blend.kept else None
         return [blend.sentence]
 
     def plan_notes(self) -> list[str]:
         if isinstance(self.task.inputs, SoundInputs) or self.task.config.model.ngrams == "no":
             return []
+        rows = self._all_rows()
         samples, _ = self._data()
-        rows = samples.rows("train")
         every = -(-len(rows) // TUNED_ON)
         texts = [samples[row]["text"] for row in rows[::every].tolist()]
         models = 1 if len(self.task.labels.names) == 2 else len(self.task.labels.names)
@@ -104,18 +107,29 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return self._nearest(self.task.inputs, split)
         samples, label_ids = self._data()
         numbers = samples.rows(split)
-        _, notes = rows_learned_from(samples, self.task.config.seed)
-        stored = self.task.stored or self._fit_stored()
+        _, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)
+        stored = self.task.stored or StoredBaseline.of(self._fit_ngrams())
         chances = stored.probabilities([samples[row]["text"] for row in numbers.tolist()])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
         return Baseline("n-grams", stored.record.chosen, answers, notes, stored.save)
 
-    def _fit_stored(self) -> StoredBaseline:
-        """Fit the n-gram model, for the folder of the run."""
+    def _fit_ngrams(self) -> NgramBaseline:
+        """The n-gram model of the training rows, tuned on the validation rows."""
         samples, _ = self._data()
-        train, _ = rows_learned_from(samples, self.task.config.seed)
-        fitted = self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
-        return StoredBaseline.of(fitted)
+        train, _ = rows_learned_from(samples.rows("train"), self.task.config.seed)
+        return self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
+
+    def _refitted(self, fitted: NgramBaseline) -> NgramBaseline:
+        """The same, of the training and the validation rows."""
+        samples, label_ids = self._data()
+        rows, _ = rows_learned_from(self._all_rows(), self.task.config.seed)
+        texts = [samples[row]["text"] for row in rows.tolist()]
+        return fitted.refitted(texts, label_ids[rows], self._class_weights)
+
+    def _all_rows(self) -> Int[np.ndarray, " rows"]:
+        """The training and the validation rows."""
+        samples, _ = self._data()
+        return np.sort(np.concatenate([samples.rows("train"), samples.rows("valid")]))
 
     def _nearest(self, inputs: SoundInputs, split: str) -> Baseline[ClassAnswers]:
         """The votes of the most similar training recordings."""
@@ -134,8 +148,14 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             ([samples[row]["text"] for row in rows[split]], label_ids[rows[split]])
             for split in ("train", "valid")
         )
-        weights = self.task.labels.weights if self.task.settings.class_weights else None
-        return NgramBaseline.fit(*train, *valid, len(self.task.labels.names), weights)
+        return NgramBaseline.fit(
+            *train, *valid, len(self.task.labels.names), self._class_weights
+        )
+
+    @property
+    def _class_weights(self) -> Float[np.ndarray, " C"] | None:
+        """What a row of each label counts; None if all count the same."""
+        return self.task.labels.weights if self.task.settings.class_weights else None
 
     def baseline_seconds(self) -> float:
         """It reads every n-gram several times per label, or every recording once."""

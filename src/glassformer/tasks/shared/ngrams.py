@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError, install
 
 BUCKETS = 2**22
@@ -145,9 +144,10 @@ def learn(part: str) -> ModuleType:
         ) from None
 
 
-def rows_learned_from(samples: Samples, seed: int) -> tuple[Int[np.ndarray, " rows"], list[str]]:
-    """The training rows, or some of them where there are very many, and a note that says so."""
-    rows = samples.rows("train")
+def rows_learned_from(
+    rows: Int[np.ndarray, " rows"], seed: int
+) -> tuple[Int[np.ndarray, " some"], list[str]]:
+    """These rows, or some of them where there are very many, and a note that says so."""
     if len(rows) <= MOST_ROWS:
         return rows, []
     some = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])

@@ -67,7 +67,7 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
         """A translation memory of the training rows, one per target language."""
         samples = self._samples()
         numbers = samples.rows(split).tolist()
-        train, notes = rows_learned_from(samples, self.task.config.seed)
+        train, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)
         known, found, analyser = self.by_language(train.tolist()), dict.fromkeys(numbers, ""), ""
         for language, rows in self.by_language(numbers).items():
             if language not in known:  # it has no training rows

@@ -119,6 +119,17 @@ def test_an_explanation_is_of_the_label_that_both_parts_predict(run):
     assert any("N-grams are part of the model" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("held_out", [True, False])
+def test_they_learn_from_validation_rows_unless_these_are_scored(tmp_path, held_out):
+    rows = [{**row, "split": "train"} for row in reviews(121)]
+    for word, label in (("sunny", "good"), ("rainy", "bad")):  # only validation rows have these
+        rows += [{"text": f"{word} {n}", "label": label, "split": "valid"} for n in range(20)]
+    rows += [{**row, "split": "test"} for row in reviews(7)] * held_out
+    shares = {"data__valid_share": 0.0, "data__test_share": 0.0}
+    task = train(tmp_path, rows, model__ngrams="yes", **shares).task
+    assert task.stored.knows("sunny") == held_out
+
+
 def test_a_run_without_them_has_no_parts(tmp_path):
     run = train(tmp_path, list(reviews(61)), model__ngrams="no")
     assert not (run.folder.path / "ngrams.json").exists()

@@ -25,6 +25,7 @@ Columns = Annotated[
 ]
 Valid = Annotated[list[str], typer.Option(help="Validation data.")]
 Test = Annotated[list[str], typer.Option(help="Test data.")]
+Unlabelled = Annotated[list[str], typer.Option(help="Data without labels, to pretrain on.")]
 Group = Annotated[
     str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
 ]
@@ -61,6 +62,7 @@ def train_options(
     ] = None,
     valid: Valid = [],  # noqa: B006
     test: Test = [],  # noqa: B006
+    unlabelled: Unlabelled = [],  # noqa: B006
     columns: Columns = "",
     group: Group = None,
     size: Annotated[str | None, typer.Option(help=f"Model size: {', '.join(SIZES)}.")] = None,

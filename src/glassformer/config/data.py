@@ -42,6 +42,7 @@ class DataConfig:
 
     Args:
         files, valid, test: Paths or names of the catalog; splits not given are held out of `files`.
+        unlabelled: The same of rows without labels, which pretraining reads as well.
         columns: Columns by role, where they should not be guessed.
         group: Rows with the same value in this column stay in one split.
         valid_share, test_share: Shares held out when no such split is given.
@@ -58,6 +59,7 @@ class DataConfig:
     files: tuple[str, ...] = ()
     valid: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
+    unlabelled: tuple[str, ...] = ()
     columns: dict[str, str] = field(default_factory=dict)
     group: str | None = None
     encoding: str | None = None

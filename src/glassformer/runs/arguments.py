@@ -26,7 +26,7 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 Data = Any  # a path, a list of dicts or tuples, a DataFrame, an Arrow table; or several of them
 Settings = str | Sequence[str] | Mapping[str, Any]
-NAMES_OF_SPLITS = {"data": "", "valid": "validation", "test": "test"}
+NAMES_OF_SPLITS = {"data": "", "valid": "validation", "test": "test", "unlabelled": "unlabelled"}
 
 
 def training_arguments(
@@ -35,6 +35,7 @@ def training_arguments(
     run: str | Path | None = None,
     valid: Data = (),
     test: Data = (),
+    unlabelled: Data = (),
     columns: Mapping[str, str] | str | None = None,
     group: str | None = None,
     size: str | None = None,
@@ -61,6 +62,7 @@ def training_arguments(
             pandas or polars, Arrow tables.
         run: The run folder to create; by default one under runs/.
         valid, test: Validation and test data, given like `data`.
+        unlabelled: Data without labels to pretrain on, given like `data`.
         columns: Columns by role, such as {"text": "review", "label": "stars"}.
         group: Rows with the same value in this column stay in one split.
         size: The size of the model: tiny, small, base or large.
@@ -79,10 +81,10 @@ def training_arguments(
     """
     request = train_request(
         job, data,
-        run=run, valid=valid, test=test, columns=columns, group=group, size=size, config=config,
-        settings=set, steps=steps, epochs=epochs, time=time, pretrain=pretrain, seed=seed,
-        origin=from_, module=module, device=device, deterministic=deterministic, curve=curve,
-        model=model,
+        run=run, valid=valid, test=test, unlabelled=unlabelled, columns=columns, group=group,
+        size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time,
+        pretrain=pretrain, seed=seed, origin=from_, module=module, device=device,
+        deterministic=deterministic, curve=curve, model=model,
     )  # fmt: skip
     return request, Display(quiet=quiet)
 
@@ -136,7 +138,8 @@ def train_request(job: str, data: Iterable[Data], **options: Any) -> TrainReques
         if options.get(name) is not None:
             options[name] = path_of(options[name], name)
     given = {"data": data} | {
-        name: () if is_nothing(some := options.get(name)) else (some,) for name in ("valid", "test")
+        name: () if is_nothing(some := options.get(name)) else (some,)
+        for name in ("valid", "test", "unlabelled")
     }
     for name, some in given.items():
         options[name] = sources_of(some, NAMES_OF_SPLITS[name])

@@ -14,6 +14,7 @@ report.json, .html   scores beside a baseline
 faithfulness.json    how far explanations can be trusted, once it was measured
 checksums.json       to detect changed files
 pretrain/            the pretraining run, if there was one
+unlabelled/          what it reads, if there are rows without labels
 """
 
 from collections.abc import Callable, Mapping
@@ -64,6 +65,10 @@ class RunFolder:
     @property
     def data(self) -> Path:
         return self.samples or self.path / "data"
+
+    @property
+    def unlabelled(self) -> Path:
+        return self.path / "unlabelled"
 
     @property
     def initial(self) -> Path:
@@ -121,8 +126,9 @@ class RunFolder:
 
     @property
     def pretrain(self) -> "RunFolder":
-        """The pretraining run, over the same data."""
-        return RunFolder(self.path / "pretrain", self.data)
+        """The pretraining run, over the same data, and rows without labels if there are any."""
+        data = self.unlabelled if self.unlabelled.exists() else self.data
+        return RunFolder(self.path / "pretrain", data)
 
     def write_config(self, config: Config) -> None:
         """Replace config.toml."""

@@ -18,6 +18,7 @@ from glassformer.files import write_json, write_text
 from glassformer.runs.arguments import command_of
 from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
+from glassformer.runs.first_stage import add_unlabelled
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.limits import within_limits
 from glassformer.runs.model_size import refuse_too_large
@@ -96,6 +97,8 @@ def prepare(
         with display.waiting("preparing samples"):
             config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
             folder.open_task(config, None).index(samples, folder.data)
+        if config.data.unlabelled:
+            add_unlabelled(config, samples, folder, display)
         task = folder.open_task(config, folder.data)
         for remark in reporter_of(task).remarks():
             display.say(remark)

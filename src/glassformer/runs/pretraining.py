@@ -13,25 +13,21 @@ budget is measured.
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
 from glassformer import processes
-from glassformer.config import build
 from glassformer.config.run import Config
-from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.files import write_json
 from glassformer.reports.wording import chance
 from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
+from glassformer.runs.first_stage import first_stage_config, first_stage_of, open_first_stage
 from glassformer.runs.fit import answers_on, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.prepare import Prepared, initial_model, put_initial
 from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in
 from glassformer.runs.warm_start import fresh_model, start_from
-from glassformer.tasks import JOBS
-from glassformer.tasks.extension import FirstStage
 from glassformer.tasks.job import AnyTask
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
@@ -68,13 +64,6 @@ def pretrain_first(run: Prepared, display: Display, deadline: Clock | None) -> N
         if not run.folder.initial.exists():
             pretrain(run, display, deadline)
         put_initial(run.model, run.folder)
-
-
-def first_stage_of(config: Config) -> FirstStage:
-    """The first stage that the job declares."""
-    stage = JOBS[config.job].first_stage
-    assert stage is not None  # checked when the request was resolved
-    return stage
 
 
 def objection_to(config: Config, task: AnyTask) -> str:
@@ -158,30 +147,6 @@ def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
         write_tensors(weights_of(model), folder.initial)
         note_checksums(folder.path, folder.initial.name)
     processes.wait()
-
-
-def first_stage_config(config: Config, steps: int) -> Config:
-    """The settings of the first stage: the same model, tokens and batches."""
-    stage, train = first_stage_of(config), config.train
-    return replace(
-        config,
-        job=stage.job,
-        task=build(JOBS[stage.job].settings, stage.settings(config), "task."),
-        train=TrainConfig(
-            steps=steps,
-            clip=train.clip,
-            save_every=train.save_every,
-            log_every=train.log_every,
-            optimiser=OptimiserConfig(kind=train.optimiser.kind, lr=train.optimiser.lr),
-        ),
-        pretrain="no",
-        curve=False,
-    )
-
-
-def open_first_stage(folder: RunFolder, config: Config, steps: int) -> Any:
-    """The task of the first stage, over the samples of the run."""
-    return folder.open_task(first_stage_config(config, steps), folder.data)
 
 
 def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) -> int:

@@ -42,6 +42,7 @@ class TrainRequest:
     run: Path | None = None
     valid: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
+    unlabelled: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     group: str | None = None
     size: str | None = None
@@ -110,7 +111,8 @@ class TrainRequest:
         named |= {name: getattr(self, name) for name in (*HOW_LONG, "seed", "module", "device")}
         named |= {"from": self.origin}
         named |= {"columns": ",".join(f"{k}={v}" for k, v in self.columns.items()) or None}
-        lists = {"valid": self.valid, "test": self.test, "set": self.settings}
+        lists = {name: getattr(self, name) for name in ("valid", "test", "unlabelled")}
+        lists |= {"set": self.settings}
         lists |= {name: (value,) for name, value in named.items() if value is not None}
         words += [word for key, some in lists.items() for one in some for word in (f"--{key}", one)]
         flags = {"--no-pretrain": not self.pretrain, "--deterministic": self.deterministic}
@@ -172,6 +174,7 @@ class TrainRequest:
                 "files": list(self.data),
                 "valid": list(self.valid) or None,
                 "test": list(self.test) or None,
+                "unlabelled": list(self.unlabelled) or None,
                 "columns": dict(self.columns) or None,
                 "group": self.group,
             },
@@ -192,14 +195,19 @@ class TrainRequest:
 
     def _refuse_pretraining(self, config: Config) -> None:
         """Refuse pretraining for a job without such a stage, or with --from."""
-        if config.pretrain == "no":
-            return
         stage = JOBS[self.job].first_stage
+        require(
+            not config.data.unlabelled or stage is None or config.pretrain != "no",
+            "--unlabelled is for pretraining, which --no-pretrain, --from RUN and a model of your "
+            "own rule out; drop one",
+        )
+        if config.pretrain == "no" and not config.data.unlabelled:
+            return
         if stage is None:
             jobs = ", ".join(name for name in JOBS if JOBS[name].first_stage)
+            asked = "--unlabelled" if config.data.unlabelled else f"pretrain={config.pretrain}"
             raise GlassformerError(
-                f"pretrain={config.pretrain}: {self.job} has no pretraining stage, only {jobs} "
-                f"does; drop it"
+                f"{asked}: {self.job} has no pretraining stage, only {jobs} does; drop it"
             )
         require(
             self.origin is None,
@@ -212,9 +220,10 @@ class TrainRequest:
             f"one",
         )
         objection = stage.objection(config, None)
+        asked = "--unlabelled" if config.data.unlabelled else "pretrain=yes"
         require(
-            config.pretrain != "yes" or not objection,
-            f"pretrain=yes: {objection}; leave it out, or change the model",
+            not objection or not (config.data.unlabelled or config.pretrain == "yes"),
+            f"{asked}: {objection}; leave it out, or change the model",
         )
 
 

@@ -148,9 +148,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             ([samples[row]["text"] for row in rows[split]], label_ids[rows[split]])
             for split in ("train", "valid")
         )
-        return NgramBaseline.fit(
-            *train, *valid, len(self.task.labels.names), self._class_weights
-        )
+        return NgramBaseline.fit(*train, *valid, len(self.task.labels.names), self._class_weights)
 
     @property
     def _class_weights(self) -> Float[np.ndarray, " C"] | None:

@@ -266,6 +266,16 @@ def test_a_word_of_a_recording_plays(show):
     assert texts(browser, ".word[aria-checked=true]") == ["three"]
 
 
+def test_a_word_of_one_frame_is_played_long_enough_to_be_heard(show):
+    heard = transcript()
+    short = replace(heard.targets[1], time=(1.08, 1.12))
+    browser = show(replace(heard, targets=(heard.targets[0], short, heard.targets[2])))
+    browser.ask("HTMLMediaElement.prototype.play = () => new Promise(() => {})")
+    browser.point(".spoken:nth-child(2)", click=True)
+    start = browser.ask("document.querySelector('audio').currentTime")
+    assert start == pytest.approx(0.95, abs=0.001)
+
+
 def test_a_word_of_a_recording_is_chosen_with_the_keyboard_alone(show):
     browser = show(transcript())
     browser.press("Tab")

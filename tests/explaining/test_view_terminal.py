@@ -87,6 +87,39 @@ def test_how_open_a_choice_was_is_shown_in_bits_and_faint_reasons_are_not():
     assert "+0.010" not in text
 
 
+@pytest.mark.parametrize(
+    ("method", "title"), [("rollout", "What it looked at"), ("gradient_norm", "What mattered")]
+)
+def test_a_method_without_a_sign_speaks_neither_for_nor_against(method, title):
+    other = review()
+    alike = other.influence.abs()  # the second is the negative of the first
+    same = replace(other, method=method, signed=False, influence=alike)
+    text = " ".join(shown(same, width=200))
+    assert "[wonderful]***" in text
+    strongest = other.pieces[int(alike[0].argmax())].strip()
+    assert f"{title} for positive, negative: {strongest} {float(alike.max()):.2f}, " in text
+    assert "for positive: " not in text.replace(title, "")
+    assert "+" not in text
+    assert "0;122;92mwonderful" in "".join(shown(same, coloured=True))
+    apart = replace(same, influence=alike * torch.tensor([[1.0], [2.0]]))
+    assert f"{title} for negative: {strongest} {2 * float(alike.max()):.2f}, " in " ".join(
+        shown(apart, width=200)
+    )
+
+
+def test_reasons_against_a_written_word_are_listed_with_those_for_it():
+    told = story()
+    influence = torch.zeros_like(told.influence)
+    influence[0, :3] = torch.tensor([2.0, -5.0, 0.1])
+    text = "\n".join(shown(replace(told, influence=influence), width=120))
+    assert "import −5.00, The +2.00\n" in text
+    assert "influence" in text
+    unsigned = replace(told, method="attention", signed=False, influence=influence.abs())
+    text = "\n".join(shown(unsigned, width=120))
+    assert "looked at" in text
+    assert "import 5.00, The 2.00\n" in text
+
+
 def test_the_text_around_a_gap_is_marked_by_what_speaks_for_its_fill():
     text = " ".join(shown(gap()))
     assert "The [capital]++ of [France]+++ is <mask> , a [city]+ on the [Seine]++ ." in text

@@ -182,6 +182,24 @@ def test_a_summary_lists_the_words_that_matter_for_each_label(run, capsys):
     assert found["heads"]["rows"] > 0
 
 
+def test_a_summary_needs_no_labels(run, tmp_path):
+    data = tmp_path / "texts.csv"
+    data.write_text("text\n" + "a lovely film\n" * 4)
+    assert run.explainer.summary(str(data), method="occlusion").rows == 4
+    assert run.heads.look(str(data)).rows == 4
+    data.write_text("text,label\n" + "a lovely film,\n" * 3)
+    assert run.explainer.summary(str(data), method="occlusion").rows == 3
+    with pytest.raises(GlassformerError, match="no column for label"):
+        run.heads.ablate("0.1", data=[{"text": "a film"}])
+
+
+def test_several_inputs_at_once_are_refused_in_words_of_explain(run):
+    with pytest.raises(
+        GlassformerError, match=r"explain takes one text, got \['a', 'b'\]; explain"
+    ):
+        run.explain(["a", "b"])
+
+
 def test_faithfulness_is_shown_for_every_method(run, capsys):
     assert main(["explain", str(run.folder.path), "--faithfulness"]) == 0
     out = capsys.readouterr().out

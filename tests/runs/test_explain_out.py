@@ -7,6 +7,7 @@ import torch
 from small_runs import learn, write_reviews
 
 from glassformer.cli import main
+from glassformer.errors import GlassformerError
 from glassformer.explaining import looking
 from glassformer.explaining.looking import attention_of
 from glassformer.explaining.methods import METHODS
@@ -56,6 +57,15 @@ def test_an_explanation_is_written_as_its_name_says(run, suffix, tmp_path, capsy
         assert "".join(values["pieces"]) == TEXT
         rows = torch.tensor(values["attention"][0]["weights"]).sum(-1)
         torch.testing.assert_close(rows, torch.ones_like(rows), atol=2e-3, rtol=0)
+
+
+def test_an_explanation_is_written_from_python_as_well(run, tmp_path):
+    found = run.explain(TEXT, method="attention", out=tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<?xml")
+    run.explain(TEXT, method="attention", out=str(tmp_path / "a.html"))
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == found.as_page()
+    with pytest.raises(GlassformerError, match=r"an explanation is written as \.html, "):
+        run.explain(TEXT, out="a.txt")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 import glassformer
 from glassformer.errors import GlassformerError
@@ -128,6 +129,18 @@ def test_they_learn_from_validation_rows_unless_these_are_scored(tmp_path, held_
     shares = {"data__valid_share": 0.0, "data__test_share": 0.0}
     task = train(tmp_path, rows, model__ngrams="yes", **shares).task
     assert task.stored.knows("sunny") == held_out
+
+
+def test_occlusion_leaves_words_out_of_both_parts(run):
+    texts = ("the great film was warm", "the film was warm")
+    subject = run.explainer.job.subject(run.model, texts[0], unit="word")
+    kept = torch.ones(2, len(subject.pieces), dtype=torch.bool)
+    kept[1, 1] = False
+    for text, scores in zip(texts, subject.scores_of(kept), strict=True):
+        expected = run.predict(text).details["probabilities"]
+        there = [expected[target.text] for target in subject.targets]
+        assert scores.sigmoid().tolist() == pytest.approx(there, abs=1e-5)
+    assert torch.allclose(subject.scores(subject.model)[0], subject.scores_of(kept)[0], atol=1e-4)
 
 
 def test_a_run_without_them_has_no_parts(tmp_path):

@@ -111,7 +111,7 @@ class Explanation:
         """Plain values, for JSON."""
         values = {
             **self._texts(),
-            "influence": [list(map(_significant, row)) for row in self.influence.tolist()],
+            "influence": [list(map(significant, row)) for row in self.influence.tolist()],
             "attention": [
                 {
                     "name": one.name,
@@ -140,7 +140,7 @@ class Explanation:
                     "where": one.where,
                     "text": one.text,
                     "target": one.target,
-                    "similarity": _significant(one.similarity),
+                    "similarity": significant(one.similarity),
                 }
                 for one in self.neighbours
             ],
@@ -151,18 +151,18 @@ class Explanation:
 def _target_values(target: Target) -> dict[str, Any]:
     values: dict[str, Any] = {
         "text": target.text,
-        "probability": _significant(target.probability),
-        "alternatives": [[text, _significant(p)] for text, p in target.alternatives],
+        "probability": significant(target.probability),
+        "alternatives": [[text, significant(p)] for text, p in target.alternatives],
     }
     if target.entropy is not None:
-        values["entropy"] = _significant(target.entropy)
+        values["entropy"] = significant(target.entropy)
     return values if target.time is None else {**values, "time": list(target.time)}
 
 
 def _branch_values(branch: Branch) -> dict[str, Any]:
     return {
         "token": branch.token,
-        "score": _significant(branch.score),
+        "score": significant(branch.score),
         "parent": branch.parent,
         "kept": branch.kept,
     }
@@ -170,7 +170,7 @@ def _branch_values(branch: Branch) -> dict[str, Any]:
 
 def _sound_values(sound: Sound) -> dict[str, Any]:
     return {
-        "seconds": _significant(sound.seconds),
+        "seconds": significant(sound.seconds),
         "vector": sound.vector,
         "stretches": [list(stretch) for stretch in sound.stretches],
         "symbols": list(sound.symbols),
@@ -178,7 +178,7 @@ def _sound_values(sound: Sound) -> dict[str, Any]:
     }
 
 
-def _significant(value: float) -> float:
+def significant(value: float) -> float:
     """A number with as many digits as count."""
     return float(f"{value:.{DIGITS}g}")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.explaining.explanation import DIGITS, Explanation
+from glassformer.explaining.explanation import Explanation, significant
 
 LEAST = 3  # inputs that a word must be in
 MOST = 15  # words for and against each target
@@ -102,6 +102,6 @@ def _ranked(words: dict[str, list[float]], least: int) -> list[WordInfluence]:
 
 def _values(words: tuple[WordInfluence, ...]) -> list[dict[str, Any]]:
     return [
-        {"word": one.word, "influence": round(one.influence, DIGITS), "inputs": one.inputs}
+        {"word": one.word, "influence": significant(one.influence), "inputs": one.inputs}
         for one in words
     ]

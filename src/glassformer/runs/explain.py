@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -16,6 +17,7 @@ from glassformer.explaining.methods import METHODS, Influence
 from glassformer.explaining.parts import Neighbour
 from glassformer.explaining.subject import Subject
 from glassformer.explaining.summary import Summary, summarise
+from glassformer.explaining.views.output import check_out, write_explanation
 from glassformer.runs.arguments import Data
 from glassformer.runs.display import Display, Done
 from glassformer.runs.faithfulness import (
@@ -81,6 +83,22 @@ class RunExplainer:
     def configured(self, **options: Any) -> "RunExplainer":
         """The same with options of the job's predictor."""
         return replace(self, job=self.job.configured(**options)) if options else self
+
+    def explain_input(
+        self, given: Any, chosen: Choices, *, out: str | Path | None = None
+    ) -> Explanation:
+        """The explanation of an input from Python, also written to a file if there is one."""
+        if not isinstance(given, self.predictor.kinds):
+            raise GlassformerError(
+                f"explain takes one {self.predictor.noun}, got {given!r}; explain several one by "
+                f"one, or sum up many rows with run.explainer.summary(...)"
+            )
+        if out is not None:
+            check_out(Path(out))
+        found = self.explain(self.predictor.accept(given), chosen)
+        if out is not None:
+            write_explanation(found, Path(out))
+        return found
 
     def explain(self, given: Any, chosen: Choices) -> Explanation:
         """What the prediction for an input is based on."""

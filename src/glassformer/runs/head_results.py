@@ -196,7 +196,7 @@ class Pruned(HeadResult):
             [
                 str(len(step.removed)),
                 *self.whole.changed(step.comparison),
-                "falls" if step.fell else "",
+                "too much worse" if step.fell else "",
             ]
             for step in self.steps
         ]

@@ -70,7 +70,7 @@ class RunHeads:
             read = done
             progress(done, total)
 
-        with self.opened(data) as opened:
+        with self.opened(data, labelled=False) as opened:
             seen = self._attention(opened, layers, rows, count)
             found = {(one.layer, one.head): one for one in profile_heads(seen)}
         heads = {

@@ -1,6 +1,6 @@
 """Rows to score models on: those of some files, or the validation rows of a run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -12,12 +12,14 @@ from torch import Tensor, nn
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
+from glassformer.data.in_memory import sources_of
 from glassformer.data.ingest import ingest, rows_of
 from glassformer.data.rows import InMemory, Row
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
+from glassformer.runs.arguments import Data
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import scratch_folder
@@ -64,6 +66,39 @@ class OpenedRows:
 
 
 @contextmanager
+def opened_rows(
+    folder: RunFolder,
+    config: Config,
+    task: AnyTask,
+    setup: TrainSetup,
+    data: Sequence[Data],
+    columns: Mapping[str, str],
+    *,
+    labelled: bool = True,
+) -> Iterator[OpenedRows]:
+    """The rows of some data; without any, the validation rows of the run.
+
+    Args:
+        columns: Those by role that differ from training.
+        labelled: Whether the answers are read, too, to score predictions by them.
+    """
+    if not data:
+        yield validation_rows(folder, config, setup)
+        return
+    schema = JOBS[config.job].schema
+    schema, names = schema if labelled else schema.inputs(), sources_of(data)
+    named = columns_in(names, folder, config, schema) | dict(columns)
+    files = DataConfig(test=names, columns=named, encoding=config.data.encoding)
+    read = (
+        rows_of_files(folder, config, task, setup, files)
+        if labelled
+        else inputs_of_files(task, setup, files, schema)
+    )
+    with read as rows:
+        yield rows
+
+
+@contextmanager
 def rows_of_files(
     folder: RunFolder, config: Config, task: AnyTask, setup: TrainSetup, data: DataConfig
 ) -> Iterator[OpenedRows]:
@@ -82,6 +117,20 @@ def rows_of_files(
         )
 
 
+@contextmanager
+def inputs_of_files(
+    task: AnyTask, setup: TrainSetup, data: DataConfig, schema: Schema
+) -> Iterator[OpenedRows]:
+    """The inputs in the test files of `data`, which need no answers.
+
+    Args:
+        schema: Without roles for answers.
+    """
+    with scratch_folder() as place:
+        samples, report = ingest(data, schema, place)
+        yield OpenedRows(task=task, split="test", setup=setup, samples=samples, ingest=report)
+
+
 def validation_rows(folder: RunFolder, config: Config, setup: TrainSetup) -> OpenedRows:
     """The validation rows of a run; refused if they are gone."""
     if not (folder.data / "parts.npy").exists():
@@ -96,10 +145,11 @@ def validation_rows(folder: RunFolder, config: Config, setup: TrainSetup) -> Ope
     return OpenedRows(task=task, split="valid", setup=setup, samples=samples)
 
 
-def columns_in(names: Sequence[Any], folder: RunFolder, config: Config) -> dict[str, str]:
+def columns_in(
+    names: Sequence[Any], folder: RunFolder, config: Config, schema: Schema
+) -> dict[str, str]:
     """The columns by role that a run was trained on, as far as these data have them."""
     found: dict[str, str] = {}
-    schema = JOBS[config.job].schema
     for name in schema.arrange(names):
         there = all(path.exists() for path in schema.files(name))
         if there or isinstance(name, InMemory):

@@ -1,7 +1,7 @@
 """A finished run: predict with it, evaluate it, explain its predictions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -11,9 +11,8 @@ from typing import Any
 from torch import nn
 
 from glassformer import notebook
-from glassformer.config import DataConfig, MachineConfig
+from glassformer.config import MachineConfig
 from glassformer.config.run import Config
-from glassformer.data.in_memory import sources_of
 from glassformer.data.ingest import LOOKED_AT
 from glassformer.data.rows import Row
 from glassformer.data.schema import Schema
@@ -27,13 +26,7 @@ from glassformer.runs.explain import Choices, RunExplainer, explainer_of
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.heads import RunHeads
 from glassformer.runs.own_model import OwnModel
-from glassformer.runs.rows import (
-    OpenedRows,
-    columns_in,
-    rows_of_files,
-    trained_columns,
-    validation_rows,
-)
+from glassformer.runs.rows import OpenedRows, opened_rows, trained_columns
 from glassformer.runs.trained import (
     load_model,
     open_companion,
@@ -175,6 +168,7 @@ class Run:
         unit: str | None = None,
         nearest: int = 0,
         measure: bool = True,
+        out: str | Path | None = None,
         **options: Any,
     ) -> Explanation:
         """What the prediction for one input is based on: `run.explain("What a film")`.
@@ -185,11 +179,12 @@ class Run:
             unit: What a piece is, word or token.
             nearest: How many of the nearest training rows to find.
             measure: Whether to measure which method is most faithful, if that is not known.
+            out: A file to write it to as well: .html, .png, .svg, .pdf or .json.
             options: Those of the job's predictor, such as `set="decode.method=greedy"`.
         """
         chosen = Choices(method=method, target=target, unit=unit, nearest=nearest, measure=measure)
-        accepted, job_options = self.predictor.accept(given), self._resolved(options)
-        return self.explainer.configured(**job_options).explain(accepted, chosen)
+        explainer = self.explainer.configured(**self._resolved(options))
+        return explainer.explain_input(given, chosen, out=out)
 
     @cached_property
     def explainer(self) -> RunExplainer:
@@ -202,7 +197,7 @@ class Run:
             model=self.model.eval(),
             job=explainer_of(self.folder, self.task),
             predictor=self.predictor,
-            opened=self._opened,
+            opened=partial(self._opened, labelled=False),
         )
 
     @cached_property
@@ -259,20 +254,17 @@ class Run:
             answers, remarks = rows.all_answers(self.model), reporter_of(rows.task).remarks()
             return SplitAnswers(answers, rows.ingest, where, known, remarks)
 
-    @contextmanager
     def _opened(
-        self, data: Sequence[Data], columns: Mapping[str, str] = MappingProxyType({})
-    ) -> Iterator[OpenedRows]:
-        """The rows of some data; without any, the validation rows of the run."""
+        self,
+        data: Sequence[Data],
+        columns: Mapping[str, str] = MappingProxyType({}),
+        *,
+        labelled: bool = True,
+    ) -> AbstractContextManager[OpenedRows]:
+        """The rows of some data, with their answers or without; see `opened_rows`."""
         setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
-        if not data:
-            yield validation_rows(self.folder, self.config, setup)
-            return
-        names, encoding = sources_of(data), self.config.data.encoding
-        named = columns_in(names, self.folder, self.config) | dict(columns)
-        files = DataConfig(test=names, columns=named, encoding=encoding)
-        with rows_of_files(self.folder, self.config, self.task, setup, files) as rows:
-            yield rows
+        given = self.folder, self.config, self.task, setup, data, columns
+        return opened_rows(*given, labelled=labelled)
 
     def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
         """The inputs in the rows of a table: the training columns, or the likeliest ones."""

@@ -4,9 +4,11 @@ With colours, words that speak for the target are blue, words against it orange.
 pipe, a file or with NO_COLOR, marks tell the same:
 
     A [wonderful]+++ film, though the [ending]+ was [dull]−−.
+
+Methods without a sign have one colour, green, and one mark, *.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +24,12 @@ from glassformer.explaining.views.alignment_terminal import AlignmentTable, fitt
 from glassformer.explaining.views.selection import Selection, select
 from glassformer.explaining.views.wording import (
     alternatives_of,
+    amount,
+    influence_heading,
     is_right_to_left,
     method_name,
     percent,
+    reading_of,
     signed,
     visible,
 )
@@ -33,9 +38,10 @@ from glassformer.terminal import printable, printable_lines
 LEVELS = (0.12, 0.4, 0.75)  # shares of the largest influence from which a word has one mark more
 FOR = ("#2f8fc9", "bold underline #2f8fc9", "bold #ffffff on #0072b2")
 AGAINST = ("#d9722b", "bold underline #d9722b", "bold #ffffff on #bf5400")
+AMOUNT = ("#2f9e7a", "bold underline #2f9e7a", "bold #ffffff on #007a5c")
 BAR = 24  # cells of a probability of 1
 MOST_LABELS, MOST_WORDS, MOST_CELLS = 8, 4, 60
-FAINT = 0.02  # of the largest influence: what is below is not listed for a written word
+FAINT = 0.04  # of the largest influence: what is below is not listed for a written word
 MOST_TOKENS = 48  # of either side of a map of attention
 
 
@@ -87,15 +93,19 @@ def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
         return
     yield Text()
     if shown.sound is None:
-        yield coloured_words(shown.pieces, shown.influence[0].tolist(), coloured=coloured)
+        yield coloured_words(shown, coloured=coloured)
         yield Text()
+    if not shown.signed:
+        yield from _amounts(shown)
+        return
     listed = 1 if len(shown.targets) == 2 else MOST_LABELS  # of two, one mirrors the other
     for target, values in zip(shown.targets[:listed], shown.influence.tolist(), strict=False):
-        yield _listed(target, shown.pieces, values)
+        yield _for_and_against(shown, target, values)
 
 
-def coloured_words(pieces: Sequence[str], values: Sequence[float], *, coloured: bool) -> Text:
-    """The text with its words in colours, or with marks."""
+def coloured_words(shown: Explanation, *, coloured: bool) -> Text:
+    """The text with its words in colours, or with marks, for the first target."""
+    pieces, values = shown.pieces, shown.influence[0].tolist()
     most, text = max(map(abs, values), default=0.0) or 1.0, Text()
     for piece, value in zip(pieces, values, strict=True):
         level, core = sum(abs(value) / most >= share for share in LEVELS), piece.strip()
@@ -105,38 +115,69 @@ def coloured_words(pieces: Sequence[str], values: Sequence[float], *, coloured: 
             continue
         text.append(printable_lines(before))
         if coloured:
-            text.append(printable_lines(core), (FOR if value > 0 else AGAINST)[level - 1])
+            text.append(printable_lines(core), _styles(shown, value)[level - 1])
         else:
-            text.append(f"[{printable_lines(core)}]" + ("+" if value > 0 else "−") * level)
+            mark = ("+" if value > 0 else "−") if shown.signed else "*"
+            text.append(f"[{printable_lines(core)}]{mark * level}")
         text.append(printable_lines(after))
     return text
 
 
-def _listed(target: Target, pieces: Sequence[str], values: Sequence[float]) -> Text:
+def _for_and_against(shown: Explanation, target: Target, values: Sequence[float]) -> Text:
     """The words that speak most for and against a target, with their influence."""
     line = Text().append(f"for {printable(target.text)}: ", "bold")
-    line.append(_strongest(pieces, values, sign=1) or "nothing", FOR[0])
-    against = _strongest(pieces, values, sign=-1)
-    return line.append("; against: ", "bold").append(against, AGAINST[0]) if against else line
+    line.append(_strongest(shown, values, lambda value: value) or "nothing")
+    against = _strongest(shown, values, lambda value: -value)
+    return line.append("; against: ", "bold").append(against) if against else line
+
+
+def _amounts(shown: Explanation) -> Iterator[Text]:
+    """The words that count most, once for all labels where they are the same."""
+    reading, rows = reading_of(shown.method, signed=False), shown.influence.tolist()
+    names = [printable(target.text) for target in shown.targets]
+    if all(row == rows[0] for row in rows):
+        names, rows = [", ".join(names[:MOST_LABELS])], rows[:1]
+    for name, values in zip(names, rows, strict=True):
+        line = Text().append(f"{reading.title.format(answer=name)}: ", "bold")
+        yield line.append(_strongest(shown, values, abs) or "nothing")
+    yield Text(reading.legend, "dim")
 
 
 def _strongest(
-    pieces: Sequence[str], values: Sequence[float], *, sign: int, least: float = 0.0
-) -> str:
-    order = sorted(range(len(values)), key=lambda place: -sign * values[place])
-    best = [place for place in order[:MOST_WORDS] if sign * values[place] > least]
-    return ", ".join(f"{visible(pieces[place])} {signed(values[place])}" for place in best)
+    shown: Explanation,
+    values: Sequence[float],
+    size: Callable[[float], float],
+    *,
+    least: float = 0.0,
+) -> Text:
+    """The pieces whose influence is largest in size, each with its influence."""
+    order = sorted(range(len(values)), key=lambda place: -size(values[place]))
+    best = [place for place in order[:MOST_WORDS] if size(values[place]) > least]
+    return Text(", ").join(
+        Text(f"{visible(shown.pieces[place])} ").append(
+            signed(values[place]) if shown.signed else amount(values[place]),
+            _styles(shown, values[place])[0],
+        )
+        for place in best
+    )
+
+
+def _styles(shown: Explanation, value: float) -> tuple[str, str, str]:
+    """The colours of an influence, from faint to strong."""
+    if not shown.signed:
+        return AMOUNT
+    return FOR if value > 0 else AGAINST
 
 
 def _written(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
-    """The answer, and each word of it: how sure, what else, and what speaks for it.
+    """The answer, and each word of it: how sure, what else, and what it depends on.
 
     Where there is one alone, such as the fill of a gap, the text that was read is coloured for it.
     """
     yield Text(printable_lines(shown.answer), "bold")
     yield Text()
     if len(shown.targets) == 1 and shown.sound is None:
-        yield coloured_words(shown.pieces, shown.influence[0].tolist(), coloured=coloured)
+        yield coloured_words(shown, coloured=coloured)
         yield Text()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     times, others, entropies = (
@@ -153,7 +194,9 @@ def _written(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
         table.add_column("bits", justify="right")
     if others:
         table.add_column("instead of", max_width=36, overflow="fold")
-    table.add_column("because of", max_width=MOST_CELLS, overflow="fold")
+    table.add_column(
+        influence_heading(shown.method, signed=shown.signed), max_width=MOST_CELLS, overflow="fold"
+    )
     for target, values in zip(shown.targets, shown.influence.tolist(), strict=True):
         cells = [Text(visible(target.text), "bold")]
         if times:
@@ -163,9 +206,11 @@ def _written(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
             cells.append(Text("" if target.entropy is None else f"{target.entropy:.1f}"))
         if others:
             cells.append(Text(alternatives_of(target, MOST_WORDS), "dim"))
-        cells.append(Text(_strongest(shown.pieces, values, sign=1, least=least), FOR[0]))
+        cells.append(_strongest(shown, values, abs, least=least))
         table.add_row(*cells)
     yield table
+    if not shown.signed:
+        yield Text(reading_of(shown.method, signed=False).legend, "dim")
 
 
 def _attention(chosen: Selection) -> Iterator[RenderableType]:

@@ -44,6 +44,17 @@ def reading_of(method: str, *, signed: bool) -> Reading:
     )
 
 
+def influence_heading(method: str, *, signed: bool) -> str:
+    """The heading of a column of influences.
+
+    >>> influence_heading("occlusion", signed=True), influence_heading("rollout", signed=False)
+    ('influence', 'looked at')
+    """
+    if signed:
+        return "influence"
+    return "looked at" if method in LOOKING else "what mattered"
+
+
 def rounded(value: float, digits: int) -> str:
     """A number that is not negative with so many digits after the point, halves rounded up.
 

@@ -75,8 +75,10 @@ class ClassifySchema(Schema):
     def content(self, sample: Sample, config: DataConfig) -> str:
         return self._with(sample).content(sample, config)
 
-    def stratum(self, sample: Sample) -> str:
-        label = sample["label"]
+    def stratum(self, sample: Sample) -> str | None:
+        label = sample.get("label")
+        if label is None:  # where only texts are read
+            return None
         return label if isinstance(label, str) else "\n".join(sorted(map(str, label)))
 
     def _with(self, roles: Mapping[str, Any]) -> Schema:

@@ -32,7 +32,10 @@ from glassformer.tasks.shared.ngrams import Analyser
 from glassformer.tasks.shared.targets import labelled_map
 
 MOST = 5  # labels that are explained
-NGRAMS_TOO = "N-grams are part of the model: `ngrams` explains them, other methods the rest."
+NGRAMS_TOO = (
+    "N-grams are part of the model: occlusion explains the whole of it, `ngrams` their part, other "
+    "methods the rest."
+)
 
 
 class LabelExplainer(Explainer[ClassifyTask, str]):
@@ -57,9 +60,11 @@ class LabelExplainer(Explainer[ClassifyTask, str]):
 class LabelledText(LabelSubject):
     """A text and the labels that it may have.
 
-    What is not read of a long text is in no piece.
+    What the model does not read of a long text is in no piece. N-grams that are part of the model
+    read all of it.
 
     Attributes:
+        written: All words or tokens of the text; `read` are the numbers of those that are pieces.
         rows: The tokens that are read, with specials, in one row or several.
         owner: The piece of each of them, -1 for specials.
     """
@@ -85,8 +90,11 @@ class LabelledText(LabelSubject):
         self.rows, _ = task.inputs.cut(Jagged.of([found.ids]), one)
         places, _ = task.inputs.cut(Jagged.of([-1 - np.arange(len(found.ids))]), one)
         inside = places.values < 0  # specials are not
-        read, owner = np.unique(found.piece_of[-1 - places.values[inside]], return_inverse=True)
-        self.pieces = tuple(found.pieces[piece] for piece in read.tolist())
+        self.written = np.array(found.pieces, dtype=object)
+        self.read, owner = np.unique(
+            found.piece_of[-1 - places.values[inside]], return_inverse=True
+        )
+        self.pieces = tuple(self.written[self.read])
         if len(self.pieces) < len(found.pieces):
             left_out = len(found.pieces) - len(self.pieces)
             self.notes = (f"The text is too long; words that are not read: {left_out:,}.",)
@@ -95,7 +103,8 @@ class LabelledText(LabelSubject):
         owners, _ = text_batch(Jagged(self.owner + 1, self.rows.lengths), packed=False)
         self.piece_of = owners.to(self.device) - 1  # padding is 0 there
         answers = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
-        self._settle(task.with_ngrams(answers, [text]), target)
+        self.ngram_part = answers.ngrams
+        self._settle(answers, target)
         if task.blend is not None:
             self.notes += (NGRAMS_TOO,)
         if isinstance(model, Classifier):  # rather than one of the user's own
@@ -111,10 +120,15 @@ class LabelledText(LabelSubject):
         none = torch.zeros(len(rows.lengths), dtype=torch.long)
         batch = TextBatch(ids, layout, none, none).to(self.device)
         logits = self.task.forward(model, batch, noise=noise).unflatten(0, (copies, -1))
-        return self._log_odds(combined(logits, multi=self.task.labels.multi))
+        labels = self.task.labels
+        logits = combined(logits, multi=labels.multi) / labels.temperature
+        if self.ngram_part is not None:  # which no vector changes
+            blend, ngrams = self.ngram_part.blend, torch.from_numpy(self.ngram_part.logits)
+            logits = blend.model * logits + blend.ngrams * ngrams.to(logits)
+        return self._log_odds(logits)
 
     def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
-        return self._log_odds(torch.from_numpy(self._answers(kept).raw))
+        return self._log_odds(torch.from_numpy(self._answers(kept).logits))
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         tokens, found = self.tokenizer.pieces(self.rows.rows[0]), []
@@ -138,12 +152,15 @@ class LabelledText(LabelSubject):
         return torch.from_numpy(total).float()[self.chosen]
 
     def _answers(self, kept: Bool[Tensor, "variants pieces"]) -> ClassAnswers:
-        """The model's answers if only these pieces are read."""
+        """The answers if only these pieces are read, with what n-grams add."""
         rows = rows_with(self.rows, self.owner, kept.numpy())
         variant = np.repeat(np.arange(len(kept)), len(self.rows.lengths))
         batches = unlabelled_batches(self.task, rows, variant)
         with torch.no_grad():
-            return self.task.answers(self.model, (batch.to(self.device) for batch in batches))
+            found = self.task.answers(self.model, (batch.to(self.device) for batch in batches))
+        there = np.ones((len(kept), len(self.written)), dtype=bool)
+        there[:, self.read] = kept.numpy()
+        return self.task.with_ngrams(found, ["".join(self.written[line]) for line in there])
 
 
 def ngram_places(

@@ -103,10 +103,11 @@ class LabelledSound(LabelSubject):
         self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None
     ) -> Float[Tensor, "copies targets"]:
         batch = self._batch(self.features.expand(copies, -1, -1))
-        return self._log_odds(self.task.forward(model, batch, noise=noise))
+        logits = self.task.forward(model, batch, noise=noise)
+        return self._log_odds(logits / self.task.labels.temperature)
 
     def scores_of(self, kept: Bool[Tensor, "variants pieces"]) -> Float[Tensor, "variants targets"]:
-        return self._log_odds(torch.from_numpy(self._answers(kept).raw))
+        return self._log_odds(torch.from_numpy(self._answers(kept).logits))
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         times = [f"{number * self.vector:.2f}" for number in range(self.piece_of.shape[1])]

@@ -84,8 +84,9 @@ class GenerateExplainer(Explainer[GenerateTask, str]):
 class ContinuedText(Subject):
     """A prompt and the tokens that continue it.
 
-    Pieces are words of the prompt and of what was written; one that is left out is not there at
-    all, and a token is then predicted from what is left before it. A later piece never matters.
+    Pieces are words of the prompt and, as these are the targets, tokens of what was written. One
+    that is left out is not there at all, and a token is then predicted from what is left before it.
+    A later piece never matters.
     """
 
     model: LanguageModel
@@ -99,9 +100,8 @@ class ContinuedText(Subject):
         tokenizer = task.tokenizer
         self.answer = tokenizer.decode(written)
         found = text_pieces(tokenizer, prompt, unit)
-        more, owner = written_pieces(tokenizer, written[:-1], unit)
-        self.pieces = found.pieces + more
-        of_written = owner + len(found.pieces)
+        self.pieces = (*found.pieces, *tokenizer.pieces(written[:-1]))
+        of_written = np.arange(len(written) - 1) + len(found.pieces)
         self.read = np.concatenate([[Tokenizer.start], found.ids, written[:-1]]).astype(np.int64)
         self.owner = np.concatenate([[-1], found.piece_of, of_written]).astype(np.int64)
         self.piece_of = torch.from_numpy(self.owner)[None].to(self.device)
@@ -193,13 +193,3 @@ def last_tokens(tokenizer: Tokenizer, text: str, longest: int) -> str:
     read = tokenizer.clean(text)
     spans = tokenizer.spans(read)
     return read[spans[-longest, 0] :] if len(spans) > longest else text
-
-
-def written_pieces(
-    tokenizer: Tokenizer, ids: Sequence[int], unit: str
-) -> tuple[tuple[str, ...], Int[np.ndarray, " tokens"]]:
-    """The words or tokens of a text that was written, and the piece of each of its tokens."""
-    tokens = np.array(ids, dtype=np.int64)
-    owner = np.arange(len(tokens)) if unit == "token" else tokenizer.word_of(tokens)
-    pieces = range(owner.max(initial=-1) + 1)
-    return tuple(tokenizer.decode(tokens[owner == piece]) for piece in pieces), owner

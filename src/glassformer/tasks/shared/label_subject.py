@@ -46,9 +46,9 @@ class LabelSubject(Subject):
         return (weights / len(weights)).expand(len(self.targets), -1, -1)
 
     def _log_odds(self, logits: Float[Tensor, "variants C"]) -> Float[Tensor, "variants targets"]:
-        labels, chosen = self.task.labels, self.chosen.to(logits.device)
-        logits = logits / labels.temperature
-        if labels.multi:
+        """The log-odds of the labels that are explained, from calibrated logits."""
+        chosen = self.chosen.to(logits.device)
+        if self.task.labels.multi:
             return logits[:, chosen]
         shape = len(logits), len(chosen)
         return log_odds(logits[:, None].expand(*shape, -1), chosen.expand(shape))

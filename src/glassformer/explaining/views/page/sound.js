@@ -2,7 +2,8 @@
 
 const SECOND = 180, // least pixels of a second
   WIDEST_LINE = 8000, // pixels of a recording
-  LETTER = 11; // pixels of a letter of a word
+  LETTER = 11, // pixels of a letter of a word
+  AUDIBLE = 0.3; // least seconds that are played: CTC may hear a word in a single frame
 
 // Pixels of a second: enough for every word to be read.
 function pace(heard) {
@@ -52,7 +53,8 @@ function spokenWords(heard, play) {
         "aria-label": say("Play {word}, {start} to {end} seconds", times),
         onclick: () => {
           chooseTarget(at);
-          play(start, end);
+          const around = Math.max(0, AUDIBLE - (end - start)) / 2;
+          play(Math.max(0, start - around), end + around);
         },
       },
       name,

@@ -16,7 +16,7 @@ ON_GPU := OMP_NUM_THREADS=1 PYTHONPATH=src GLASSFORMER_TEST_DEVICE=cuda \
 GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-cuda soak check format mutants clean
+.PHONY: help demo test test-all test-cuda soak check format mutants docs notebooks site clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -56,6 +56,15 @@ format: $(VENV)/.done  ## Format the code and apply lint fixes
 mutants: $(VENV)/.done  ## Apply small bugs one at a time and check that the tests catch them
 	$(BIN)/python tests/try_mutants.py
 
+docs: $(VENV)/.done  ## Run the chapters of the tour, write what they show, and fail if it has changed
+	$(BIN)/python site/chapters.py
+
+notebooks: $(VENV)/.docs  ## Write the chapters of the tour as executed notebooks
+	$(BIN)/python site/notebooks.py
+
+site: $(VENV)/.docs  ## Build the documentation as a website, and check its links
+	$(BIN)/python site/pages.py
+
 clean:  ## Remove .venv and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
@@ -71,4 +80,8 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 
 $(VENV)/.done: $(VENV)/.demo
 	$(INSTALL) -e ".[dev]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.done
+	$(INSTALL) -e ".[docs]"
 	@touch $@

@@ -38,7 +38,7 @@ def test_a_new_row_beside_one_that_goes_on_sees_no_future():
     torch.testing.assert_close(said[1, :3], whole[1, 2:])
 
 
-@pytest.mark.parametrize("kernel", ["plain", "fused"])
+@pytest.mark.parametrize("kernel", ["plain", "tiled", "fused"])
 def test_a_lone_query_is_the_newest_only_where_it_says_so(kernel):
     q, k, v = torch.randn(2, H, 1, 4), torch.randn(2, H, 5, 4), torch.randn(2, H, 5, 4)
     call = describe(q, k, mask=causal)  # the query stands at 0 and sees the first key alone

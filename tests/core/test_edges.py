@@ -61,7 +61,7 @@ def test_zeros_stand_in_padding_alone():
         zero_padding(torch.randn(3, 5, 2), layout)
 
 
-@pytest.mark.parametrize("kernel", ["plain", "fused", "packed"])
+@pytest.mark.parametrize("kernel", ["plain", "tiled", "fused", "packed"])
 @pytest.mark.parametrize("name", ["none", "alibi", "transformer-xl", "rotary"])
 @pytest.mark.parametrize("mask", [everything, causal, window(2)], ids=str)
 def test_padding_of_large_numbers_changes_no_answer_and_no_gradient(kernel, name, mask):

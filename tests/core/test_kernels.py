@@ -1,6 +1,7 @@
 """The ladder: every kernel answers as `loop`, whatever the mask, position, heads or cache."""
 
 import gc
+import math
 import os
 import weakref
 
@@ -8,10 +9,12 @@ import pytest
 import torch
 from pairwise import every_case, every_pair
 from torch.nn.attention import flex_attention
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from glassformer.core.attention import Heads, MultiHeadAttention, attend, describe, weigh
 from glassformer.core.caches import FixedCache, GrowingCache, PagePool
-from glassformer.core.kernels import KERNELS, choose, flex
+from glassformer.core.kernels import KERNELS, choose, flex, tiled
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal, documents, everything, prefix, valid_lengths, window
 from glassformer.core.positions import POSITIONS, make_position
@@ -52,6 +55,12 @@ def _flex_runs_without_the_hook(request):
     """It compiles the rules of masks, which works only with shape checks off."""
     if "flex" in request.node.name:
         request.getfixturevalue("without_shape_hook")
+
+
+@pytest.fixture(autouse=True)
+def _small_tiles(monkeypatch):
+    """So small that every sequence takes several, the last of them not full."""
+    monkeypatch.setattr(tiled, "TILE", 2)
 
 
 def name_of(case):
@@ -181,7 +190,7 @@ def test_every_kernel_looks_across_at_a_ragged_memory(kernel, kv_heads):
     torch.testing.assert_close(answer, expected, **(TIGHT if q.dtype == torch.float32 else BF16))
 
 
-@pytest.mark.parametrize("kernel", ["plain", "fused", "packed"])
+@pytest.mark.parametrize("kernel", ["plain", "tiled", "fused", "packed"])
 @pytest.mark.parametrize("biased", [False, True], ids=["unbiased", "biased"])
 def test_a_query_that_may_see_nothing_answers_zero_with_finite_gradients(kernel, biased):
     if DEVICE == "cuda" and kernel == "packed":
@@ -239,17 +248,59 @@ def test_flex_attends_in_inference_mode_with_a_layout_made_there(form):
         torch.testing.assert_close(attend(q, k, v, call, kernel="flex"), expected, **TIGHT)
 
 
+@pytest.mark.parametrize("kernel", ["plain", "tiled"])
 @pytest.mark.parametrize("mask", [everything, causal & window(2)], ids=str)
-def test_plain_keeps_double_precision(mask):
+def test_what_is_to_be_read_keeps_double_precision(kernel, mask):
     q, k, v = (torch.randn(2, 1, 3, 2, dtype=torch.float64, requires_grad=True) for _ in "qkv")
     call = describe(q, k, mask=mask, queries=Layout.padded([3, 2]))
     exact = {"atol": 1e-12, "rtol": 0.0}
     torch.testing.assert_close(
-        attend(q, k, v, call, kernel="plain"), attend(q, k, v, call, kernel="loop"), **exact
+        attend(q, k, v, call, kernel=kernel), attend(q, k, v, call, kernel="loop"), **exact
     )
-    assert torch.autograd.gradcheck(
-        lambda q, k, v: attend(q, k, v, call, kernel="plain"), (q, k, v)
-    )
+    assert torch.autograd.gradcheck(lambda q, k, v: attend(q, k, v, call, kernel=kernel), (q, k, v))
+
+
+class Largest(TorchDispatchMode):
+    """The number of elements of the largest tensor that any operation returns."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        for x in tree_leaves(result):
+            if isinstance(x, torch.Tensor):
+                self.elements = max(self.elements, x.numel())
+        return result
+
+
+def kept_and_largest(kernel, length, position):
+    """Bytes kept for the backward pass, and the largest tensor that either pass makes."""
+    q, k, v = (torch.randn(1, 2, length, 4, requires_grad=True) for _ in "qkv")
+    layout, kept = Layout.full(1, length), {}
+    bias = make_position(position, 8, 2, length).bias(q, layout, layout)
+    call = describe(q, k, mask=causal, queries=layout, bias=bias)
+
+    def keep(x):
+        kept[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
+        return x
+
+    with Largest() as largest, torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        answer = attend(q, k, v, call, kernel=kernel)
+        answer.sum().backward()
+    return sum(kept.values()), largest.elements
+
+
+@pytest.mark.usefixtures("without_shape_hook")
+@pytest.mark.parametrize("position", ["none", "alibi"])
+def test_the_memory_of_tiled_grows_with_n_and_that_of_plain_with_its_square(position, monkeypatch):
+    monkeypatch.setattr(tiled, "TILE", 16)
+    for kernel, power in (("tiled", 1), ("plain", 2)):
+        short, long = (kept_and_largest(kernel, length, position) for length in (64, 256))
+        kept, largest = (
+            math.log(after / before, 4) for before, after in zip(short, long, strict=True)
+        )
+        assert kept == pytest.approx(power, abs=0.2)
+        assert largest <= power + 0.01
 
 
 def test_the_weights_are_those_of_the_answer():
@@ -295,12 +346,12 @@ def test_the_choice_follows_what_each_kernel_declares():
         (
             "fused",
             {"scoring": Scoring(softcap=30.0)},
-            "the fused kernel cannot cap scores on cpu; use auto or loop or plain or flex",
+            "the fused kernel cannot cap scores on cpu; use auto or loop or plain or tiled or flex",
         ),
         (
             "packed",
             {"scoring": Scoring(softcap=30.0)},
-            "the packed kernel cannot cap scores on cpu; use auto or loop or plain or flex",
+            "the packed kernel cannot cap scores on cpu; use auto or loop or plain or tiled or",
         ),
         (
             "packed",
@@ -311,7 +362,7 @@ def test_the_choice_follows_what_each_kernel_declares():
         (
             "magic",
             {},
-            "unknown kernel 'magic'; the choices are loop, plain, fused, packed, flex, auto",
+            "unknown kernel 'magic'; the choices are loop, plain, tiled, fused, packed, flex",
         ),
     ],
 )

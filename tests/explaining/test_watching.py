@@ -112,7 +112,7 @@ def test_weights_are_those_of_plain_in_every_combination(kernel, position, monke
         assert_parts_are_those_of_the_whole(maps)
 
 
-@pytest.mark.parametrize("kernel", ["loop", "plain", "fused", "packed"])
+@pytest.mark.parametrize("kernel", ["loop", "plain", "tiled", "fused", "packed"])
 def test_weights_are_those_of_plain_whatever_kernel_runs(kernel, monkeypatch):
     model = translator(attention={"window": 3}, position={"kind": "alibi"})
     assert_shows_what_plain_computes(model, "padded", monkeypatch, kernel)

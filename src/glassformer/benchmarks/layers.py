@@ -175,11 +175,12 @@ class GrowthCase:
 
 
 def growths() -> list[GrowthCase]:
-    """No mask, causal and padding; and the plain kernel, as a control that grows with n²."""
+    """No mask, causal and padding; `tiled`; and `plain`, as a control that grows with n²."""
     return [
         GrowthCase(case="no mask", kernel="auto", mask=everything, padded=False),
         GrowthCase(case="causal", kernel="auto", mask=causal, padded=False),
         GrowthCase(case="padding", kernel="auto", mask=everything, padded=True),
+        GrowthCase(case="no mask", kernel="tiled", mask=everything, padded=False),
         GrowthCase(case="no mask", kernel="plain", mask=everything, padded=False),
     ]
 

@@ -1,7 +1,8 @@
-"""Kernels: five ways to compute the same attention, from the one to read to the ones that run.
+"""Kernels: six ways to compute the same attention, from the one to read to the ones that run.
 
     loop    the definition, one number at a time            the reference in tests
     plain   softmax(q kᵀ * scale + bias) v                  the one to read; shows the weights
+    tiled   the same tile by tile, like FlashAttention      to read how memory is saved
     fused   PyTorch's scaled_dot_product_attention          what runs on padded batches
     packed  variable-length flash attention                 what runs on packed batches
     flex    masks and biases compiled into the kernel       long sequences with unusual masks
@@ -17,6 +18,7 @@ from glassformer.core.kernels.fused import FUSED
 from glassformer.core.kernels.loop import LOOP
 from glassformer.core.kernels.packed import PACKED
 from glassformer.core.kernels.plain import PLAIN
+from glassformer.core.kernels.tiled import TILED
 from glassformer.core.shapes import Keys, Queries, Values
 from glassformer.errors import unknown
 
@@ -25,6 +27,7 @@ __all__ = ["KERNELS", "Call", "Kernel", "Supports", "choose"]
 KERNELS: dict[str, Kernel] = {
     "loop": LOOP,
     "plain": PLAIN,
+    "tiled": TILED,
     "fused": FUSED,
     "packed": PACKED,
     "flex": FLEX,

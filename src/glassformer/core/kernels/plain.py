@@ -20,17 +20,22 @@ def attention_weights(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
 ) -> Float[Tensor, "B H T S"]:
     """How much each query takes from each key; all zeros for a query that may see none."""
-    allowed = call.allowed()
-    scores = capped(q @ share(k, q).mT * call.scale, call.softcap)  # (B, H, T, S)
-    bias = call.bias_scores()
-    if bias is not None:
-        scores = scores + bias
+    allowed, scores = call.allowed(), attention_scores(q, k, call)
     exact = torch.promote_types(scores.dtype, torch.float32)
     if allowed is None:
         return scores.softmax(dim=-1, dtype=exact).to(q.dtype)
     scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
     weights = scores.softmax(dim=-1, dtype=exact)
     return weights.masked_fill(~allowed, 0.0).to(q.dtype)
+
+
+def attention_scores(
+    q: Float[Tensor, "B H T K"], k: Float[Tensor, "B G S K"], call: Call
+) -> Float[Tensor, "B H T S"]:
+    """How well each query matches each key, including those it may not see."""
+    scores = capped(q @ share(k, q).mT * call.scale, call.softcap)  # (B, H, T, S)
+    bias = call.bias_scores()
+    return scores if bias is None else scores + bias
 
 
 def attend(q: Queries, k: Keys, v: Values, call: Call) -> Answers:

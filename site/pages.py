@@ -1,0 +1,125 @@
+"""The website of the documentation, in build/site/: every page in one folder, then MkDocs.
+
+    python site/pages.py
+
+Pages come from docs/, from the README and its neighbours, and from the code: one for all commands,
+one for each module. Links are rewritten to where their targets end up; MkDocs refuses broken ones.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from commands import commands_page
+from latex2mathml.converter import convert
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "build" / "pages"
+SOURCE = ROOT / "src" / "glassformer"
+ELSEWHERE = {
+    "README.md": "index.md",
+    "README.zh.md": "index.zh.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "benchmarks/README.md": "benchmarks.md",
+    "benchmarks/cost.png": "cost.png",
+}
+FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
+FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+IN_LINE = re.compile(r"(?<![\w$])\$([^$\n]+)\$(?![\w$])")
+MODULE = re.compile(r"`src/glassformer/([\w/]+)\.py`(?! *\])")
+
+
+def modules() -> list[str]:
+    """Every module of the package as a path without its ending; packages by their folder."""
+    files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
+    names = {
+        str(path.parent if path.stem == "__init__" else path.with_suffix("")) for path in files
+    }
+    return sorted(
+        names - {"."} - {name for name in names if "/_" in name or name.endswith("_kernel")}
+    )
+
+
+def sources() -> dict[Path, str]:
+    """Where each file of the documentation ends up on the site."""
+    docs = ROOT / "docs"
+    found = {path: str(path.relative_to(docs)) for path in docs.rglob("*") if path.is_file()}
+    return found | {ROOT / name: target for name, target in ELSEWHERE.items()}
+
+
+def page(path: Path, target: str, targets: dict[Path, str], reference: set[str]) -> str:
+    """A page as the site has it: links to other pages and modules, formulas as MathML."""
+    here = os.path.dirname(target)
+
+    def follow(link: re.Match[str]) -> str:
+        there = targets.get((path.parent / link[1]).resolve())
+        return link[1] if there is None else os.path.relpath(there, here or ".")
+
+    def refer(found: re.Match[str]) -> str:
+        name = found[1].removesuffix("/__init__")
+        there = os.path.relpath(f"reference/{name}.md", here or ".")
+        return f"[{found[0]}]({there})" if name in reference else found[0]
+
+    parts = FENCED.split(path.read_text(encoding="utf-8"))
+    for number in range(0, len(parts), 2):  # what is not fenced
+        prose = MODULE.sub(refer, LINK.sub(follow, parts[number]))
+        if "/tour/" in f"/{target}":
+            prose = FORMULA.sub(lambda math: convert(math[1].strip(), display="block"), prose)
+            prose = IN_LINE.sub(lambda math: convert(math[1]), prose)
+        parts[number] = prose
+    return "".join(parts)
+
+
+def write_pages() -> None:
+    """Write every page and picture into one folder."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    targets, reference = sources(), modules()
+    for path, target in targets.items():
+        (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            text = page(path, target, targets, set(reference))
+            (PAGES / target).write_text(text, encoding="utf-8")
+        else:
+            shutil.copy(path, PAGES / target)
+    for name in reference:
+        target = PAGES / "reference" / f"{name}.md"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f"::: glassformer.{name.replace('/', '.')}\n", encoding="utf-8")
+    (PAGES / "commands.md").write_text(commands_page(), encoding="utf-8")
+
+
+def navigation() -> list[dict[str, object]]:
+    """The menu: what the configuration names, the chapters, and the reference as a tree."""
+    menu = yaml.safe_load((ROOT / "site" / "menu.yml").read_text(encoding="utf-8"))
+    chapters = sorted(path.name for path in (PAGES / "tour").glob("[0-9]*.md"))
+    menu[1]["Tour"] += [f"tour/{name}" for name in chapters if ".zh." not in name]
+    menu.append({"Code": list(tree(PAGES / "reference"))})
+    return menu
+
+
+def tree(folder: Path) -> Iterator[dict[str, object]]:
+    """The pages of the reference, nested as their folders are."""
+    for path in sorted(folder.glob("*.md")):
+        inside = path.with_suffix("")
+        own = {path.stem: str(path.relative_to(PAGES))}
+        yield {path.stem: [own, *tree(inside)]} if inside.is_dir() else own
+
+
+def main() -> None:
+    """Write the pages and build the site; a warning, such as a broken link, is an error."""
+    write_pages()
+    config = load_config(str(ROOT / "site" / "mkdocs.yml"), strict=True, nav=navigation())
+    config.plugins.on_startup(command="build", dirty=False)
+    build(config)
+    print(f"open {(ROOT / 'build' / 'site' / 'index.html').relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

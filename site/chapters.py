@@ -23,6 +23,7 @@ FULL = "<!-- full -->"  # the first line of a chapter that trains, and is run by
 CODE = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?P<output>\n*^```text\n(?P<text>.*?)^```\n)?", re.M | re.S
 )
+TAG = re.compile(r"<[^>]*>")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 NEAR = 0.25  # pixels by which pictures may differ from one processor to another
 
@@ -92,7 +93,11 @@ def prepare() -> None:
 
 def tidy(picture: str) -> str:
     """The same picture without digits that nobody sees."""
-    return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.1f}", picture)
+
+    def rounded(tag: re.Match[str]) -> str:
+        return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}", tag[0])
+
+    return TAG.sub(rounded, picture)
 
 
 def filled(text: str, printed: Sequence[str]) -> str:
@@ -109,9 +114,10 @@ def filled(text: str, printed: Sequence[str]) -> str:
 
 def looks_alike(one: str, other: str) -> bool:
     """Whether two pictures differ by no more than a fraction of a pixel anywhere."""
-    if NUMBER.sub("", one) != NUMBER.sub("", other):
+    drawn, again = ("".join(TAG.findall(picture)) for picture in (one, other))
+    if TAG.sub("", one) != TAG.sub("", other) or NUMBER.sub("", drawn) != NUMBER.sub("", again):
         return False
-    pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    pairs = zip(NUMBER.findall(drawn), NUMBER.findall(again), strict=True)
     return all(abs(float(a) - float(b)) <= NEAR for a, b in pairs)
 
 

@@ -36,15 +36,16 @@ IN_LINE = re.compile(r"(?<![\w$])\$([^$\n]+)\$(?![\w$])")
 MODULE = re.compile(r"`src/glassformer/([\w/]+)\.py`(?! *\])")
 
 
-def modules() -> list[str]:
-    """Every module of the package as a path without its ending; packages by their folder."""
-    files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
-    names = {
-        str(path.parent if path.stem == "__init__" else path.with_suffix("")) for path in files
-    }
-    return sorted(
-        names - {"."} - {name for name in names if "/_" in name or name.endswith("_kernel")}
-    )
+def modules() -> dict[str, str]:
+    """Every module of the package by its dotted name, and the page that describes it."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.stem.endswith("_kernel"):  # of Triton, not to be imported
+            continue
+        folder = path.parent.relative_to(SOURCE.parent)
+        name = str(folder if path.stem == "__init__" else folder / path.stem).replace("/", ".")
+        found[name] = f"reference/{folder}.md"
+    return found
 
 
 def sources() -> dict[Path, str]:
@@ -54,7 +55,7 @@ def sources() -> dict[Path, str]:
     return found | {ROOT / name: target for name, target in ELSEWHERE.items()}
 
 
-def page(path: Path, target: str, targets: dict[Path, str], reference: set[str]) -> str:
+def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str, str]) -> str:
     """A page as the site has it: links to other pages and modules, formulas as MathML."""
     here = os.path.dirname(target)
 
@@ -63,9 +64,10 @@ def page(path: Path, target: str, targets: dict[Path, str], reference: set[str])
         return link[1] if there is None else os.path.relpath(there, here or ".")
 
     def refer(found: re.Match[str]) -> str:
-        name = found[1].removesuffix("/__init__")
-        there = os.path.relpath(f"reference/{name}.md", here or ".")
-        return f"[{found[0]}]({there})" if name in reference else found[0]
+        name = f"glassformer.{found[1].removesuffix('/__init__').replace('/', '.')}"
+        if name not in reference:
+            return found[0]
+        return f"[{found[0]}]({os.path.relpath(reference[name], here or '.')}#{name})"
 
     parts = FENCED.split(path.read_text(encoding="utf-8"))
     for number in range(0, len(parts), 2):  # what is not fenced
@@ -84,19 +86,20 @@ def write_pages() -> None:
     for path, target in targets.items():
         (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
-            text = page(path, target, targets, set(reference))
+            text = page(path, target, targets, reference)
             (PAGES / target).write_text(text, encoding="utf-8")
         else:
             shutil.copy(path, PAGES / target)
-    for name in reference:
-        target = PAGES / "reference" / f"{name}.md"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"::: glassformer.{name.replace('/', '.')}\n", encoding="utf-8")
+    for target in dict.fromkeys(reference.values()):
+        (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
+        parts = [f"::: {name}\n" for name, where in reference.items() if where == target]
+        title = f"# {Path(target).with_suffix('').relative_to('reference')}"
+        (PAGES / target).write_text("\n".join([title, "", *parts]), encoding="utf-8")
     (PAGES / "commands.md").write_text(commands_page(), encoding="utf-8")
 
 
 def navigation() -> list[dict[str, object]]:
-    """The menu: what the configuration names, the chapters, and the reference as a tree."""
+    """The menu: that of menu.yml, the chapters, and the reference as a tree."""
     menu = yaml.safe_load((ROOT / "site" / "menu.yml").read_text(encoding="utf-8"))
     chapters = sorted(path.name for path in (PAGES / "tour").glob("[0-9]*.md"))
     menu[1]["Tour"] += [f"tour/{name}" for name in chapters if ".zh." not in name]

@@ -23,6 +23,7 @@ FULL = "<!-- full -->"  # the first line of a chapter that trains, and is run by
 CODE = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?P<output>\n*^```text\n(?P<text>.*?)^```\n)?", re.M | re.S
 )
+METADATA = re.compile(r" *<metadata>.*?</metadata>\n", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 NEAR = 0.25  # pixels by which pictures may differ from one processor to another
@@ -92,12 +93,12 @@ def prepare() -> None:
 
 
 def tidy(picture: str) -> str:
-    """The same picture without digits that nobody sees."""
+    """The same picture without digits that nobody sees, and without the name of its program."""
 
     def rounded(tag: re.Match[str]) -> str:
         return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}", tag[0])
 
-    return TAG.sub(rounded, picture)
+    return TAG.sub(rounded, METADATA.sub("", picture))
 
 
 def filled(text: str, printed: Sequence[str]) -> str:

@@ -108,6 +108,7 @@ def test_what_is_printed_replaces_what_is_shown():
 
 def test_pictures_may_differ_by_a_fraction_of_a_pixel_only():
     picture = '<path d="M 12.34567 -8.98 L 5 7" style="stroke: #0072b2"/><text x="1">0.03</text>'
+    assert tidy(f"<metadata>v3.11.2</metadata>\n{picture}") == tidy(picture)
     assert tidy(picture) == picture.replace("12.34567", "12.3").replace("8.98", "9.0")
     assert looks_alike(picture, picture.replace("12.34567", "12.44"))
     assert not looks_alike(picture, picture.replace("12.34567", "13.1"))

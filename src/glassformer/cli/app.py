@@ -23,6 +23,7 @@ from glassformer.cli import bench, data, runs
 from glassformer.cli.bench_features import bench_features
 from glassformer.cli.bench_generate import generate
 from glassformer.cli.bench_train import bench_train
+from glassformer.cli.compare import compare
 from glassformer.cli.demo import demo
 from glassformer.cli.doctor import doctor
 from glassformer.cli.evaluate import evaluate
@@ -37,7 +38,9 @@ from glassformer.errors import GlassformerError, at_command_line, is_out_of_memo
 from glassformer.terminal import Terminal, print_line
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-COMMANDS = (demo, doctor, train, plan, resume, predict, evaluate, explain, reproduce, serve)
+COMMANDS = (
+    *(demo, doctor, train, plan, resume, predict, evaluate, explain, compare, reproduce, serve),
+)
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(runs.app, name="runs")

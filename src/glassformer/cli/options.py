@@ -2,8 +2,8 @@
 
 import inspect
 import time
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Collection
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,6 +75,9 @@ def train_options(
     time: Annotated[
         str | None, typer.Option(metavar="T", help="Total time budget, such as 90s, 10m, 1h30m.")
     ] = None,
+    flops: Annotated[
+        float | None, typer.Option(metavar="N", help="Total compute of all steps, such as 1e15.")
+    ] = None,
     pretrain: Annotated[
         bool,
         typer.Option("--pretrain/--no-pretrain", help="Pretrain on the same data if it helps."),
@@ -104,7 +107,17 @@ def with_train_options(command: Callable[..., None]) -> Callable[..., None]:
     The command is called with the request and with the time when it started: before torch was
     imported.
     """
-    shared = inspect.signature(train_options).parameters
+    return with_some_train_options()(command)
+
+
+def with_some_train_options(*, but: Collection[str] = ()) -> Callable[..., Callable[..., None]]:
+    """The same for a command to which some of the options do not apply."""
+    return partial(_with_options, but=but)
+
+
+def _with_options(command: Callable[..., None], but: Collection[str]) -> Callable[..., None]:
+    every = inspect.signature(train_options).parameters
+    shared = {name: one for name, one in every.items() if name not in but}
     _request, _started, *own = inspect.signature(command).parameters.values()
 
     @wraps(command)

@@ -25,6 +25,7 @@ class Config:
         own_model: The name of a model that was given in Python.
         pretrain: Whether to pretrain on its texts first; `auto` until a trial has decided.
         curve: Whether to compute a learning curve.
+        baseline: Whether the report shows a simple baseline, trained on the same rows.
         version: Of the program that wrote it.
         task: The job's own settings, a record declared by the job.
     """
@@ -40,6 +41,7 @@ class Config:
     own_model: str | None = None
     pretrain: str = "no"
     curve: bool = False
+    baseline: bool = True
     format: int = FORMAT
     version: str = ""
 

@@ -88,8 +88,8 @@ class TrainConfig:
     """The length of training, its stability, and which checkpoints are kept.
 
     Args:
-        steps, epochs, time: Length of training; one of them. `time`, in seconds, becomes a number
-            of steps at the start.
+        steps, epochs, time, flops: Length of training; one of them. `time`, in seconds, and `flops`,
+            the floating-point operations of all steps, become a number of steps at the start.
         accumulate: Batches per step.
         clip: Largest gradient norm; 0 for no clipping.
         ema: Decay of an exponential average of the weights, used instead of the last ones.
@@ -109,6 +109,7 @@ class TrainConfig:
     steps: int | None = None
     epochs: float | None = None
     time: float | None = None
+    flops: float | None = None
     accumulate: int = 1
     clip: float = 1.0
     ema: float = 0.0
@@ -132,6 +133,7 @@ class TrainConfig:
             positive(f"train.{name}", getattr(self, name))
         above_zero("train.epochs", self.epochs)
         above_zero("train.time", self.time)
+        above_zero("train.flops", self.flops)
         not_negative("train.clip", self.clip)
         share("train.ema", self.ema)
         require(

@@ -7,7 +7,7 @@ answers on random rows and counts how often they then differ as much.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -46,6 +46,7 @@ class Comparison:
         wins: Rows on which the first is better.
         losses: Rows on which the second is better.
         ties: All other rows.
+        gains: How much better the first is on each row, if known.
     """
 
     difference: Score
@@ -53,10 +54,12 @@ class Comparison:
     wins: int
     losses: int
     ties: int
+    gains: Shaped[np.ndarray, " N"] | None = field(default=None, compare=False, repr=False)
 
     def as_values(self) -> dict[str, object]:
-        """As plain values, for JSON."""
-        return asdict(self)
+        """As plain values, for JSON; without the gains of single rows."""
+        counts = {name: getattr(self, name) for name in ("wins", "losses", "ties")}
+        return {"difference": self.difference.as_values(), "p_value": self.p_value, **counts}
 
     def __str__(self) -> str:
         low, high = self.difference.low, self.difference.high
@@ -76,7 +79,7 @@ def paired_test(first: Bool[np.ndarray, " N"], second: Bool[np.ndarray, " N"]) -
     gains = first.astype(np.int64) - second
     wins, losses, ties = outcomes(gains)
     difference = share_difference(wins, losses, len(gains))
-    return Comparison(difference, sign_test(wins, losses), wins, losses, ties)
+    return Comparison(difference, sign_test(wins, losses), wins, losses, ties, gains)
 
 
 def share_difference(wins: int, losses: int, rows: int) -> Score:
@@ -117,7 +120,7 @@ def randomisation_test(
     for sums in swapped_sums(table, resamples, np.random.default_rng([seed, 1])):
         differences = difference_of(*split_sums(sums, shapes))
         extreme += int((np.abs(differences) >= abs(difference.value) - ROUNDING).sum())
-    return Comparison(difference, (1 + extreme) / (1 + resamples), *outcomes(better))
+    return Comparison(difference, (1 + extreme) / (1 + resamples), *outcomes(better), better)
 
 
 def classification_comparison(

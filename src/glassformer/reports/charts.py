@@ -85,8 +85,14 @@ def reliability_diagram(bins: Sequence[Bin]) -> str:
     return svg(SIDE, SIDE, "Accuracy by confidence", parts)
 
 
-def whiskers(score: Score, low: Number, high: Number, hue: str, label: str) -> str:
-    """A score as a dot and its interval as a line, on a scale shared by its neighbours."""
+def whiskers(
+    score: Score, low: Number, high: Number, hue: str, label: str, *, zero: bool = False
+) -> str:
+    """A score as a dot and its interval as a line, on a scale shared by its neighbours.
+
+    Args:
+        zero: Whether to mark zero, for differences.
+    """
     if not all(map(math.isfinite, (score.value, score.low, score.high))):
         return ""
     place = Scale(low, high, 4, 96)
@@ -98,8 +104,17 @@ def whiskers(score: Score, low: Number, high: Number, hue: str, label: str) -> s
         f'<line class="whisker {hue}" x1="{right}%" y1="6" x2="{right}%" y2="14"/>',
         f'<circle class="dot {hue}" cx="{dot}%" cy="10" r="4"/>',
     ]
+    if zero:
+        parts[1:1] = [f'<line class="axis" x1="{place(0)}%" y1="0" x2="{place(0)}%" y2="20"/>']
     role = f'role="img" aria-label="{escaped(label)}"'
     return f'<svg class="whiskers" height="20" {role}>{"".join(parts)}</svg>'
+
+
+def bar(share: float, hue: str, label: str) -> str:
+    """A bar, as long as its share of the longest."""
+    role = f'role="img" aria-label="{escaped(label)}"'
+    drawn = f'<rect class="dot {hue}" x="2%" y="5" width="{96 * share:.1f}%" height="10" rx="2"/>'
+    return f'<svg class="whiskers" height="20" {role}>{drawn}</svg>'
 
 
 def svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:

@@ -28,15 +28,20 @@ def page(report: Report) -> str:
         *(table_section(table) for table in report.tables),
         notes(report.notes),
     ]
+    return document(report.title, sections)
+
+
+def document(title: str, sections: Sequence[str]) -> str:
+    """A page of these sections; empty ones are left out."""
     return "\n".join(
         [
             "<!DOCTYPE html>",
             '<html lang="en">',
             '<head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escaped(report.title)}</title>",
+            f"<title>{escaped(title)}</title>",
             f"<style>\n{STYLE}\n</style></head>",
-            f"<body><main>\n<h1>{escaped(report.title)}</h1>",
+            f"<body><main>\n<h1>{escaped(title)}</h1>",
             *(section for section in sections if section),
             "</main></body></html>\n",
         ]
@@ -92,6 +97,15 @@ def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
     return f"<tbody>{''.join(rows)}</tbody>"
 
 
+def keyed_figure(names: Sequence[str], drawn: str) -> str:
+    """A chart below the names of its lines, in their colours."""
+    keys = "".join(
+        f'<span class="key hue-{n % charts.COLOURS}"><i></i>{escaped(named(name))}</span>'
+        for n, name in enumerate(names)
+    )
+    return f"<figure><figcaption>{keys}</figcaption>\n{drawn}</figure>"
+
+
 def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
     """One chart per measure: curves whose names end in the same word share one."""
     by_measure: dict[str, dict[str, Sequence[charts.Point]]] = {}
@@ -101,12 +115,7 @@ def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
     for measure, members in by_measure.items():
         drawn = charts.line_chart(members, f"{named(measure)} by step")
         if drawn:
-            keys = "".join(
-                f'<span class="key hue-{n % charts.COLOURS}"><i></i>{escaped(named(name))}</span>'
-                for n, name in enumerate(members)
-            )
-            figure = f"<figure><figcaption>{keys}</figcaption>\n{drawn}</figure>"
-            yield section(heading(named(measure)), figure)
+            yield section(heading(named(measure)), keyed_figure(list(members), drawn))
 
 
 def heading(name: str) -> str:

@@ -42,4 +42,9 @@ folds               every row tested once, by a model that never saw it
 recipes             published results, reproduced
 demo                the embedded jobs, each within a time budget
 listing             the runs in a folder, and what can be pruned
+parallel            prepared runs, trained one after the other or several at once
+variants            the variants of a comparison, and their settings
+measuring           what a comparison measures of a run
+comparing           means over seeds, paired differences
+compare             variants of a run under the same budget, side by side
 """

@@ -118,7 +118,8 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
     folder, budget = run.folder, run.config.train.time
     if budget is not None:
         deadline = deadline or Clock(budget)
-        deadline.reserve = reporter_of(run.task).baseline_seconds()
+        reporter = reporter_of(run.task)
+        deadline.reserve = reporter.baseline_seconds() if run.config.baseline else 0.0
     try:
         with run_lock(folder.path), folder_errors(folder.path), within_limits(folder.path):
             pretrain_first(run, display, deadline)

@@ -44,6 +44,7 @@ def training_arguments(
     steps: int | None = None,
     epochs: int | float | None = None,
     time: str | int | float | None = None,
+    flops: int | float | None = None,
     pretrain: bool = True,
     seed: int | None = None,
     from_: str | Path | None = None,
@@ -68,7 +69,8 @@ def training_arguments(
         size: The size of the model: tiny, small, base or large.
         config: A TOML file with settings.
         set: Settings, such as {"train.clip": 0.5}.
-        steps, epochs, time: The length of training; `time` in seconds, or as text: "10m".
+        steps, epochs, time, flops: The length of training; `time` in seconds, or as text: "10m";
+            `flops` as the floating-point operations of all steps.
         pretrain: Whether to pretrain on the same data if it helps.
         seed: The random seed.
         from_: A run whose weights to start from.
@@ -82,7 +84,7 @@ def training_arguments(
     request = train_request(
         job, data,
         run=run, valid=valid, test=test, unlabelled=unlabelled, columns=columns, group=group,
-        size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time,
+        size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time, flops=flops,
         pretrain=pretrain, seed=seed, origin=from_, module=module, device=device,
         deterministic=deterministic, curve=curve, model=model,
     )  # fmt: skip

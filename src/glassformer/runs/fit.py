@@ -21,7 +21,7 @@ from glassformer.runs.log import Log
 from glassformer.runs.prepare import Prepared, initial_model, resolve_validation, validation_line
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
-from glassformer.runs.timing import SHARES, Clock, steps_in
+from glassformer.runs.timing import SHARES, Clock, steps_in, steps_of_flops
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
@@ -60,7 +60,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     """Train a run to its end and keep the best model; `deadline` comes from a time budget."""
     task, folder = run.task, run.folder
     machine = training_machine(run.config.machine)
-    config = resolve_time(run, machine, display, deadline)
+    config = resolve_budget(run, machine, display, deadline)
     setup = TrainSetup(config.train, config.data, machine, config.seed, folder.checkpoints)
     model = run.model.to(machine.device)
     size = sum(p.numel() for p in model.parameters())
@@ -113,22 +113,28 @@ def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Displ
     processes.wait()
 
 
-def resolve_time(
+def resolve_budget(
     run: Prepared, machine: Machine, display: Display, deadline: Clock | None
 ) -> Config:
-    """Turn a time budget into a number of steps and store it; the first process decides."""
+    """Turn a budget into a number of steps and store it; the first process decides."""
     config = run.config
     if config.train.steps is not None:
         return config
     given = deadline or Clock(config.train.time or 0.0)
     times = 1 + sum(SHARES) if config.curve else 1.0
-    with display.waiting("timing a few steps"):
-        steps = int(processes.broadcast(str(steps_in(config, run.task, machine, given, times))))
+    if config.train.flops is not None:
+        budget = f"{config.train.flops:.3g} FLOPs"
+        found = steps_of_flops(config, run.task, machine)
+    else:
+        budget = clock(given.seconds)
+        with display.waiting("timing a few steps"):
+            found = steps_in(config, run.task, machine, given, times)
+    steps = int(processes.broadcast(str(found)))
     config = replace(config, train=replace(config.train, steps=steps))
     config = resolve_validation(config, run.task)
     if processes.is_first():
         run.folder.write_config(config)
-    display.say(f"fits {steps:,} steps into {clock(given.seconds)}")
+    display.say(f"fits {steps:,} steps into {budget}")
     if (line := validation_line(config, run.task)) is not None:
         display.say(line)
     run.config = config

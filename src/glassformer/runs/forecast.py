@@ -135,6 +135,12 @@ def note_of(folder: RunFolder) -> Path:
     return folder.path / "prediction.json"
 
 
+def measured_bytes(folder: RunFolder) -> int | None:
+    """The most memory that a finished training used; None if it was not measured."""
+    forecast = read_record(note_of(folder), Forecast)
+    return None if forecast is None else forecast.took_bytes
+
+
 def prediction_fact(folder: RunFolder) -> dict[str, str]:
     """The forecast as a fact of the report; empty if there is none."""
     forecast = read_record(note_of(folder), Forecast)

@@ -29,6 +29,7 @@ from glassformer.runs.prepare import Prepared, companions_of, prepare, resolve_v
 from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.timing import (
+    COUNTED,
     SHARES,
     Clock,
     Pace,
@@ -37,6 +38,7 @@ from glassformer.runs.timing import (
     mean_after_first,
     report_seconds,
     steps_in,
+    steps_of_flops,
     tried_steps,
     validation_seconds,
     warmed_up,
@@ -49,7 +51,6 @@ from glassformer.training.loader import one_epoch
 from glassformer.training.machine import choose_machine, training_machine
 from glassformer.training.setup import TrainSetup
 
-COUNTED = 4  # batches whose FLOPs are counted
 FEW_ROWS = 1 / 8  # of the widest batch, run first
 
 
@@ -117,9 +118,11 @@ class TrialRun:
         self.device, self.reporter = machine.device, reporter_of(run.task)
         self.times = 1 + sum(SHARES) if config.curve else 1.0
         steps = config.train.steps
-        if steps is None:
+        if steps is None and config.train.flops is not None:
+            steps = steps_of_flops(config, self.task, machine)
+        elif steps is None:
             deadline = deadline or Clock(config.train.time or 0.0)
-            deadline.reserve = self.reporter.baseline_seconds()
+            deadline.reserve = self.reporter.baseline_seconds() if config.baseline else 0.0
             steps = steps_in(config, self.task, machine, deadline, self.times)
         config = replace(config, train=replace(config.train, steps=steps))
         self.config: Config = resolve_validation(config, self.task)
@@ -216,7 +219,7 @@ class TrialRun:
     def seconds(self, tried: TrialResult, reading: float) -> dict[str, float]:
         """Seconds by activity."""
         pace, steps = tried.pace, self.setup.steps
-        baseline = self.reporter.timed_baseline_seconds()
+        baseline = self.reporter.timed_baseline_seconds() if self.config.baseline else 0.0
         tested = report_seconds(self.task, self.setup, self.state.model)
         calibrating = calibration_seconds(self.task, self.setup, self.state.model)
         return {
@@ -259,7 +262,7 @@ class TrialRun:
                 f"without improvement."
             )
         notes += self.reporter.plan_notes()
-        if self.reporter.baseline_seconds():
+        if config.baseline and self.reporter.baseline_seconds():
             notes.append("Memory is for training; the baseline at the end needs its own.")
         return notes
 

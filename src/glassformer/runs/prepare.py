@@ -180,7 +180,7 @@ def companions_of(config: Config) -> Mapping[str, str]:
 def resolve_steps(config: Config, task: AnyTask) -> Config:
     """The length of training as a number of steps; small data get more epochs by default."""
     train = config.train
-    if train.steps is not None or train.time is not None:
+    if train.steps or train.time or train.flops:
         return config
     setup = TrainSetup(train, config.data, choose_machine(config.machine), config.seed)
     epochs, fewest = (train.epochs, 1) if train.epochs else (task.default_epochs, FEWEST_STEPS)

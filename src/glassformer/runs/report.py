@@ -88,9 +88,11 @@ def findings(
         sections=reporter.sections(answers, samples),
         notes=[*reporter.decisions(), *reporter.notes(answers)],
     )
-    with display.waiting("training the baseline"):
-        baseline, remarks = baseline_of(reporter, split)
-    found.notes += remarks
+    baseline: Baseline[Any] | None = None
+    if result.config.baseline:
+        with display.waiting("training the baseline"):
+            baseline, remarks = baseline_of(reporter, split)
+        found.notes += remarks
     if baseline is not None:
         if baseline.save is not None:
             baseline.save(task.folder)

@@ -24,7 +24,7 @@ from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-HOW_LONG = ("steps", "epochs", "time")
+HOW_LONG = ("steps", "epochs", "time", "flops")
 TABLES = ("task", "model", "data", "train", "machine")
 FACTS = ("job", "format", "version", "origin", "own_model")  # stored in a configuration, never set
 
@@ -52,6 +52,7 @@ class TrainRequest:
     steps: int | None = None
     epochs: int | float | None = None
     time: str | int | float | None = None
+    flops: int | float | None = None
     pretrain: bool = True
     seed: int | None = None
     origin: Path | None = None
@@ -178,7 +179,12 @@ class TrainRequest:
                 "columns": dict(self.columns) or None,
                 "group": self.group,
             },
-            "train": {"steps": self.steps, "epochs": self.epochs, "time": seconds(self.time)},
+            "train": {
+                "steps": self.steps,
+                "epochs": self.epochs,
+                "time": seconds(self.time),
+                "flops": self.flops,
+            },
             "machine": {"device": self.device, "deterministic": self.deterministic or None},
         }
         given = {

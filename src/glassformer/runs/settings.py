@@ -1,13 +1,14 @@
-"""Settings as given: words for whole stacks, a gentler start for post-norm models, unused ones."""
+"""Settings as given: shorthands for stacks, a gentler start for post-norm models, unused ones."""
 
 from collections.abc import Collection
+from dataclasses import fields
 
-from glassformer.config import STYLES, choose, require
+from glassformer.config import STYLES, ModelConfig, StackConfig, choose, require
 from glassformer.config.decoding import DecodeConfig
 from glassformer.config.run import Config
 from glassformer.config.unused import covers, refuse_unused_of_model, setting_names
 from glassformer.config.values import Values, merge_values
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, unknown
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS
 from glassformer.tasks import JOBS
 from glassformer.tasks.shared.generation import refuse_unused
@@ -46,6 +47,8 @@ WORDS: dict[str, Values] = {
     "tcn": {"kind": "tcn", "convolution": {"width": 3}},
     **{style: {"kind": "attention", **settings} for style, settings in STYLES.items()},
 }
+OF_MODEL = {setting.name for setting in fields(ModelConfig)}
+OF_STACK = {setting.name for setting in fields(StackConfig)}
 KINDS = {
     "encoder": ("transformer", "attention", *STYLES, *BASELINE_ENCODERS),
     "decoder": ("transformer", "attention", *STYLES, *BASELINE_DECODERS),
@@ -59,18 +62,27 @@ def expand_shorthands(values: Values, stacks: Collection[str]) -> Values:
     {'model': {'encoder': {'kind': 'gru'}, 'tie': False}}
 
     Args:
-        stacks: The stacks of the job's model; `model.kind` applies to all of them.
+        stacks: The stacks of the job's model; `model.kind`, and any other setting of a stack right
+            under `model`, applies to all of them.
     """
     model = values.get("model")
     if not isinstance(model, dict):
         return values
-    made = {key: value for key, value in model.items() if key != "kind"}
+    for key in model:
+        if key not in OF_MODEL | OF_STACK:
+            choices = [f"model.{name}" for name in sorted(OF_MODEL | OF_STACK)]
+            raise GlassformerError(unknown("setting", f"model.{key}", choices))
+    made = {key: value for key, value in model.items() if key in OF_MODEL}
     for stack in KINDS:
         if isinstance(made.get(stack), str) and made[stack] != "none":
             made[stack] = settings_of(f"model.{stack}", stack, made[stack])
-    if "kind" in model:
-        both = {stack: settings_of("model.kind", stack, model["kind"]) for stack in stacks}
-        made = merge_values(both, made)
+    shared = {key: value for key, value in model.items() if key not in made and key != "kind"}
+    if "kind" in model or shared:
+        each = {stack: dict(shared) for stack in stacks}
+        if "kind" in model:
+            for stack in stacks:
+                each[stack] = settings_of("model.kind", stack, model["kind"]) | shared
+        made = merge_values(each, made)
     return values | {"model": made}
 
 

@@ -1,6 +1,6 @@
-"""Training time from a few measured steps, or the number of steps in a time budget.
+"""Training time from a few measured steps, or the number of steps in a budget.
 
-A budget becomes a number of steps, so that a run stays reproducible.
+A budget of time or compute becomes a number of steps, so that a run stays reproducible.
 """
 
 import itertools
@@ -23,7 +23,8 @@ from glassformer.runs.folder import reporter_of
 from glassformer.runs.prepare import VALIDATION_SHARE
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.task import SomeBatch
-from glassformer.training.loader import TrainingBatch, sample_rows, training_batches
+from glassformer.training.cost import batch_cost
+from glassformer.training.loader import TrainingBatch, one_epoch, sample_rows, training_batches
 from glassformer.training.loop import train_step
 from glassformer.training.machine import Machine
 from glassformer.training.meters import Meters
@@ -36,6 +37,7 @@ TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 TIMED = 4  # batches of a split, or as many as LONGEST_TRY allows
 TRY_SHARE = 0.1  # of the remaining time, at most, for measuring
 SPARE = 0.05  # of the time budget, kept in reserve
+COUNTED = 4  # batches whose FLOPs are counted
 SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, of a learning curve
 
 Some = TypeVar("Some")
@@ -132,6 +134,30 @@ def steps_in(
             f"no time for a step; allow more time, use fewer rows or a smaller --size"
         )
     return steps
+
+
+def steps_of_flops(config: Config, job: AnyTask, machine: Machine) -> int:
+    """How many steps a budget of compute pays for, by a few batches of the first epoch."""
+    setup = TrainSetup(replace(config.train, steps=1), config.data, machine, config.seed)
+    step = flops_of_step(job, setup, job.build().to(machine.device))
+    budget = config.train.flops or 0.0
+    if budget < step:
+        raise GlassformerError(
+            f"--flops {budget:.3g} is too little for one step, which takes {step:.3g}; allow more, "
+            f"or use a smaller --size"
+        )
+    return int(budget / step)
+
+
+def flops_of_step(job: AnyTask, setup: TrainSetup, model: nn.Module) -> float:
+    """The FLOPs of a mean step, forward and backward."""
+    rows, device = one_epoch(job, setup, 0), setup.machine.device
+    costs = [
+        batch_cost(model, job, job.batch("train", some, 0).to(device), setup)
+        for some in rows[:COUNTED]
+    ]
+    a_token = sum(cost.flops for cost in costs) / sum(cost.tokens for cost in costs)
+    return a_token * setup.train.accumulate * int(job.lengths("train").sum()) / len(rows)
 
 
 def step_pace(job: AnyTask, setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:

@@ -137,6 +137,13 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         """The answers of the model to rows of a split, with those of what the run has besides."""
         return answers
 
+    def lengthened(self, times: int) -> Config | None:
+        """The settings to read sequences so many times as long as in training.
+
+        None for a job whose rows are as long as they are.
+        """
+        return None
+
     @property
     def relative_work(self) -> float:
         """The work of a step, for each unit of work that its encoder does."""

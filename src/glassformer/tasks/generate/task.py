@@ -102,6 +102,10 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         return self.training.lengths if split == "train" else self.sliding(split).lengths
 
+    def lengthened(self, times: int) -> Config:
+        settings = replace(self.settings, max_length=times * self.settings.max_length)
+        return replace(self.config, task=settings)
+
     def where(self, split: str, row: int) -> str:
         return f"window {row + 1} of the {split} split"
 

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         resume as resume,
         train as train,
     )
+    from glassformer.runs.compare import compare as compare
     from glassformer.runs.doctor import doctor as doctor
     from glassformer.runs.estimate import Estimate as Estimate
     from glassformer.runs.plan import plan as plan
@@ -105,6 +106,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "build_transformer",
     ),
     "glassformer.runs.estimate": ("Estimate",),
+    "glassformer.runs.compare": ("compare",),
     "glassformer.runs.doctor": ("doctor",),
     "glassformer.runs.plan": ("plan",),
     "glassformer.runs.run": ("Run",),

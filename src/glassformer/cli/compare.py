@@ -43,7 +43,8 @@ def compare(
     After an interruption, the same command continues. Example: glassformer compare classify
     reviews.csv --vary model.position=learned,rotary,alibi --seeds 3 --time 5m
     """
-    from glassformer.runs.compare import comparison_request, run_comparison
+    from glassformer.runs.compare import run_comparison
+    from glassformer.runs.compare_request import comparison_request
     from glassformer.runs.display import Display
 
     wanted = comparison_request(

@@ -88,8 +88,8 @@ class TrainConfig:
     """The length of training, its stability, and which checkpoints are kept.
 
     Args:
-        steps, epochs, time, flops: Length of training; one of them. `time`, in seconds, and `flops`,
-            the floating-point operations of all steps, become a number of steps at the start.
+        steps, epochs, time, flops: Length of training; one of them. `time`, in seconds, and
+            `flops`, floating-point operations of all steps, become a number of steps at the start.
         accumulate: Batches per step.
         clip: Largest gradient norm; 0 for no clipping.
         ema: Decay of an exponential average of the weights, used instead of the last ones.

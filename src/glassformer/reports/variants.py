@@ -104,7 +104,10 @@ class VariantComparison:
         worse = [one.name for one in others if one.verdict == WORSE]
         score = f"{named(self.goal)} {written(self.goal, best.scores[self.goal].value)}"
         if not worse:
-            return f"No significant difference: all {len(self.variants)} are tied; the best mean is {best.name}'s, {score}."
+            return (
+                f"No significant difference: all {len(self.variants)} are tied; {best.name} has "
+                f"the best mean, {score}."
+            )
         tied = f"; tied with it: {', '.join(ties)}" if ties else "; no other is tied with it"
         return f"{best.name} is best, {score}{tied}; worse: {', '.join(worse)}."
 
@@ -159,11 +162,9 @@ class VariantComparison:
         )
 
     def __repr__(self) -> str:
-        header, *_ = lines = [self.header(), *self.rows()]
-        drawn = ["", *self.drawing()]
-        table = aligned(
-            [[*line[:2], cell, *line[2:]] for line, cell in zip(lines, drawn, strict=True)]
-        )
+        lines, drawn = [self.header(), *self.rows()], ["", *self.drawing()]
+        cells = [[*line[:2], cell, *line[2:]] for line, cell in zip(lines, drawn, strict=True)]
+        table = aligned(cells)
         return "\n".join([self.title, table, *map(printable, [self.verdict(), *self.notes])])
 
     def _repr_html_(self) -> str:

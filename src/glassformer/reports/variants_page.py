@@ -1,4 +1,4 @@
-"""The page of a comparison: scores, differences, learning curves, lengths and costs, with pictures."""
+"""The page of a comparison: scores, differences, curves, lengths and costs, each with a picture."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,7 +57,8 @@ def differences(found: VariantComparison) -> str:
 def difference_row(one: VariantResult, goal: str, low: float, high: float) -> str:
     """One variant: its difference in numbers and as a picture, and the verdict."""
     gap, chance = one.difference, one.p_value
-    assert gap is not None and chance is not None
+    assert gap is not None
+    assert chance is not None
     value, start, end = (written(goal, x, "+") for x in (gap.value, gap.low, gap.high))
     drawn = charts.whiskers(gap, low, high, "hue-0", f"{value} [{start}, {end}]", zero=True)
     return (

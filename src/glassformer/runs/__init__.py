@@ -42,9 +42,11 @@ folds               every row tested once, by a model that never saw it
 recipes             published results, reproduced
 demo                the embedded jobs, each within a time budget
 listing             the runs in a folder, and what can be pruned
+worker              a process that trains one prepared run
 parallel            prepared runs, trained one after the other or several at once
 variants            the variants of a comparison, and their settings
 measuring           what a comparison measures of a run
+compare_request     a comparison as requested, and its folder
 comparing           means over seeds, paired differences
 compare             variants of a run under the same budget, side by side
 """

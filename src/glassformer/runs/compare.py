@@ -11,118 +11,96 @@ once. The runs of one variant share their rows, whatever the seed, and so do var
 same data. After a kill, the same command continues: finished runs are kept, the others resumed.
 """
 
+import inspect
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from glassformer import processes
-from glassformer.config import choose, require
+from glassformer.config import require
 from glassformer.config.run import Config
-from glassformer.errors import GlassformerError
-from glassformer.files import read_json, write_json
+from glassformer.errors import GlassformerError, unknown
+from glassformer.files import write_json
 from glassformer.reports.variants import VariantComparison
 from glassformer.reports.variants_page import write_comparison
-from glassformer.runs.arguments import Data
-from glassformer.runs.comparing import results_of
-from glassformer.runs.display import Display, clock
+from glassformer.runs.arguments import Data, training_arguments
+from glassformer.runs.compare_request import (
+    PLAN,
+    SPLITS,
+    CompareRequest,
+    budget_of,
+    comparison_request,
+    folder_of,
+)
+from glassformer.runs.comparing import failure_notes, notes_on, results_of
+from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.lock import run_lock
 from glassformer.runs.measuring import MeasuredRun, measure
 from glassformer.runs.model_size import predicted_bytes
-from glassformer.runs.new_folder import HOME, free_name, refuse_existing, under_temporary_name
+from glassformer.runs.new_folder import cannot_create, remove_empty, under_temporary_name
 from glassformer.runs.parallel import fitting_at_once, train_all
 from glassformer.runs.prepare import prepare
-from glassformer.runs.request import HOW_LONG, TrainRequest, seconds
+from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
-from glassformer.runs.variants import (
-    Choices,
-    Variant,
-    base_request,
-    choices_of,
-    resolve_all,
-    variants_of,
-)
+from glassformer.runs.variants import Variant, base_request, resolve_all
 from glassformer.training.machine import choose_machine
 
-PLAN = "compare.json"
-SPLITS = {"valid": "validation", "test": "test"}
-LONGEST_NAME = 80
+LONGEST_NAME = 80  # of a folder
+OWN = ("vary", "seeds", "one_at_a_time", "on", "longer", "at_once", "quiet")
+LEFT_OUT = ("seed", "pretrain", "curve", "model", "quiet")  # arguments of train
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompareRequest:
-    """A comparison as requested.
+def compare(
+    job: str,
+    *data: Data,
+    vary: Mapping[str, Sequence[Any]] | Sequence[str] | str,
+    seeds: int = 3,
+    one_at_a_time: bool = False,
+    on: str = "valid",
+    longer: Sequence[Data] = (),
+    at_once: int | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> VariantComparison:
+    """Compare variants: `compare("classify", "a.csv", vary={"model.norm": ["rms", "layer"]}, ...)`.
 
-    Attributes:
-        base: What all variants share: the job, the data, the budget, other settings.
-        choices: The values of each setting that varies.
-        seeds: How many seeds, from 0.
-        on: The split that is scored.
+    Args:
+        vary: The values of each setting that varies.
+        seeds: How many runs of each variant.
+        one_at_a_time: Whether to change one setting at a time instead of all combinations.
+        on: The split to compare on, valid or test.
         longer: More rows to score, such as longer ones than in training.
-        at_once: Runs trained at the same time; None for as many as the machine allows.
+        at_once: How many runs to train at once; by default what the machine allows.
+        quiet: Whether to suppress progress output.
+        options: Those of `train`, the budget among them: time, steps, epochs or flops.
     """
-
-    base: TrainRequest
-    choices: Choices
-    seeds: int = 3
-    one_at_a_time: bool = False
-    on: str = "valid"
-    longer: tuple[Data, ...] = ()
-    at_once: int | None = None
-
-    def __post_init__(self) -> None:
-        require(self.seeds >= 1, f"--seeds must be 1 or more, got {self.seeds}")
-        require(
-            self.at_once is None or self.at_once >= 1,
-            f"--at-once must be 1 or more, got {self.at_once}",
-        )
-        choose("split in --on", self.on, tuple(SPLITS))
-
-    @property
-    def variants(self) -> list[Variant]:
-        """Every variant, in the order given."""
-        return variants_of(self.choices, one_at_a_time=self.one_at_a_time)
-
-    def plan(self) -> dict[str, Any]:
-        """What makes it the same comparison, as plain values."""
-        usual = TrainRequest(job=self.base.job, data=())
-        given = {
-            one.name: _plain(getattr(self.base, one.name))
-            for one in fields(self.base)
-            if one.name != "run" and getattr(self.base, one.name) != getattr(usual, one.name)
-        }
-        return {
-            "request": given,
-            "vary": {key: list(values) for key, values in self.choices.items()},
-            "one_at_a_time": self.one_at_a_time,
-            "seeds": self.seeds,
-        }
-
-    def command(self) -> str:
-        """The equivalent command line."""
-        words = self.base.command().split(" ")
-        words[1] = "compare"
-        more = [("--vary", f"{key}={','.join(some)}") for key, some in self.choices.items()]
-        more += [("--seeds", str(self.seeds))]
-        more += [("--on", self.on)] if self.on != "valid" else []
-        more += [("--longer", str(name)) for name in self.longer]
-        line = " ".join(words) + "".join(f" {key} {shlex.quote(value)}" for key, value in more)
-        return line + (" --one-at-a-time" if self.one_at_a_time else "")
+    known = [name for name in train_names() if name not in LEFT_OUT]
+    for name in options:
+        if name not in known:
+            raise GlassformerError(unknown("argument of compare", name, [*OWN, *known]))
+    base, display = training_arguments(job, *data, quiet=quiet, **options)
+    asked = comparison_request(
+        base,
+        vary,
+        seeds=seeds,
+        one_at_a_time=one_at_a_time,
+        on=on,
+        longer=longer,
+        at_once=at_once,
+    )
+    return run_comparison(asked, display)
 
 
-def _plain(value: object) -> Any:
-    """A value of a request for JSON; rows held in memory by their name."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return value if isinstance(value, bool | int | float) else str(value)
+def train_names() -> list[str]:
+    """The names of the optional arguments of `train`."""
+    found = inspect.signature(training_arguments).parameters.values()
+    return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
 
 
 def run_comparison(request: CompareRequest, display: Display) -> VariantComparison:
@@ -132,69 +110,25 @@ def run_comparison(request: CompareRequest, display: Display) -> VariantComparis
     base = base_request(request.base)
     variants = request.variants
     configs = dict(zip(variants, resolve_all(variants, base), strict=True))
-    refuse_no_budget(configs[variants[0]])
+    budget_of(configs[variants[0]])  # refuses to begin without one
     target = folder_of(request)
-    is_new = not (target / PLAN).exists()
-    target.mkdir(parents=True, exist_ok=True)
+    is_new, missing = not target.exists(), [one for one in target.parents if not one.exists()]
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_create(target, error) from None
     try:
         with run_lock(target):
             return Comparing(request, base, configs, target, display).run()
     except GlassformerError:
         if is_new and not any(target.glob("*/checkpoints")):  # nothing trained is lost
             shutil.rmtree(target, ignore_errors=True)
+            remove_empty(missing)
         raise
-
-
-def refuse_no_budget(config: Config) -> None:
-    """Without a budget, the variants could not be compared."""
-    require(
-        any(getattr(config.train, name) is not None for name in HOW_LONG),
-        "a comparison needs a budget, the same for every variant; add --time, --steps, --epochs or "
-        "--flops",
-    )
-
-
-def folder_of(request: CompareRequest) -> Path:
-    """The folder of a comparison: the one given, one begun with the same command, or a new one."""
-    plan, given = request.plan(), request.base.run
-    if given is not None:
-        found = plan_in(given)
-        if found is None:
-            refuse_existing(given)
-        elif found != plan:
-            raise GlassformerError(
-                f"{given}: was made with other {', '.join(differing(found, plan))}; give the same, "
-                f"or name another folder with --run"
-            )
-        return given
-    stem = f"{free_name(request.base.name).name}"
-    stem = re.sub(r"-\d+$", "", stem) + "-compare"
-    for number in range(1, 10_000):
-        path = HOME / (stem if number == 1 else f"{stem}-{number}")
-        if not path.exists() or plan_in(path) == plan:
-            return path
-    raise GlassformerError(f"{HOME / stem}: too many comparisons; name a folder with --run")
-
-
-def plan_in(folder: Path) -> Any:
-    """What the comparison in a folder compares; None if there is none."""
-    if not (folder / PLAN).exists():
-        return None
-    try:
-        return read_json(folder / PLAN)
-    except (OSError, ValueError) as error:
-        raise GlassformerError(
-            f"{folder / PLAN}: damaged ({error}); name another folder with --run"
-        ) from None
-
-
-def differing(found: Any, plan: Mapping[str, Any]) -> list[str]:
-    """The names of what differs between two plans."""
-    if not isinstance(found, dict) or not isinstance(found.get("request"), dict):
-        return ["settings"]
-    before, now = found["request"], plan["request"]
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return names + [key for key in plan if key != "request" and found.get(key) != plan[key]]
+    except BaseException as error:
+        if not isinstance(error, Exception):  # Ctrl-C or SIGTERM
+            display.say("to continue the comparison, give the same command again")
+        raise
 
 
 class Comparing:
@@ -320,7 +254,7 @@ class Comparing:
             varied=keys,
             goal=goal,
             facts={
-                "budget": f"{budget_of(self.base, self.configs)} for each run",
+                "budget": f"{budget_of(next(iter(self.configs.values())))} for each run",
                 "seeds": self.request.seeds,
                 "scored on": f"{len(first.where):,} rows of the {SPLITS[self.request.on]} split",
                 "machine": f"{self.machine.described}, {at_once} at once",
@@ -328,30 +262,8 @@ class Comparing:
                 "folder": str(self.folder),
             },
             variants=results,
-            notes=[*self.notes(paired, at_once), *failure_notes(failures, self.runs())],
+            notes=[*notes_on(self.request, paired, at_once), *failure_notes(failures, self.runs())],
         )
-
-    def notes(self, paired: bool, at_once: int) -> list[str]:
-        """What to know about the numbers."""
-        notes = []
-        if self.request.seeds == 1:
-            notes.append(
-                "One seed: the intervals cover the choice of rows only, and a difference may be "
-                "that of the seed; use more seeds."
-            )
-        else:
-            notes.append("Intervals are 95 %, over seeds and rows.")
-        notes.append(
-            "p: the probability of a difference at least this large by chance, corrected for the "
-            "number of variants (Holm); above 0.05 it is a tie."
-        )
-        if self.request.on == "valid":
-            notes.append("The validation rows also chose the checkpoint of each run.")
-        if not paired:
-            notes.append("Some variants read different rows, so their differences are not paired.")
-        if at_once > 1:
-            notes.append(f"Speed and memory are those of {at_once} runs side by side.")
-        return notes
 
 
 def linked(source: str, target: str) -> str:
@@ -363,46 +275,3 @@ def linked(source: str, target: str) -> str:
     except OSError:
         shutil.copy2(source, target)
     return target
-
-
-def budget_of(base: TrainRequest, configs: Mapping[Variant, Config]) -> str:
-    """The budget in words."""
-    train = next(iter(configs.values())).train
-    if train.time is not None:
-        return clock(seconds(train.time) or 0.0)
-    if train.flops is not None:
-        return f"{train.flops:.3g} FLOPs"
-    return f"{train.steps:,} steps" if train.steps is not None else f"{train.epochs:g} epochs"
-
-
-def failure_notes(
-    failures: Mapping[Path, str], runs: Iterator[tuple[Variant, int, Path]]
-) -> list[str]:
-    """Which variants are left out, and why."""
-    return [
-        f"{variant.name} is left out: seed {seed} failed: {failures[path]}"
-        for variant, seed, path in runs
-        if path in failures
-    ]
-
-
-def comparison_request(
-    base: TrainRequest,
-    vary: object,
-    *,
-    seeds: int = 3,
-    one_at_a_time: bool = False,
-    on: str = "valid",
-    longer: Sequence[Data] = (),
-    at_once: int | None = None,
-) -> CompareRequest:
-    """A comparison as it is given on the command line and in Python."""
-    return CompareRequest(
-        base=base,
-        choices=choices_of(vary),
-        seeds=seeds,
-        one_at_a_time=one_at_a_time,
-        on=on,
-        longer=tuple(longer),
-        at_once=at_once,
-    )

@@ -1,7 +1,8 @@
 """From measured runs to a comparison of variants: means over seeds, paired differences, notes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 
 from glassformer.errors import GlassformerError
@@ -9,6 +10,7 @@ from glassformer.metrics.intervals import Score
 from glassformer.metrics.seeds import Estimate, adjusted, over_seeds, paired_over_seeds
 from glassformer.metrics.styles import style_of
 from glassformer.reports.variants import Point, VariantResult
+from glassformer.runs.compare_request import CompareRequest
 from glassformer.runs.measuring import MeasuredRun
 from glassformer.runs.variants import Variant
 
@@ -117,3 +119,37 @@ def mean_curve(runs: Runs) -> list[Point]:
         return runs[0].curve
     values = zip(*([value for _, value in run.curve] for run in runs), strict=True)
     return [(step, mean(some)) for step, some in zip(steps[0], values, strict=True)]
+
+
+def notes_on(request: CompareRequest, paired: bool, at_once: int) -> list[str]:
+    """What to know about the numbers."""
+    notes = []
+    if request.seeds == 1:
+        notes.append(
+            "One seed: the intervals cover the choice of rows only, and a difference may be "
+            "that of the seed; use more seeds."
+        )
+    else:
+        notes.append("Intervals are 95 %, over seeds and rows.")
+    notes.append(
+        "p: the probability of a difference at least this large by chance, corrected for the "
+        "number of variants (Holm); above 0.05 it is a tie."
+    )
+    if request.on == "valid":
+        notes.append("The validation rows also chose the checkpoint of each run.")
+    if not paired:
+        notes.append("Some variants read different rows, so their differences are not paired.")
+    if at_once > 1:
+        notes.append(f"Speed and memory are those of {at_once} runs side by side.")
+    return notes
+
+
+def failure_notes(
+    failures: Mapping[Path, str], runs: Iterable[tuple[Variant, int, Path]]
+) -> list[str]:
+    """Which variants are left out, and why."""
+    return [
+        f"{variant.name} is left out: seed {seed} failed: {failures[path]}"
+        for variant, seed, path in runs
+        if path in failures
+    ]

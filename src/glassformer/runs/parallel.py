@@ -21,6 +21,7 @@ from glassformer.training import memory
 NEEDED = 2 * 10**9  # bytes of a training process: program, libraries, data, a small model
 SOON = 0.2  # seconds between two looks at the processes
 PATIENCE = 60.0  # seconds in which a process may save before it is killed
+WORKER = [sys.executable, "-m", "glassformer.runs.worker"]
 
 
 def fitting_at_once(device: torch.device, state_bytes: int) -> int:
@@ -85,14 +86,15 @@ class Worker:
     complaints: IO[bytes]
     started: float = field(default_factory=time.monotonic)
 
-    def failure(self) -> str:
-        """Why it failed; empty if it did not."""
-        if self.process.returncode == 0:
-            return ""
-        self.complaints.seek(0)
-        lines = self.complaints.read().decode("utf-8", "replace").strip().splitlines()
-        last = lines[-1] if lines else f"the process ended with {self.process.returncode}"
-        return last.removeprefix("glassformer: ")
+    def end(self) -> str:
+        """Why the process, which has ended, failed; empty if it did not."""
+        with self.complaints as file:
+            file.seek(0)
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        code = self.process.returncode
+        return "" if code == 0 else (lines or [f"its process ended with code {code}"])[-1]
 
 
 class Crew:
@@ -120,11 +122,15 @@ class Crew:
         return self.failures
 
     def start(self, path: Path, place: int) -> None:
-        """Start the process of a run."""
+        """Start the process of a run, out of reach of signals to this one."""
         complaints = TemporaryFile()  # noqa: SIM115
-        command = [sys.executable, "-m", "glassformer", "resume", str(path), "--quiet"]
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=complaints, env=self.environment(place)
+            [*WORKER, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=complaints,
+            env=self.environment(place),
+            start_new_session=True,
         )
         self.working[place] = Worker(path, process, complaints)
         self.display.say(f"{_place(path, self.runs)}: {self.runs[path]}: started")
@@ -144,22 +150,21 @@ class Crew:
             if worker.process.poll() is None:
                 continue
             del self.working[place]
-            why = worker.failure()
-            worker.complaints.close()
-            if why:
+            if why := worker.end():
                 self.failures[worker.path] = why
             took = clock(time.monotonic() - worker.started)
             end = f"failed: {why}" if why else f"finished in {took}"
             self.display.say(f"{_place(worker.path, self.runs)}: {self.runs[worker.path]}: {end}")
 
     def stop(self) -> None:
-        """Ask those that still work to save and stop."""
+        """Let those that still work save and stop: they do so when their input ends."""
         for worker in self.working.values():
-            worker.process.terminate()
+            assert worker.process.stdin is not None
+            worker.process.stdin.close()
         for worker in self.working.values():
             try:
                 worker.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()
-            worker.complaints.close()
+            worker.end()

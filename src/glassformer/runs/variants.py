@@ -12,7 +12,7 @@ from glassformer.runs.request import FACTS, HOW_LONG, TrainRequest, merge_layers
 from glassformer.tasks import JOBS
 
 Choices = Mapping[str, Sequence[str]]  # the values of each setting, as written
-FIXED = {  # settings that are the same for all variants, with the reason
+FIXED = {  # settings that are the same for all variants, and what to use instead
     "seed": "every variant is trained with the same seeds; use --seeds",
     **{f"train.{name}": f"every variant has the same budget; use --{name}" for name in HOW_LONG},
     **{f"data.{name}": "every variant reads the same rows" for name in ("files", "valid", "test")},
@@ -164,6 +164,10 @@ def base_request(request: TrainRequest) -> TrainRequest:
 
     Settings of the user go first.
     """
+    for setting in request.settings:
+        key = setting.partition("=")[0].strip()
+        if key in FIXED:
+            raise GlassformerError(f"--set {setting}: {FIXED[key]}")
     usual: Values = {"baseline": False, "train": {"patience": "none"}}
     if JOBS[request.job].first_stage is not None:
         usual["pretrain"] = "no"

@@ -37,6 +37,7 @@ NAMES = [
     "build_masked_model",
     "build_transformer",
     "causal",
+    "compare",
     "doctor",
     "documents",
     "encoder_decoder_of_size",

@@ -241,7 +241,7 @@ def drawn_interval(score: Score, low: float, high: float) -> str:
     return "".join(cells)
 
 
-def shortened(number: float) -> str:
+def shortened(number: int | float) -> str:
     """A number of any size in a few characters.
 
     >>> shortened(950), shortened(18_587), shortened(589_000_000)

@@ -96,7 +96,7 @@ def lengths(found: VariantComparison) -> str:
 
 def costs(found: VariantComparison) -> str:
     """Parameters, speed and memory, each with a bar."""
-    kinds: dict[str, Callable[[VariantResult], float | None]] = {
+    kinds: dict[str, Callable[[VariantResult], int | float | None]] = {
         "parameters": lambda one: one.parameters,
         "steps": lambda one: one.steps,
         "tokens/s in training": lambda one: one.tokens_per_second,
@@ -108,7 +108,7 @@ def costs(found: VariantComparison) -> str:
 
 
 def cost_rows(
-    name: str, value: Callable[[VariantResult], float | None], found: VariantComparison
+    name: str, value: Callable[[VariantResult], int | float | None], found: VariantComparison
 ) -> str:
     """One cost, one row per variant."""
     values = [value(one) for one in found.variants]

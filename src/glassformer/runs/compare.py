@@ -186,7 +186,7 @@ class Comparing:
         request = replace(variant.request(self.base), run=first, seed=0)
         try:
             prepared = prepare(request, request.resolve(), self.display, self.request.command())
-            self.refuse_no_rows(prepared.task.lengths(self.request.on))
+            self.refuse_no_rows(len(prepared.task.lengths(self.request.on)))
         except GlassformerError as error:
             shutil.rmtree(first, ignore_errors=True)
             raise GlassformerError(f"{variant}: {error}") from None
@@ -199,10 +199,13 @@ class Comparing:
         self.largest = max(self.largest, needs.total)
         shutil.rmtree(first)
 
-    def refuse_no_rows(self, lengths: Sequence[int]) -> None:
+    def refuse_no_rows(self, rows: int) -> None:
         """Refuse a comparison on a split without rows before anything is trained."""
         split = SPLITS[self.request.on]
-        require(len(lengths) > 0, f"there are no {split} rows to compare on; give some")
+        require(
+            rows > 0,
+            f"there are no {split} rows to compare on; give some with --{self.request.on}",
+        )
 
     def train(self) -> tuple[dict[Path, str], int]:
         """Train all runs that are not finished; returns the failures and how many ran at once."""

@@ -1,4 +1,4 @@
-"""A comparison: killed and continued, the same as in peace, its findings, its files, its refusals."""
+"""A comparison: killed and continued, its findings, its files, and what is refused."""
 
 import json
 import re

@@ -131,7 +131,7 @@ def test_a_variant_that_is_refused_is_named(vary, message):
 
 
 def test_a_seed_or_a_budget_among_the_settings_is_refused():
-    with pytest.raises(GlassformerError, match="--set seed=1: every variant .* use --seeds"):
+    with pytest.raises(GlassformerError, match=r"--set seed=1: every variant .* use --seeds"):
         request("seed=1")
     with pytest.raises(GlassformerError, match=r"--set train.time=5: .* use --time"):
         request("train.time=5")

@@ -45,11 +45,13 @@ from glassformer.runs.measuring import MeasuredRun, measure
 from glassformer.runs.model_size import predicted_bytes
 from glassformer.runs.new_folder import cannot_create, remove_empty, under_temporary_name
 from glassformer.runs.parallel import fitting_at_once, train_all
-from glassformer.runs.prepare import prepare
+from glassformer.runs.prepare import Prepared, prepare
 from glassformer.runs.request import TrainRequest
+from glassformer.runs.rows import opened_rows
 from glassformer.runs.run import Run
 from glassformer.runs.variants import Variant, base_request, resolve_all
 from glassformer.training.machine import choose_machine
+from glassformer.training.setup import TrainSetup
 
 LONGEST_NAME = 80  # of a folder
 OWN = ("vary", "seeds", "one_at_a_time", "on", "longer", "at_once", "quiet")
@@ -186,7 +188,7 @@ class Comparing:
         request = replace(variant.request(self.base), run=first, seed=0)
         try:
             prepared = prepare(request, request.resolve(), self.display, self.request.command())
-            self.refuse_no_rows(len(prepared.task.lengths(self.request.on)))
+            self.refuse_no_rows(prepared)
         except GlassformerError as error:
             shutil.rmtree(first, ignore_errors=True)
             raise GlassformerError(f"{variant}: {error}") from None
@@ -199,13 +201,17 @@ class Comparing:
         self.largest = max(self.largest, needs.total)
         shutil.rmtree(first)
 
-    def refuse_no_rows(self, rows: int) -> None:
-        """Refuse a comparison on a split without rows before anything is trained."""
+    def refuse_no_rows(self, run: Prepared) -> None:
+        """Refuse rows that are not there, or cannot be read, before anything is trained."""
         split = SPLITS[self.request.on]
         require(
-            rows > 0,
+            len(run.task.lengths(self.request.on)) > 0,
             f"there are no {split} rows to compare on; give some with --{self.request.on}",
         )
+        setup = TrainSetup(run.config.train, run.config.data, self.machine, run.config.seed)
+        for name in self.request.longer:
+            with opened_rows(run.folder, run.config, run.task, setup, [name], {}):
+                pass
 
     def train(self) -> tuple[dict[Path, str], int]:
         """Train all runs that are not finished; returns the failures and how many ran at once."""

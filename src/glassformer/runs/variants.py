@@ -169,7 +169,7 @@ def base_request(request: TrainRequest) -> TrainRequest:
         if key in FIXED:
             raise GlassformerError(f"--set {setting}: {FIXED[key]}")
     usual: Values = {"baseline": False, "train": {"patience": "none"}}
-    if JOBS[request.job].first_stage is not None:
+    if JOBS[request.job].first_stage is not None and not request.unlabelled:
         usual["pretrain"] = "no"
     file = {} if request.config is None else read_values(request.config)
     given = {key: value for key, value in file.items() if key in usual}

@@ -1,0 +1,72 @@
+"""`glassformer compare`: the table, JSON, and its errors in a line."""
+
+import json
+
+import pytest
+from quick import quickly
+from small_files import TINY, reviews, write_csv
+
+from glassformer.cli import main
+from glassformer.runs import compare
+
+
+@pytest.fixture(autouse=True)
+def _quickly(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with quickly():
+        yield
+
+
+@pytest.fixture
+def data(tmp_path):
+    return str(write_csv(tmp_path / "reviews.csv", reviews()))
+
+
+def words(data, *more):
+    vary = ("--vary", "model.pool=mean,max", "--seeds", "1", "--at-once", "1", "--quiet")
+    return ["compare", "classify", data, *TINY, *vary, *more]
+
+
+def test_it_prints_a_table_with_drawings_and_the_verdict_then_the_same_as_json(data, capsys):
+    budget = ("--flops", "2e8")
+    assert main(words(data, *budget)) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "classify on" in out
+    assert out.count("●") == 2
+    assert "No significant difference: all 2 are tied; " in out
+    assert "Page: runs/reviews-compare/comparison.html" in out
+    assert main(words(data, *budget, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["variants"]] == ["mean", "max"]
+    assert min(one["steps"] for one in found["variants"]) > 1
+    assert found["facts"]["folder"] == "runs/reviews-compare"
+    assert found["facts"]["budget"] == "2e+08 FLOPs for each run"
+    assert "--vary model.pool=mean,max --seeds 1" in found["facts"]["command"]
+
+
+def test_too_little_compute_is_said_of_the_run(data, capsys):
+    assert main(words(data, "--flops", "1")) == 1
+    said = capsys.readouterr().err
+    assert "fewer than two variants can be trained: --flops 1 is too little for one step, " in said
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ((), "a comparison needs a budget, the same for every variant; add --time, --steps, "),
+        (("--steps", "2", "--time", "1m"), "--steps and --time both set the length of training"),
+        (("--steps", "2", "--on", "train"), "unknown split in --on 'train'; the choices are valid"),
+        (("--steps", "2", "--set", "seed=1"), "--set seed=1: every variant is trained with the "),
+        (("--steps", "2", "--vary", "model.nrom=rms,layer"), "model.pool=mean, model.nrom=rms: "),
+        (("--steps", "2", "--vary", "model.norm=rms"), "is a single value; add another"),
+        (("--steps", "2", "--longer", "none.csv"), "none.csv"),
+    ],
+)
+def test_errors_take_one_line_and_leave_nothing_behind(data, refused, more, message):
+    assert message in refused(*words(data, *more))
+
+
+def test_torchrun_is_refused(data, refused, monkeypatch):
+    monkeypatch.setattr(compare.processes, "world_size", lambda: 2)
+    assert "compare starts processes of its own; drop torchrun" in refused(*words(data))

@@ -179,12 +179,8 @@ class TrainRequest:
                 "columns": dict(self.columns) or None,
                 "group": self.group,
             },
-            "train": {
-                "steps": self.steps,
-                "epochs": self.epochs,
-                "time": seconds(self.time),
-                "flops": self.flops,
-            },
+            "train": {name: getattr(self, name) for name in HOW_LONG}
+            | {"time": seconds(self.time)},
             "machine": {"device": self.device, "deterministic": self.deterministic or None},
         }
         given = {

@@ -120,6 +120,14 @@ class Schema(ABC):
         """What every split should have its share of, such as a label; None if there is nothing."""
         return None
 
+    def time(self, sample: Sample) -> float | None:
+        """When a sample happened, in seconds.
+
+        Where all samples have a time, the last ones of each stratum are held out, for test those
+        after valid, unless groups are.
+        """
+        return None
+
     def checks(self, config: Config) -> list[Check]:
         """The checks of the doctor."""
         return default_checks()

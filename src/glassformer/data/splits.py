@@ -3,7 +3,7 @@
 Nothing is random. A key is hashed to a point between 0 and 1, and the shares divide that interval,
 so the same text falls into the same split in any file, in any order. Stratified, the rows of every
 label are divided by themselves, by the order of their hashes, so that each split has its share of
-every label.
+every label. If rows have times, the last ones of each stratum are held out.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ from hashlib import blake2b
 from itertools import accumulate
 
 import numpy as np
-from jaxtyping import Int, UInt64
+from jaxtyping import Float, Int, UInt64
 
 from glassformer.errors import GlassformerError, unknown
 
@@ -96,6 +96,22 @@ def stratified(
     found = np.empty_like(number)
     found[order] = number
     return found[content_of]
+
+
+def last_first(
+    contents: UInt64[np.ndarray, " rows"], times: Float[np.ndarray, " rows"]
+) -> UInt64[np.ndarray, " rows"]:
+    """Numbers to be used as contents of `stratified`, the lowest for what happened last.
+
+    >>> last_first(np.array([7, 5, 7], np.uint64), np.array([1.0, 2.0, 3.0]))
+    array([0, 1, 0], dtype=uint64)
+    """
+    distinct, content_of = np.unique(contents, return_inverse=True)
+    last = np.full(len(distinct), -np.inf)
+    np.maximum.at(last, content_of, times)
+    number = np.empty(len(distinct), dtype=np.uint64)
+    number[np.lexsort((distinct, -last))] = np.arange(len(distinct), dtype=np.uint64)
+    return number[content_of]
 
 
 def hashed(text: str) -> int:

@@ -2,14 +2,14 @@
 
 The split of its file; the value of its `split` column; or, for splits that are not given, a hash of
 its group or its content, so that what belongs together stays together. Without groups, each split
-gets its share of every label, if the job has labels.
+gets its share of every label, if the job has labels; where all rows have a time, the last ones.
 """
 
 from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Bool, Int, UInt8
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import Columns
@@ -19,6 +19,7 @@ from glassformer.data.schema import Schema
 from glassformer.data.splits import (
     ends_of,
     hashed,
+    last_first,
     named_split,
     seeded_hash,
     split_at,
@@ -86,6 +87,7 @@ class Splitter:
         self.drawn = bytearray()  # for each sample, whether its hash decides
         self.contents = array("Q")  # for each sample, a hash of its content
         self.strata = array("Q")  # for each sample, a hash of its label
+        self.times = array("d")  # for each sample, if all have one
         self.grouped = not config.stratify  # whether something else than labels counts
 
     def split_for(
@@ -100,6 +102,8 @@ class Splitter:
         content = seeded_hash(self.schema.content(sample, self.config), self.seed)
         self.contents.append(content)
         self.strata.append(self._stratum_of(sample))
+        if (time := self.schema.time(sample)) is not None:
+            self.times.append(time)
         self.drawn.append(split == "train")
         if split != "train":
             self.named.add(split)
@@ -134,10 +138,7 @@ class Splitter:
         """The final split of each sample, and the samples to skip."""
         splits, drawn = chosen.copy(), np.frombuffer(self.drawn, dtype=bool)
         if not self.grouped and drawn.any():
-            by_number = np.array([SPLITS.index(split) for split in (*self.shares, "train")])
-            contents, strata = (np.array(a, dtype=np.uint64) for a in (self.contents, self.strata))
-            shares = list(self.shares.values())
-            splits[drawn] = by_number[stratified(contents[drawn], strata[drawn], shares)]
+            splits[drawn] = self._stratified(drawn)
         for split in self.named:
             splits[drawn & (splits == SPLITS.index(split))] = SPLITS.index("train")
         _, content = np.unique(np.array(self.contents)[drawn], return_inverse=True)
@@ -146,6 +147,17 @@ class Splitter:
         strays = np.flatnonzero(drawn)[splits[drawn] > lowest[content]]
         splits[strays] = NO_SPLIT
         return splits, strays
+
+    def _stratified(self, drawn: Bool[np.ndarray, " samples"]) -> UInt8[np.ndarray, " drawn"]:
+        """The splits of the drawn samples, each with its share of every stratum."""
+        contents, strata = (np.array(a, dtype=np.uint64) for a in (self.contents, self.strata))
+        shares = self.shares
+        if len(self.times) == len(contents):
+            contents = last_first(contents, np.array(self.times))
+            order = [split for split in ("test", "valid") if split not in self.named]
+            shares = {split: self.shares[split] for split in order}
+        by_number = np.array([SPLITS.index(split) for split in (*shares, "train")], dtype=np.uint8)
+        return by_number[stratified(contents[drawn], strata[drawn], list(shares.values()))]
 
     def refusal(self, report: IngestReport) -> tuple[str, str] | None:
         """What is wrong and what to do, if the data cannot be trained on.

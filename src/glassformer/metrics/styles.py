@@ -40,6 +40,10 @@ STYLES: dict[str, ScoreStyle] = {
     "cer": ScoreStyle("character error rate", higher_is_better=False),
     "loss": ScoreStyle("loss", most=None, higher_is_better=False),
     "perplexity": ScoreStyle("perplexity", most=None, higher_is_better=False),
+    "rmse": ScoreStyle("RMSE", most=None, higher_is_better=False),
+    "ndcg": ScoreStyle("NDCG@10"),
+    "hit_rate": ScoreStyle("hit rate@10"),
+    "coverage": ScoreStyle("coverage@10"),
 }
 
 

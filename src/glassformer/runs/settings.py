@@ -30,9 +30,11 @@ def post_norm_defaults(config: Config) -> Values:
 def refuse_unused_settings(settings: Values, config: Config) -> None:
     """Refuse settings that the job, the model or the decoding method ignores."""
     job = JOBS[config.job]
+    reasons = dict.fromkeys(job.unused, f"on {job.name}") | dict(job.unused_with(config.task))
     for name in setting_names(settings):
-        if covers(job.unused, name):
-            raise GlassformerError(f"{name} has no effect on {job.name}; leave it out")
+        for unused, why in reasons.items():
+            if covers((unused,), name):
+                raise GlassformerError(f"{name} has no effect {why}; leave it out")
     refuse_unused_of_model(settings.get("model", {}), config.model, job.model)
     decode, resolved = settings.get("task", {}).get("decode"), getattr(config.task, "decode", None)
     if decode and isinstance(resolved, DecodeConfig):

@@ -16,6 +16,7 @@ pretrain/    predict masked words in raw text
 generate/    continue texts: a language model
 transcribe/  recordings of speech to text
 translate/   sequences to sequences: sentences, dates, words to phonemes
+recommend/   ratings of items, and the next items of a user
 
 JOBS finds a job by name and loads it when it is used. Another package adds a job through the
 entry point group `glassformer.jobs`, whose value is the job's `About`: `morse = "my_morse:ABOUT"`.
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from glassformer.tasks.job import Job
 
 GROUP = "glassformer.jobs"
-BUILT_IN = ("classify", "recognise", "pretrain", "generate", "transcribe", "translate")
+BUILT_IN = (
+    *("classify", "recognise", "pretrain", "generate", "transcribe", "translate"),
+    "recommend",
+)
 
 
 class Jobs(Mapping[str, "Job"]):

@@ -13,7 +13,7 @@ its About in the entry point group `glassformer.jobs` of a package of your own.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -47,6 +47,7 @@ class Job:
         model: What kind of model it trains, a name in `config.unused.SETTINGS_OF_MODEL`; None for
             one that may go by any setting of a model.
         unused: Settings, or whole tables of them, that have no effect on the job: refused.
+        unused_with: The same where it follows from the job's own settings, each with the reason.
         extension: How it makes more training samples with the help of another run, if it can.
         first_stage: The job that may train first, if there is one.
     """
@@ -60,6 +61,7 @@ class Job:
     reporter: type[Reporter[Any, Any]]
     model: str | None = None
     unused: tuple[str, ...] = ()
+    unused_with: Callable[[Any], Mapping[str, str]] = lambda settings: {}
     extension: Extension | None = None
     first_stage: FirstStage | None = None
     explainer: Callable[[Any], Explainer[Any, Any]] | None = None

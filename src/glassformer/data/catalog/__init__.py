@@ -1,17 +1,19 @@
 """Named data sets. Some are built in; others are under `$GLASSFORMER_DATA` or in the cache.
 
 A row has what its job needs: text and label; path and label; source and target; audio and text;
-text alone. Its `split` is train, valid or test, empty if not chosen yet; a set for pretraining has
-none. A group column marks rows that must stay in one split. To add a set, write a file with an
-`Entry` and list it in `CATALOG`.
+text alone; user, item, rating and time. Its `split` is train, valid or test, empty if not chosen
+yet; a set for pretraining has none. A group column marks rows that must stay in one split. To add a
+set, write a file with an `Entry` and list it in `CATALOG`.
 """
 
 from glassformer.data.catalog.cmudict import CMUDICT
 from glassformer.data.catalog.corpora import TANG_POETRY, TINY_SHAKESPEARE
 from glassformer.data.catalog.dates import DATES
+from glassformer.data.catalog.films import FILMS
 from glassformer.data.catalog.imdb import IMDB, UNLABELLED
 from glassformer.data.catalog.languages import LANGUAGES
 from glassformer.data.catalog.morse import MORSE
+from glassformer.data.catalog.movielens import MOVIELENS
 from glassformer.data.catalog.multi30k import MULTI30K
 from glassformer.data.catalog.pictures import CIFAR10, DIGITS, MNIST
 from glassformer.data.catalog.python_reference import PYTHON_REFERENCE
@@ -37,11 +39,12 @@ def family(name: str) -> list[str]:
 CATALOG: dict[str, Entry] = {
     entry.name: entry
     for entry in (
-        *(LANGUAGES, DATES, MORSE, PYTHON_REFERENCE, DIGITS, IMDB, UNLABELLED),
+        *(LANGUAGES, DATES, MORSE, PYTHON_REFERENCE, DIGITS, FILMS, IMDB, UNLABELLED),
         *(TREC, MR, SUBJ, CR, MPQA),
         *MULTI30K,
         *TATOEBA,
         *(MNIST, CIFAR10),
         *(CMUDICT, AN4, FSDD, TINY_SHAKESPEARE, TANG_POETRY),
+        *MOVIELENS,
     )
 }

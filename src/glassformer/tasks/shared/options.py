@@ -21,7 +21,7 @@ PICTURE = Option(
     kind=Path,
     metavar="F.png",
     single=True,
-    help="Save a picture of one input's alignment as .png, .svg or .pdf.",
+    help="Save a picture of the alignment, or of the items, as .png, .svg or .pdf.",
 )
 SETTINGS = Option(
     name="set",

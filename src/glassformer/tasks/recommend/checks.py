@@ -1,0 +1,166 @@
+"""What the doctor looks for in ratings: repeated pairs, rare users and items, stray ratings."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.samples import SPLITS
+from glassformer.data.splits import hashed
+
+RARE = 5  # rows of a user or an item; from fewer, little can be learned
+STRAY = 0.01  # of the rows; ratings of more are no slip
+
+
+class RepeatedPairs(Check):
+    """Several rows of one user and item: the last one counts."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, tuple[float, int]] = {}  # by content: time, row
+        self.ratings: dict[int, float | None] = {}
+        self.repeated: list[int] = []
+        self.changed = 0
+        self.drop: list[int] = []
+
+    def see(self, row: Specimen) -> None:
+        time, rating = row.sample.get("time") or 0.0, row.sample.get("rating")
+        if row.content not in self.last:
+            self.last[row.content], self.ratings[row.content] = (time, row.number), rating
+            return
+        self.repeated.append(row.number)
+        self.changed += rating != self.ratings[row.content]
+        before, now = self.last[row.content], (time, row.number)
+        self.drop.append(min(before, now)[1])
+        self.last[row.content] = max(before, now)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.repeated:
+            other = f", {self.changed:,} with another rating" if self.changed else ""
+            what = f"{counted(len(self.repeated), 'row')} with an earlier pair of user and item"
+            advice = "the last row of each pair counts; --fix keeps only that"
+            yield Finding("repeated pairs", "warning", what + other, advice, self.repeated)
+
+    def to_drop(self) -> Mapping[int, str]:
+        return dict.fromkeys(self.drop, "replaced by a later row")
+
+
+class ColdNames(Check):
+    """Users and items with few rows, and held-out ones that training does not have."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Counter[int]] = {"user": Counter(), "item": Counter()}
+        self.trained: dict[str, set[int]] = defaultdict(set)
+        self.held_out: dict[str, list[tuple[int, int]]] = defaultdict(list)
+
+    def see(self, row: Specimen) -> None:
+        for role, counts in self.rows.items():
+            name = hashed(str(row.sample[role]))
+            counts[name] += 1
+            if row.split == SPLITS[0]:
+                self.trained[role].add(name)
+            else:
+                self.held_out[role].append((row.number, name))
+
+    def findings(self) -> Iterator[Finding]:
+        for role, counts in self.rows.items():
+            rare = sum(count < RARE for count in counts.values())
+            if rare:
+                share = rare / len(counts)
+                what = f"{counted(rare, role)} ({share:.1%}) with fewer than {RARE} rows"
+                advice = f"what is predicted for them is close to the mean {role}"
+                severity = "warning" if share > 0.5 else "note"
+                yield Finding(f"rare {role}s", severity, what, advice, total=rare)
+            cold = [
+                number for number, name in self.held_out[role] if name not in self.trained[role]
+            ]
+            if cold and self.trained[role]:
+                what = (
+                    f"{counted(len(cold), 'held-out row')} of {role}s that training does not have"
+                )
+                yield Finding(f"cold {role}s", "warning", what, COLD[role], cold)
+
+    def figures(self) -> Figures:
+        users, items = (len(self.rows[role]) for role in ("user", "item"))
+        rows = self.rows["user"].total()
+        if not rows:
+            return {}
+        share = round(rows / (users * items), 4)
+        return {"Interactions": {"users": users, "items": items, "share of all pairs": share}}
+
+
+COLD = {
+    "user": "half of the rows of each are read to predict the others",
+    "item": "they cannot be recommended; train on some rows of them",
+}
+
+
+class RatingScale(Check):
+    """Ratings outside the scale, or far from all others."""
+
+    def __init__(self, lowest: float | None, highest: float | None) -> None:
+        self.lowest, self.highest = lowest, highest
+        self.rows: defaultdict[float, list[int]] = defaultdict(list)
+
+    def see(self, row: Specimen) -> None:
+        if "rating" in row.sample:
+            self.rows[row.sample["rating"]].append(row.number)
+
+    def findings(self) -> Iterator[Finding]:
+        outside, stray = self._outside(), self._stray()
+        if outside:
+            low, high = (_scale(x) for x in (self.lowest, self.highest))
+            what = f"{counted(len(outside), 'rating')} outside the scale from {low} to {high}"
+            advice = "training leaves them out; correct them, or drop them with --fix"
+            yield Finding("ratings out of range", "warning", what, advice, outside)
+        if stray:
+            values = ", ".join(f"{value:g}" for value in stray)
+            numbers = [number for value in stray for number in self.rows[value]]
+            what = f"{counted(len(numbers), 'rating')} far from all others: {values}"
+            advice = "set task.lowest and task.highest to the scale, which leaves them out"
+            yield Finding("stray ratings", "warning", what, advice, numbers)
+
+    def figures(self) -> Figures:
+        if not 1 < len(self.rows) <= 21:
+            return {}
+        return {"Ratings": {f"{value:g}": len(self.rows[value]) for value in sorted(self.rows)}}
+
+    def to_drop(self) -> Mapping[int, str]:
+        return dict.fromkeys(self._outside(), "a rating out of range")
+
+    def _outside(self) -> list[int]:
+        return sorted(
+            number
+            for value, numbers in self.rows.items()
+            if not in_scale(value, self.lowest, self.highest)
+            for number in numbers
+        )
+
+    def _stray(self) -> list[float]:
+        """The extreme ratings that would more than double the scale of the others."""
+        if self.lowest is not None or self.highest is not None:
+            return []
+        values, total = sorted(self.rows), sum(map(len, self.rows.values()))
+        stray: list[float] = []
+        while len(values) > 2:
+            width = values[-1] - values[0]
+            for end, others in ((values[0], values[1:]), (values[-1], values[:-1])):
+                rare = len(self.rows[end]) <= STRAY * total
+                if rare and width > 2 * (others[-1] - others[0]):
+                    stray.append(end)
+                    values = others
+                    break
+            else:
+                break
+        return sorted(stray)
+
+
+def in_scale(rating: float, lowest: float | None, highest: float | None) -> bool:
+    """Whether a rating is on the scale, as far as that has ends.
+
+    >>> in_scale(6.0, 1.0, 5.0), in_scale(6.0, 1.0, None)
+    (False, True)
+    """
+    return (lowest is None or lowest <= rating) and (highest is None or rating <= highest)
+
+
+def _scale(end: float | None) -> str:
+    return "any" if end is None else f"{end:g}"

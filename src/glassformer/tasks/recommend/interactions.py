@@ -1,0 +1,162 @@
+"""Who took what, how it was rated, and when: the samples of a run as numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt8
+
+from glassformer.data.arrays import map_array, map_numbers
+from glassformer.data.doctor.check import counted
+from glassformer.data.samples import NO_SPLIT, Samples
+from glassformer.errors import GlassformerError
+from glassformer.tasks.recommend.checks import in_scale
+from glassformer.tasks.recommend.names import UNKNOWN, Names
+from glassformer.tasks.recommend.settings import RecommendConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RawRows:
+    """The values of all samples, in their order.
+
+    Attributes:
+        times: In seconds; None if a sample has none.
+    """
+
+    users: Sequence[str]
+    items: Sequence[str]
+    ratings: Sequence[float | None]
+    times: Float[np.ndarray, " rows"] | None
+
+    @classmethod
+    def read(cls, samples: Samples) -> "RawRows":
+        """The values of some samples."""
+        rows = [(s["user"], s["item"], s.get("rating"), s.get("time")) for s in samples]
+        users, items, ratings, times = ([row[n] for row in rows] for n in range(4))
+        timed = None not in times
+        return cls(users, items, ratings, np.array(times, dtype=np.float64) if timed else None)
+
+    @property
+    def order(self) -> Float[np.ndarray, " rows"]:
+        """What rows of a user are sorted by: their times, or where they stand."""
+        return np.arange(len(self.users), dtype=np.float64) if self.times is None else self.times
+
+    def usable(
+        self, samples: Samples, settings: RecommendConfig
+    ) -> tuple[UInt8[np.ndarray, " rows"], list[str]]:
+        """The splits of the samples without those that are left out, and what to say of these."""
+        splits, remarks = samples.splits.copy(), []
+        if settings.feedback == "explicit":
+            self._refuse_unrated(samples)
+            low, high = settings.lowest, settings.highest
+            outside = [n for n, one in enumerate(self.ratings) if not in_scale(one or 0, low, high)]
+            splits[outside] = NO_SPLIT
+            if outside:
+                scale = f"from {low:g} to {high:g}" if None not in (low, high) else "given"
+                remarks.append(
+                    f"left out: {counted(len(outside), 'rating')} outside the scale {scale}, "
+                    f"first {samples[outside[0]]['where']}"
+                )
+        repeated = self._replaced(splits)
+        splits[repeated] = NO_SPLIT
+        if repeated:
+            remarks.append(
+                f"left out: {counted(len(repeated), 'row')} with a later row of the same user and "
+                f"item, first {samples[min(repeated)]['where']}"
+            )
+        return splits, remarks
+
+    def _refuse_unrated(self, samples: Samples) -> None:
+        for row, rating in enumerate(self.ratings):
+            if rating is None:
+                raise GlassformerError(
+                    f"{samples[row]['where']}: has no rating, but ratings are to be predicted; add "
+                    f"a column of ratings, or train with --set task.feedback=implicit"
+                )
+
+    def _replaced(self, splits: UInt8[np.ndarray, " rows"]) -> list[int]:
+        """The rows that a later one of the same user, item and split replaces."""
+        order, last, found = self.order, {}, []
+        for row, (user, item, split) in enumerate(zip(self.users, self.items, splits, strict=True)):
+            if split == NO_SPLIT:
+                continue
+            key = (user, item, split)
+            before = last.get(key)
+            if before is None or order[row] >= order[before]:
+                last[key] = row
+                found += [] if before is None else [before]
+            else:
+                found.append(row)
+        return found
+
+    def numbers(self, names: Names) -> "Interactions":
+        """Users and items as numbers; users that are not in `names` get higher ones."""
+        known, others = names.users.numbers, dict[str, int]()
+        users = [
+            known[name] if name in known else others.setdefault(name, len(known) + len(others))
+            for name in self.users
+        ]
+        items = [names.items.numbers.get(name, UNKNOWN) for name in self.items]
+        ratings = [np.nan if one is None else one for one in self.ratings]
+        return Interactions(
+            np.array(users, dtype=np.int32),
+            np.array(items, dtype=np.int32),
+            np.array(ratings, dtype=np.float32),
+            self.order,
+            self.times is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Interactions:
+    """The samples of a run as numbers.
+
+    Attributes:
+        users: Those that training did not have are numbered after the others.
+        items: UNKNOWN for those that training did not have.
+        ratings: NaN where there are none.
+        order: What the rows of a user are sorted by.
+        timed: Whether that is their time.
+    """
+
+    users: Int[np.ndarray, " rows"]
+    items: Int[np.ndarray, " rows"]
+    ratings: Float[np.ndarray, " rows"]
+    order: Float[np.ndarray, " rows"]
+    timed: bool
+
+    def save(self, data: Path) -> None:
+        """Write them beside the samples."""
+        np.save(data / "pairs.npy", np.stack([self.users, self.items + 1]), allow_pickle=False)
+        np.save(data / "ratings.npy", self.ratings, allow_pickle=False)
+        order = self.order if self.timed else self.order[:0]
+        np.save(data / "times.npy", order, allow_pickle=False)
+
+    @classmethod
+    def open(cls, data: Path, rows: int, items: int) -> "Interactions":
+        """What `save` wrote."""
+        pairs = map_numbers(data / "pairs.npy", (2, rows), below=max(rows, items) + items + 2**31)
+        ratings, times = (map_array(data / name) for name in ("ratings.npy", "times.npy"))
+        timed = len(times) == rows and rows > 0
+        order = times if timed else np.arange(rows, dtype=np.float64)
+        if len(ratings) != rows or pairs[1].max(initial=0) > items:
+            raise GlassformerError(f"{data}: its files do not match; copy the run again")
+        return cls(pairs[0], pairs[1] - 1, ratings, order, timed)
+
+    def sorted_rows(self, rows: Int[np.ndarray, " chosen"]) -> Int[np.ndarray, " chosen"]:
+        """Some rows by user, and each user's in order."""
+        return rows[np.lexsort((self.order[rows], self.users[rows]))]
+
+    def asked(self, rows: Int[np.ndarray, " chosen"], users: int) -> Bool[np.ndarray, " chosen"]:
+        """Which of some sorted held-out rows are to be predicted.
+
+        Of a user that training did not have, the first half is given.
+
+        Args:
+            users: How many training had.
+        """
+        owners = self.users[rows]
+        _, begins, counts = np.unique(owners, return_index=True, return_counts=True)
+        place = np.arange(len(rows)) - np.repeat(begins, counts)
+        return (owners < users) | (place >= np.repeat(counts // 2, counts))

@@ -1,0 +1,167 @@
+"""The report of `recommend`: ratings and lists, beside popularity, item means and least squares."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glassformer.data.samples import Sample
+from glassformer.files import write_json
+from glassformer.reports import Sections, Table
+from glassformer.reports.record import SOME_ROWS
+from glassformer.reports.tables import evenly
+from glassformer.tasks.recommend.answers import Recommended
+from glassformer.tasks.recommend.baselines import (
+    RANKS,
+    RIDGES,
+    ROUNDS,
+    LeastSquares,
+    Scorer,
+    TrainingRows,
+    recommended,
+)
+from glassformer.tasks.recommend.factors import Factors
+from glassformer.tasks.recommend.task import SCALE, RecommendTask
+from glassformer.tasks.reporter import Baseline, Reporter
+
+SECONDS = 4e-5  # of a least-squares solution, and of a question
+SHOWN = 20  # rows
+
+
+class RecommendReporter(Reporter[RecommendTask, Recommended]):
+    """For users and items."""
+
+    score_names = ("rmse", "ndcg", "hit_rate", "coverage")
+    calibrates = True
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return tuple(self.task.names.items.names)
+
+    def remarks(self) -> list[str]:
+        return self.task.remarks
+
+    def calibrate(self, answers: Recommended) -> None:
+        """Note how far ratings are from what is predicted, for confidences and new users."""
+        task = self.task
+        if not isinstance(task.method, Factors) or not task.explicit:
+            return
+        errors = answers.predicted - answers.ratings
+        task.scale["deviation"] = float(np.sqrt(np.mean(errors**2)))
+        task.method.deviation = task.scale["deviation"]
+        write_json(task.scale, task.folder / SCALE)
+
+    def notes(self, answers: Recommended) -> list[str]:
+        asked, liked = int(answers.recommendable.sum()), answers.liked
+        which = "rows" if liked is None else f"rows rated {liked:g} or better"
+        return [
+            f"Lists are scored on {asked:,} {which}: all {answers.items:,} items that the user had "
+            f"not taken before are ranked. Intervals and comparisons go by user."
+        ]
+
+    def sections(self, answers: Recommended, samples: Sequence[Sample]) -> Sections:
+        held_out, names = self.task.samples, self.task.names.items.names
+        assert held_out is not None
+        split = "test" if len(samples) == len(held_out.rows("test")) else "valid"
+        numbers, rows = self.task.held_out(split).numbers, []
+        for row in evenly(len(answers.rows))[:SHOWN]:
+            sample = held_out[int(numbers[answers.rows[row]])]
+            first = [names[item] for item in answers.lists[row][:3] if item >= 0]
+            rated = [f"{answers.ratings[row]:g}", f"{answers.predicted[row]:.2f}"]
+            rows.append(
+                (
+                    *(sample["user"], sample["item"], *(rated if self.task.explicit else ())),
+                    *(f"{answers.ranks[row]:g}", "; ".join(first)),
+                )
+            )
+        rated_header = ("rating", "predicted") if self.task.explicit else ()
+        header = ("user", "item", *rated_header, "rank", "recommended instead")
+        return Sections(tables=[Table(title=SOME_ROWS, header=header, rows=rows)])
+
+    def baseline(self, split: str) -> Baseline[Recommended]:
+        """Least squares with the rank and ridge that are best on the validation rows."""
+        simple = SimpleRecommenders(self.task)
+        rank, ridge, scorer = simple.best_least_squares()
+        return Baseline(
+            "matrix factorisation", f"rank {rank}, ridge {ridge:g}", simple.answers(scorer, split)
+        )
+
+    def baseline_tables(
+        self, ours: Recommended, theirs: Recommended, samples: Sequence[Sample]
+    ) -> list[Table]:
+        """All scores of all systems."""
+        assert self.task.samples is not None
+        split = "test" if len(samples) == len(self.task.samples.rows("test")) else "valid"
+        simple = SimpleRecommenders(self.task)
+        systems: Mapping[str, Recommended] = {
+            "this model": ours,
+            "matrix factorisation": theirs,
+            **{name: simple.answers(one, split) for name, one in simple.simplest().items()},
+        }
+        values = {name: answers.values() for name, answers in systems.items()}
+        scores = [name for name in self.score_names if name in values["this model"]]
+        rows = [
+            [name, *(f"{found[score]:.3f}" for score in scores)] for name, found in values.items()
+        ]
+        return [Table(title="Simple recommenders", header=("", *scores), rows=rows)]
+
+    def baseline_seconds(self) -> float:
+        if self.task.samples is None:
+            return 0.0
+        sides = len(self.task.names.users) + len(self.task.names.items)
+        return 1.0 + SECONDS * sides * ROUNDS * len(RANKS) * len(RIDGES)
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleRecommenders:
+    """The baselines of a task."""
+
+    task: RecommendTask
+
+    def rows(self) -> TrainingRows:
+        """What they learn from."""
+        task = self.task
+        assert task.samples is not None
+        train = task.samples.rows("train")
+        users, items = task.found.users[train], task.found.items[train]
+        ratings = task.found.ratings[train].astype(np.float64)
+        if not task.explicit:
+            ratings = np.ones(len(train))
+        sizes = len(task.names.users), len(task.names.items)
+        return TrainingRows(users, items, ratings, sizes, task.explicit)
+
+    def simplest(self) -> dict[str, Scorer]:
+        """Those that are the same for all users."""
+        rows = self.rows()
+        popular, means = rows.popularity(), rows.item_means()
+        if not self.task.explicit:
+            return {"popularity": lambda asked: popular}
+        # Ratings are predicted by the mean; the order is by popularity.
+        order = rows.mean + 1e-9 * popular
+        return {"popularity": lambda asked: order, "item mean": lambda asked: means}
+
+    def best_least_squares(self) -> tuple[int, float, LeastSquares]:
+        """Least squares with the best rank and ridge."""
+        rows, found = self.rows(), list[tuple[float, int, float, LeastSquares]]()
+        for rank in RANKS:
+            for ridge in RIDGES:
+                scorer = LeastSquares(rows, rank, ridge)
+                value = self.answers(scorer, "valid").values().get(self.task.goal, 0.0)
+                found.append((value if self.task.explicit else -value, rank, ridge, scorer))
+        return min(found, key=lambda one: one[0])[1:]
+
+    def answers(self, scorer: Scorer, split: str) -> Recommended:
+        """The answers of one of them to the rows of a split."""
+        held_out, settings = self.task.held_out(split), self.task.settings
+        scale = None
+        if self.task.explicit:
+            assert settings.lowest is not None
+            assert settings.highest is not None
+            scale = (settings.lowest, settings.highest)
+        return recommended(
+            scorer,
+            held_out.questions(np.arange(len(held_out.numbers))),
+            items=len(self.task.names.items),
+            scale=scale,
+            liked=settings.liked if self.task.explicit else None,
+        )

@@ -1,0 +1,77 @@
+"""Settings of `recommend`, and its defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from glassformer.config import choose, positive, require, stack_of_size
+from glassformer.config.checks import not_negative
+from glassformer.config.values import Values, plain
+
+METHOD_NAMES = ("factors", "sasrec")
+FEEDBACK_NAMES = ("auto", "explicit", "implicit")
+LOSS_NAMES = ("softmax", "bpr")
+OF_FACTORS = ("features", "penalty", "loss", "negatives", "lowest", "highest", "liked")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecommendConfig:
+    """Settings of the job.
+
+    Args:
+        method: A vector and a bias for each user and item, or a decoder that reads the user's
+            items in order. Koren et al., 2009; Kang and McAuley, 2018.
+        feedback: Whether ratings are predicted (explicit), or only which items a user takes.
+        features: Width of the vectors.
+        penalty: Weight of the squared norms of the vectors and biases of each row.
+        loss: How implicit feedback is learned: softmax over the item and some others, or each
+            against the item in pairs. Rendle et al., 2009.
+        negatives: How many other items are drawn for each item of implicit feedback.
+        lowest, highest: The scale of the ratings; by default that of the training rows.
+        liked: The rating from which an item counts as liked; by default the mean rating.
+        max_length: The most recent items of a user that the decoder reads.
+    """
+
+    method: str = "factors"
+    feedback: str = "auto"
+    features: int = 8
+    penalty: float = 0.03
+    loss: str = "softmax"
+    negatives: int = 50
+    lowest: float | None = None
+    highest: float | None = None
+    liked: float | None = None
+    max_length: int = 100
+
+    def __post_init__(self) -> None:
+        choose("task.method", self.method, METHOD_NAMES)
+        choose("task.feedback", self.feedback, FEEDBACK_NAMES)
+        choose("task.loss", self.loss, LOSS_NAMES)
+        for name in ("features", "negatives", "max_length"):
+            positive(f"task.{name}", getattr(self, name))
+        not_negative("task.penalty", self.penalty)
+        require(
+            self.lowest is None or self.highest is None or self.lowest < self.highest,
+            f"task.lowest must be below task.highest, got {self.lowest} and {self.highest}",
+        )
+        require(
+            (self.method, self.feedback) != ("sasrec", "explicit"),
+            "task.method = sasrec predicts items, not ratings; use factors, or drop task.feedback",
+        )
+
+
+def unused_settings(settings: RecommendConfig) -> Mapping[str, str]:
+    """Settings without effect, and why."""
+    why = f"with task.method = {settings.method}"
+    if settings.method == "sasrec":
+        return {f"task.{name}": why for name in OF_FACTORS}
+    return {"model": why, "task.max_length": why}
+
+
+def recommend_defaults(accelerated: bool) -> Values:
+    """Defaults of the job, on top of the general ones."""
+    stack = stack_of_size("small" if accelerated else "tiny", position="learned", dropout=0.2)
+    return {
+        "model": {"decoder": plain(stack)},
+        "data": {"batch_tokens": 4096 if accelerated else 1024},
+        "train": {"patience": 5, "optimiser": {"lr": 3e-3}},
+    }

@@ -53,14 +53,14 @@ ARCHIVES = {
         "ml-100k.zip",
         {
             "ml-100k/u.data": "1\t10\t5\t874965758\n2\t11\t3\t876893171\n2\t12\t1\t878542960\n",
-            "ml-100k/u.item": "10|Caf\xe9 (1995)|01-Jan-1995||x\n11|Twice (1990)|\n12|Twice (1990)|\n",
+            "ml-100k/u.item": "10|Caf\xe9 (1995)|1995||\n11|Twice (1990)|\n12|Twice (1990)|\n",
         },
     ),
     "movielens-1m": (
         "ml-1m.zip",
         {
             "ml-1m/ratings.dat": "1::10::5::978300760\n2::11::3::978302109\n2::12::1::978301968\n",
-            "ml-1m/movies.dat": "10::Caf\xe9 (1995)::Drama\n11::Twice (1990)::X\n12::Twice (1990)::Y\n",
+            "ml-1m/movies.dat": "10::Caf\xe9 (1995)::D\n11::Twice (1990)::X\n12::Twice (1990)::Y\n",
         },
     ),
 }

@@ -35,8 +35,7 @@ def split(samples, **config):
 
 
 def watched(times):
-    users = [{"user": u, "film": f"{u}{t}", "time": float(t)} for u in "ab" for t in times]
-    return users
+    return [{"user": u, "film": f"{u}{t}", "time": float(t)} for u in "ab" for t in times]
 
 
 def test_the_last_rows_of_each_user_are_tested_on_and_those_before_them_validated():

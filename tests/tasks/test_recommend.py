@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from small_jobs import everything, taught
-from small_ratings import ITEMS, USERS, ratings, recommender
+from small_jobs import everything, job_of, taught
+from small_ratings import ITEMS, USERS, ratings
 
 from glassformer.core.layout import Layout
 from glassformer.data.samples import SPLITS
@@ -18,6 +18,13 @@ from glassformer.tasks.recommend.questions import QuestionBatch, Questions
 from glassformer.tasks.recommend.reporter import RecommendReporter, SimpleRecommenders
 
 CPU = torch.device("cpu")
+STACK = {"dim": 12, "depth": 1, "attention": {"heads": 3}}
+
+
+def recommender(folder, rows=None, **task):
+    """The task over some rows."""
+    values = {"task": task, "model": {"decoder": STACK}, "data": {"batch_tokens": 64}}
+    return job_of("recommend", folder, ratings() if rows is None else rows, **values)
 
 
 def shaken(model, spread=0.7):
@@ -258,9 +265,12 @@ def test_rows_without_ratings_are_implicit_and_so_are_equal_ratings(rated, taken
 
 def test_least_squares_recovers_a_planted_table():
     rng = np.random.default_rng(1)
-    table = 3 + rng.normal(size=(29, 1)) + rng.normal(size=17) + rng.normal(
-        size=(29, 2)
-    ) @ rng.normal(size=(2, 17))
+    table = (
+        3
+        + rng.normal(size=(29, 1))
+        + rng.normal(size=17)
+        + rng.normal(size=(29, 2)) @ rng.normal(size=(2, 17))
+    )
     users, items = np.nonzero(rng.random(table.shape) < 0.8)
     rows = TrainingRows(users, items, table[users, items], table.shape, explicit=True)
     found = LeastSquares(rows, rank=2, ridge=1e-4)

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from glassformer.data.catalog.storage import Entry
 from glassformer.data.rows import Row
 
-USERS, RATED = 600, 140
+USERS, RATED = 600, 160
 NOISE = 0.6  # standard deviation, in stars
 MEAN, LOWEST, HIGHEST = 3.4, 0.5, 5.0
 SEQUEL_NEXT = 0.6  # the share of sequels that are watched right after the first part
@@ -136,7 +136,7 @@ def in_order(
 
 FILMS = Entry(
     name="films",
-    what="84,000 ratings of 225 made-up films of five genres, by users of known taste; built in",
+    what="96,000 ratings of 225 made-up films of five genres, by users of known taste; built in",
     licence="CC0, made by this program",
     source="https://doi.org/10.1109/MC.2009.263",
     rows=ratings,

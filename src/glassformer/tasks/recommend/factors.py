@@ -24,7 +24,7 @@ from glassformer.tasks.recommend.questions import QuestionBatch
 from glassformer.tasks.recommend.settings import RecommendConfig
 from glassformer.tasks.task import Loss
 
-SPREAD = 0.1  # of fresh vectors
+SPREAD = 0.05  # of fresh vectors
 
 Scored = tuple[Float[Tensor, "N K"], Float[Tensor, " N"]]  # scores, squared norms
 

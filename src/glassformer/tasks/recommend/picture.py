@@ -27,8 +27,8 @@ def draw_items(
     features: Float[np.ndarray, "I 2"],
     names: Sequence[str],
     counts: Int[np.ndarray, " I"],
-    best: Sequence[int],
-    known: Sequence[int],
+    best: Int[np.ndarray, " _"],
+    known: Int[np.ndarray, " _"],
     path: Path,
 ) -> None:
     """Draw all items; names that would cover another are left out.
@@ -40,9 +40,9 @@ def draw_items(
     """
     figure = import_module("matplotlib.figure").Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
-    marked, used = {*map(int, best)}, {*map(int, known)}
-    order = [*map(int, best), *map(int, known), *np.argsort(-counts, kind="stable").tolist()]
-    order = list(dict.fromkeys(order))
+    marked, used = {*best.tolist()}, {*known.tolist()}
+    by_count = np.argsort(-counts, kind="stable")
+    order = list(dict.fromkeys(np.concatenate([best, known, by_count]).tolist()))
     colours = [FOR if n in marked else AGAINST if n in used else QUIET for n in range(len(names))]
     axes.scatter(*features.T, s=14, c=colours, linewidths=0)
     shown = without_overlap(features, names, order[: NAMED + len(marked) + len(used)])

@@ -1,6 +1,6 @@
 """The next items of a user, whether training had them or not, and items similar to another."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from copy import copy
 from pathlib import Path
 from statistics import NormalDist
@@ -129,7 +129,9 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
         beyond = (score - self.task.settings.liked) / max(self.task.scale["deviation"], 1e-6)
         return NormalDist().cdf(beyond)
 
-    def _draw(self, model: nn.Module, best: Sequence[int], known: Sequence[int]) -> None:
+    def _draw(
+        self, model: nn.Module, best: Int[np.ndarray, " _"], known: Int[np.ndarray, " _"]
+    ) -> None:
         if self.picture is not None:
             features = self.task.method.features(model)[:, :2]
             counts = self.task.histories.item_counts(len(features))

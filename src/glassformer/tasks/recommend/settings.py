@@ -34,7 +34,7 @@ class RecommendConfig:
     method: str = "factors"
     feedback: str = "auto"
     features: int = 8
-    penalty: float = 0.03
+    penalty: float = 0.025
     loss: str = "softmax"
     negatives: int = 50
     lowest: float | None = None

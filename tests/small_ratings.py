@@ -1,10 +1,8 @@
 """Small tables of ratings: users of two tastes, items of two kinds, some rows for each split."""
 
 import numpy as np
-from small_jobs import job_of
 
 USERS, ITEMS = 23, 14
-FAST = {"train": {"optimiser": {"lr": 3e-2}}, "data": {"batch_tokens": 64}}
 
 
 def ratings(seed=0, times=True, rated=True):
@@ -20,9 +18,3 @@ def ratings(seed=0, times=True, rated=True):
             row["split"] = ("train", "valid", "test")[max(0, place - 8)]
             rows.append(row)
     return rows
-
-
-def recommender(folder, rows=None, **task):
-    """The task over some rows."""
-    values = {"task": task, "model": {"decoder": {"dim": 12, "depth": 1, "attention": {"heads": 3}}}}
-    return job_of("recommend", folder, ratings() if rows is None else rows, **values, **FAST)

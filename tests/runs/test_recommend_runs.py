@@ -1,0 +1,151 @@
+"""A run of recommend, from a table of ratings to lists, through the command line and Python."""
+
+import csv
+import json
+import re
+
+import pytest
+from small_ratings import ratings
+
+import glassformer
+from glassformer.cli import main
+from glassformer.errors import GlassformerError
+from glassformer.runs import log
+
+
+def write(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["user", "item", "rating", "time"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run that learned something, in a folder with its table."""
+    folder = tmp_path_factory.mktemp("recommend")
+    table = write(folder / "ratings.csv", ratings())
+    command = ["train", "recommend", table, "--steps", "120", "--run", str(folder / "run")]
+    settings = ("task.features=3", "train.optimiser.lr=3e-2", "data.batch_tokens=64")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log, "open_board", lambda folder, step: None)
+        words = [f"--set={one}" for one in (*settings, "machine.device=cpu")]
+        assert main([*command, "--quiet", *words]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    return glassformer.load(folder / "run", device="cpu")
+
+
+def test_a_report_has_all_scores_beside_three_simple_recommenders(folder):
+    report = json.loads((folder / "run" / "report.json").read_text())
+    ours, baseline = report["scores"].values()
+    assert ours.keys() == baseline.keys() == {"rmse", "ndcg", "hit_rate", "coverage"}
+    assert ours["rmse"]["low"] < ours["rmse"]["value"] < ours["rmse"]["high"] < 1.5
+    [table] = [one for one in report["tables"] if one["title"] == "Simple recommenders"]
+    systems = [row[0] for row in table["rows"]]
+    assert systems == ["this model", "matrix factorisation", "popularity", "item mean"]
+    assert any("Intervals and comparisons go by user" in note for note in report["notes"])
+    assert any(name.startswith("matrix factorisation (rank ") for name in report["scores"])
+
+
+def test_predict_lists_the_next_items_of_a_user_that_are_new_to_them(folder, run, capsys):
+    assert main(["predict", str(folder / "run"), "u4", "--alternatives", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    known = {row["item"] for row in ratings() if row["user"] == "u4"}
+    items = [one["item"] for one in found["items"]]
+    assert found["prediction"] == items[0]
+    assert len(items) == 3
+    assert not known & {*items}
+    assert [one["rating"] for one in found["items"]] == sorted(
+        (one["rating"] for one in found["items"]), reverse=True
+    )
+    assert found["known_user"]
+    assert 0 <= found["confidence"] <= 1
+    shown = run.predict("u4", alternatives=1)
+    assert shown.below[0].startswith(f"{items[1]}\t")
+
+
+def test_a_user_who_was_not_there_is_served_by_the_items_they_name(run):
+    even = run.predict("me", likes=["item 2", "ITEM 4"]).details["items"]
+    odd = run.predict("me", likes=["item 3", "item 2=1.5"]).details["items"]
+    best = [int(found[0]["item"].split()[1]) % 2 for found in (even, odd)]  # users like one parity
+    assert best == [0, 1]
+    assert not run.predict("me", likes="item 2").details["known_user"]
+    assert run.predict(["", "u1"])[0].empty
+
+
+def test_items_are_similar_to_those_that_the_same_users_like(run):
+    found = run.predict("item 6", similar=True, alternatives=3)
+    assert [int(one["item"].split()[1]) % 2 for one in found.details["items"]] == [0, 0, 0, 0]
+    assert found.details["similarity"] <= 1.0001
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ("u99", {}, "'u99' is no user of the training rows; did you mean 'u9'. For a new one, na"),
+        ("Zoë", {}, "'Zoë' is no user of the training rows; for a new one, name some items with"),
+        ("me", {"likes": ["itm 2"]}, "'itm 2' is no item of the training rows; did you mean 'item"),
+        ("me", {"likes": ["Ω"]}, "'Ω' is no item of the training rows; name one as it is there"),
+        ("me", {"likes": ["item 2=9"]}, "ratings go from 1.5 to 4.5; give one of these"),
+        ("u1", {"likes": ["item 2"], "similar": True}, "about an item, .* about a user; leave out"),
+        ("u1", {"alternatives": -1}, "alternatives must be 0 or more, got -1"),
+        (7, {}, "predict takes a user or a list of users, got 7; give a user"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_one_line(run, given, options, message):
+    with pytest.raises(GlassformerError, match=message):
+        run.predict(given, **options)
+
+
+def test_a_user_who_took_everything_is_told_so(run):
+    with pytest.raises(GlassformerError, match="'me' has taken all items there are; nothing is"):
+        run.predict("me", likes=[f"item {n}" for n in range(14)])
+
+
+def test_a_picture_shows_the_first_two_features_with_names(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    run.predict("u4", picture=tmp_path / "items.svg")
+    drawn = (tmp_path / "items.svg").read_text()
+    assert "<!-- item " in drawn
+    assert "<!-- first feature -->" in drawn
+
+
+def test_evaluate_knows_users_and_items_and_says_what_it_does_not_know(folder, capsys):
+    rows = [row for row in ratings() if row["split"] == "test"]
+    rows += [{"user": "new", "item": "item 1", "rating": 4.5, "time": t} for t in (1,)]
+    rows += [{"user": "u2", "item": "unheard", "rating": 9, "time": 1}]
+    table = write(folder / "more.csv", rows)
+    assert main(["evaluate", str(folder / "run"), table, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == len(rows) - 1
+    notes = " ".join(found["notes"])
+    assert "left out: 1 rating outside the scale from 1.5 to 4.5" in notes
+    assert "1 held-out rows of users that training does not have (new)" in notes
+
+
+def test_settings_of_the_other_method_are_refused(folder, capsys):
+    command = ["plan", "recommend", str(folder / "ratings.csv")]
+    for settings, message in (
+        (["model.decoder.dim=32"], "model.decoder.dim has no effect with task.method = factors"),
+        (["task.max_length=9"], "task.max_length has no effect with task.method = factors"),
+        (["task.method=sasrec", "task.features=3"], "task.features has no effect with task.method"),
+        (["task.method=sasrec", "task.feedback=explicit"], "sasrec predicts items, not ratings"),
+        (["data.form=padded"], "data.form has no effect on recommend; leave it out"),
+        (["task.lowest=5", "task.highest=1"], "task.lowest must be below task.highest"),
+    ):
+        assert main([*command, *(f"--set={one}" for one in settings)]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_the_doctor_examines_ratings(folder, capsys):
+    rows = [*ratings(), {"user": "u1", "item": "item 3", "rating": "?", "time": 5}]
+    assert main(["doctor", write(folder / "faulty.csv", rows), "--job", "recommend"]) in (0, 1)
+    said = capsys.readouterr().out
+    assert "for recommend" in said
+    assert re.search(r"1 row with a rating that is not a number", said)
+    assert "Interactions" in said

@@ -4,11 +4,14 @@ import csv
 import json
 import re
 
+import numpy as np
 import pytest
 from small_ratings import ratings
 
 import glassformer
 from glassformer.cli import main
+from glassformer.data.catalog.films import WORDS, planted
+from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import log
 
@@ -149,3 +152,21 @@ def test_the_doctor_examines_ratings(folder, capsys):
     assert "for recommend" in said
     assert re.search(r"1 row with a rating that is not a number", said)
     assert "Interactions" in said
+
+
+@pytest.mark.full
+def test_a_planted_taste_is_recovered_with_its_genres(tmp_path):
+    run = glassformer.train("recommend", "films", run=tmp_path / "run", quiet=True, device="cpu")
+    model, numbers = planted(), {name: n for n, name in enumerate(planted().names)}
+    noise = [
+        model.expected[int(row["user"].split()[1]) - 1, numbers[row["item"]]] - row["rating"]
+        for row in Samples.open(tmp_path / "run" / "data").of("test")
+    ]
+    [ours, *_] = run.report["scores"].values()
+    assert ours["rmse"]["value"] < 1.03 * np.sqrt(np.mean(np.square(noise)))
+    places = run.task.method.features(run.model)[:, :2]  # as in the picture
+    names = run.task.names.items.names
+    genres = np.array([list(WORDS).index(model.genres[numbers[name]]) for name in names])
+    centres = np.stack([places[genres == n].mean(0) for n in range(len(WORDS))])
+    nearest = np.square(places[:, None] - centres).sum(2).argmin(1)
+    assert (nearest == genres).mean() > 0.97

@@ -14,9 +14,15 @@ WRITER = {
     "model": {"decoder": {"dim": 12, "depth": 1, "attention": {"heads": 2}}},
     "task": {"max_length": 8},
 }
+RATINGS = [
+    {"user": str(user), "item": str(item), "rating": (user * item) % 5}
+    for user in range(7)
+    for item in range(user % 3, 11)
+]
 EVERY = JOBS | {
     "texts": ("generate", [{"text": text} for text in TEXTS], WRITER),
     "recordings": ("transcribe", None, SETTINGS),
+    "ratings": ("recommend", RATINGS, {"task": {"features": 3}}),
 }
 
 

@@ -10,6 +10,7 @@ from small_ratings import ITEMS, USERS, ratings
 from glassformer.core.layout import Layout
 from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
+from glassformer.tasks.recommend.answers import ranked
 from glassformer.tasks.recommend.baselines import LeastSquares, TrainingRows
 from glassformer.tasks.recommend.factors import FactorModel, turned
 from glassformer.tasks.recommend.histories import NOTHING, History
@@ -146,6 +147,16 @@ def test_what_is_known_is_not_recommended_but_may_be_the_answer():
     assert seen == [[3, 1], [1, 2], [3, 1, 2, 3], [3, 1, 2, 3]]
     mask = QuestionBatch([asked], CPU).seen(5)
     assert mask.nonzero()[:, 1].tolist() == [1, 3, 1, 2, 1, 2, 3, 1, 2, 3]
+
+
+def test_ranks_are_among_what_is_not_known_with_half_of_the_ties_before():
+    scores = torch.tensor([[5.0, 3, 4, 3, 1], [5, 3, 4, 3, 1], [5, 3, 4, 3, 1]])
+    seen = torch.tensor([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 1, 1, 0]], dtype=torch.bool)
+    ranks, lists = ranked(scores, seen, torch.tensor([1, 4, -1]))
+    assert ranks.tolist() == [2.5, 5, 6]
+    assert [{*row} for row in lists.tolist()] == [{2, 1, 3, 4, -1}, {0, 1, 2, 3, 4}, {0, 1, 4, -1}]
+    broken = torch.full((1, 5), torch.nan)
+    assert ranked(broken, seen[:1], torch.tensor([1]))[0].isnan().all()
 
 
 def test_a_decoder_answers_many_questions_as_one_by_one(read):

@@ -50,7 +50,9 @@ class RawRows:
         if settings.feedback == "explicit":
             self._refuse_unrated(samples)
             low, high = settings.lowest, settings.highest
-            outside = [n for n, one in enumerate(self.ratings) if not in_scale(one or 0, low, high)]
+            outside = [
+                n for n, one in enumerate(self.ratings) if not in_scale(float(one or 0), low, high)
+            ]
             splits[outside] = NO_SPLIT
             if outside:
                 scale = f"from {low:g} to {high:g}" if None not in (low, high) else "given"

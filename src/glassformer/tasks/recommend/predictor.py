@@ -90,7 +90,7 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
         if not len(best):
             raise GlassformerError(f"{given!r} has taken all items there are; nothing is left")
         self._draw(model, best, history.items)
-        confidence = self._chance(float(scores[best[0]]), values[best[0]])
+        confidence = self._chance(float(scores[best[0]]), float(values[best[0]]))
         name = "rating" if self.task.explicit else "probability"
         return self._prediction(best, values, name, confidence, known=user != UNKNOWN)
 
@@ -124,7 +124,7 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
     def _chance(self, score: float, value: float) -> float:
         """The probability that the user likes the first item, or takes it next."""
         if not self.task.explicit:
-            return float(value)
+            return value
         assert self.task.settings.liked is not None
         beyond = (score - self.task.settings.liked) / max(self.task.scale["deviation"], 1e-6)
         return NormalDist().cdf(beyond)

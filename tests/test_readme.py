@@ -58,6 +58,11 @@ def test_the_code_in_the_guide_to_explanations_runs(capsys):
     assert printed[0] == printed[3]
 
 
+def test_the_code_on_recommending_runs(capsys):
+    run(blocks((ROOT / "docs" / "recommending.md").read_text(encoding="utf-8"))[0])
+    assert capsys.readouterr().out.startswith("[{'item': 'film ")
+
+
 @pytest.mark.parametrize(("number", "said"), [(0, "good ['a', 'lovely', 'film']\n"), (1, "bad\n")])
 def test_the_code_on_training_runs(number, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -167,6 +167,9 @@ def test_the_reference_needs_neither_network_nor_script(served):
     assert "default-src 'none'" in found.headers["content-security-policy"]
     document = served.get("/openapi.json").json()
     assert {"/v1/classify", "/v1/translate", "/v1/embeddings"} <= document["paths"].keys()
+    for path in document["paths"].values():
+        for operation in path.values():
+            assert operation["responses"].keys() == {"200", "4XX", "5XX"}
 
 
 def test_metrics_count_requests_by_path_and_status(served):

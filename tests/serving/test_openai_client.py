@@ -154,5 +154,11 @@ def test_what_is_wrong_is_an_error_of_the_client(client, served):
         client.audio.transcriptions.create(
             model="speech", file=("a.wav", recording("ace")), timestamp_granularities=["word"]
         )
-    assert refusal(served.post("/v1/nothing", {})) == (404, "http_error")
+    found = served.post("/v1/nothing", {})
+    assert refusal(found) == (404, "http_error")
+    assert "/docs lists" in found.text
+    broken = {"content": b'{"model": }', "headers": {"content-type": "application/json"}}
+    found = served.post("/v1/completions", **broken)
+    assert refusal(found) == (422, "invalid_json")
+    assert "error at character 10" in found.text
     assert refusal(served.get("/v1/completions")) == (405, "http_error")

@@ -12,7 +12,7 @@ from glassformer import __version__
 from glassformer.serving.audio import add_recordings
 from glassformer.serving.completions import add_completions
 from glassformer.serving.embeddings import add_embeddings
-from glassformer.serving.errors import add_error_handlers
+from glassformer.serving.errors import RESPONSES, add_error_handlers
 from glassformer.serving.explanations import add_explanations
 from glassformer.serving.gate import Gate
 from glassformer.serving.keys import Guarded, Keys
@@ -70,6 +70,7 @@ def paths(models: Models, keys: Keys) -> FastAPI:
         description="Trained models over HTTP.",
         docs_url=None,
         redoc_url=None,
+        responses=RESPONSES,
         lifespan=lifespan,
     )
     limits = models.config.limits

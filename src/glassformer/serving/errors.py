@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -21,7 +22,30 @@ TYPES = {  # of errors, by status; others are wrong requests
     504: "timeout_error",
 }
 INVALID = "invalid_request_error"
+UNKNOWN_PATH = "there is no such path; /docs lists those of this server"
 SHOWN = 300  # characters of a message
+
+
+class ErrorDetails(BaseModel):
+    """What was wrong, in words and for programs."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorBody(BaseModel):
+    """The body of every error."""
+
+    error: ErrorDetails
+
+
+# What every path may answer, for the OpenAPI document.
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorBody, "description": "The request was refused."},
+    "5XX": {"model": ErrorBody, "description": "The server is busy, too late, or failed."},
+}
 
 
 class RefusedError(Exception):
@@ -87,6 +111,9 @@ def printable(text: str) -> str:
 def invalid_request(error: RequestValidationError) -> RefusedError:
     """The first thing that is wrong with a request; what was sent is not repeated."""
     first: Mapping[str, Any] = next(iter(error.errors()), {})
+    if first.get("type") == "json_invalid":
+        message = f"the body is not valid JSON: error at character {first['loc'][-1]}"
+        return RefusedError(422, message, code="invalid_json")
     place = [str(one) for one in first.get("loc", ()) if one not in ("body", "path", "query")]
     param = ".".join(place) or None
     message = first.get("msg", "the request is not valid")
@@ -107,7 +134,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        response = RefusedError(error.status_code, str(error.detail), code="http_error").response()
+        message = UNKNOWN_PATH if error.status_code == 404 else str(error.detail)
+        response = RefusedError(error.status_code, message, code="http_error").response()
         response.headers.update(error.headers or {})
         return response
 

@@ -12,7 +12,8 @@ STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
 code, pre { font: 14px/1.5 ui-monospace, monospace; }
-pre { background: #8881; padding: .75rem; overflow-x: auto; }
+pre { background: #8881; padding: .75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+h2 code { font-size: 1.1rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0;
          border-bottom: 1px solid #8884; }
@@ -45,7 +46,7 @@ def section(document: Document, path: str, method: str, operation: Document) -> 
     ]
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
         schema = resolved(document, content["schema"])
-        if schema.get("description"):
+        if schema.get("description") not in (None, operation.get("summary")):
             parts.append(f"<p>{escape(schema['description'])}</p>")
         parts += [
             fields_table(document, schema),
@@ -62,7 +63,7 @@ def fields_table(document: Document, schema: Document) -> str:
         f"<td>{escape(purpose(field, needed=name in needed))}</td></tr>"
         for name, field in schema.get("properties", {}).items()
     )
-    return f"<table><tr><th>field</th><th>type</th><th></th></tr>{rows}</table>"
+    return f"<table><tr><th>field</th><th>type</th><th>meaning</th></tr>{rows}</table>"
 
 
 def purpose(field: Document, *, needed: bool) -> str:
@@ -90,8 +91,8 @@ def kind(document: Document, field: Document) -> str:
 
 
 def bounds_of(field: Document) -> Iterator[str]:
-    signs = {"minimum": "≥", "maximum": "≤", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}
-    yield from (f"{sign} {field[name]:g}" for name, sign in signs.items() if name in field)
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    yield from (f"{sign} {field[name]:,}" for name, sign in signs.items() if name in field)
 
 
 def example(path: str, media: str, schema: Document) -> str:
@@ -103,8 +104,8 @@ def example(path: str, media: str, schema: Document) -> str:
     values = {name: "NAME" if name == "model" else "..." for name in (*needed, "prompt")}
     known = {name: value for name, value in values.items() if name in schema.get("properties", {})}
     return (
-        f"curl http://127.0.0.1:8000{path} -H 'Content-Type: application/json' "
-        f"-d '{json.dumps(known)}'"
+        f"curl http://127.0.0.1:8000{path} -H 'Content-Type: application/json' \\\n"
+        f"    -d '{json.dumps(known)}'"
     )
 
 

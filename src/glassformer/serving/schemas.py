@@ -10,7 +10,7 @@ from glassformer.serving.settings import Limits
 from glassformer.tasks.about import About, Option
 
 SCALARS = (bool, int, float, str)  # kinds of options that a client may set
-MODEL = "The name of a model: its run folder's."
+MODEL = "Name of the model: that of its run folder."
 STOPS = 4  # stop texts
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -44,23 +44,33 @@ class CompletionRequest(Sent):
 
     model: str = Field(description=MODEL)
     prompt: Text | list[Text] = Field("", description="A text, or several.")
-    max_tokens: int | None = Field(None, ge=1, description="The most tokens to write.")
+    max_tokens: int | None = Field(None, ge=1, description="Maximum number of tokens to write.")
     temperature: float | None = Field(
-        None, ge=0, le=100, description="0 always takes the likeliest token."
+        None, ge=0, le=100, description="Sampling temperature; 0 always takes the likeliest token."
     )
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=0, le=1 << 20)] | None = None
-    min_p: Share | None = None
-    n: int = Field(1, ge=1, description="How many continuations of each prompt.")
-    stream: bool = False
-    stream_options: StreamOptions | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="Sample from the likeliest tokens that together reach this probability."
+    )
+    top_k: Annotated[int, Field(ge=0, le=1 << 20)] | None = Field(
+        None, description="Sample from this many of the likeliest tokens; 0 for all."
+    )
+    min_p: Share | None = Field(
+        None, description="Sample from tokens at least this likely, relative to the likeliest."
+    )
+    n: int = Field(1, ge=1, description="Number of continuations of each prompt.")
+    stream: bool = Field(False, description="Send the text in server-sent events as it is written.")
+    stream_options: StreamOptions | None = Field(
+        None, description="Whether the last event counts the tokens."
+    )
     logprobs: int | None = Field(
-        None, ge=0, le=20, description="Log-probabilities, with so many of the likeliest tokens."
+        None, ge=0, le=20, description="Return log-probabilities, and this many likely tokens."
     )
     echo: bool = Field(False, description="Whether the text begins with the prompt.")
-    stop: Text | Annotated[list[Text], Field(max_length=STOPS)] | None = None
-    seed: int | None = Field(None, description="Without one, the same request has one answer.")
-    user: str | None = Field(None, description="Has no effect; some clients send it.")
+    stop: Text | Annotated[list[Text], Field(max_length=STOPS)] | None = Field(
+        None, description=f"End before this text, or the first of up to {STOPS}."
+    )
+    seed: int | None = Field(None, description="Random seed; without one, the same request always has the same answer.")
+    user: str | None = Field(None, description="Ignored; some clients send it.")
 
 
 class EmbeddingRequest(Sent):
@@ -68,24 +78,30 @@ class EmbeddingRequest(Sent):
 
     model: str = Field(description=MODEL)
     input: Text | list[Text] = Field(description="A text, or several.")
-    encoding_format: Literal["float", "base64"] = "float"
-    user: str | None = Field(None, description="Has no effect; some clients send it.")
+    encoding_format: Literal["float", "base64"] = Field(
+        "float", description="Numbers, or base64 of 32-bit floats."
+    )
+    user: str | None = Field(None, description="Ignored; some clients send it.")
 
 
 class AudioRequest(Sent):
     """A recording."""
 
     model: str = Field(description=MODEL)
-    file: UploadFile = Field(description="WAV, FLAC, OGG, MP3 or, where it is installed, more.")
+    file: UploadFile = Field(description="WAV, FLAC, OGG or MP3; more with the extra `media`.")
 
 
 class Explained(Sent):
     """What is explained, and how."""
 
     method: Text | None = Field(None, description=f"One of {', '.join(METHODS)}.")
-    target: Text | None = Field(None, description="Another label or text than the prediction.")
-    unit: Literal["word", "token"] | None = Field(None, description="What is explained.")
-    packed: bool = Field(False, description="Whether numbers are packed, for a page to draw.")
+    target: Text | None = Field(
+        None, description="Explain this label or text instead of the prediction."
+    )
+    unit: Literal["word", "token"] | None = Field(
+        None, description="Explain by words or by tokens."
+    )
+    packed: bool = Field(False, description="Pack the numbers, for the page to draw.")
 
 
 class ExplainRequest(Explained):

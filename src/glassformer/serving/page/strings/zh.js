@@ -8,7 +8,7 @@ export const words = {
   answer: "回答",
   openText: "打开文本文件",
   enterAsks: "按 Enter 提交，Shift+Enter 换行。",
-  insertGap: "插入空格",
+  insertGap: "插入空缺",
   recording: "录音",
   ownRecording: "刚才的录音",
   giveSound: "现场录一段，或把音频文件拖到这里。",
@@ -108,7 +108,7 @@ export const words = {
       name: "完形填空",
       does: "填补文本中的空缺。",
       label: "带空缺的文本",
-      hint: "输入一段文本，在缺词的地方插入空格",
+      hint: "输入一段文本，在缺词的地方插入空缺",
     },
     other: { label: "文本", hint: "输入或粘贴文本，也可以拖入文件" },
   },
@@ -227,6 +227,8 @@ export const pictures = {
   ngrams: "n 元词组",
   "Faithfulness not measured.": "尚未测量可信度。",
   "How far it can be trusted on this run was not measured.": "尚未测量这种方法在该模型上的可信度。",
+  "N-grams are part of the model: `ngrams` explains them, other methods the rest.":
+    "这个模型包含 n 元词组部分：它由“n 元词组”方法解释，其余部分由其他方法解释。",
 };
 
 // 服务器给出的句子，其中带有数值。
@@ -242,6 +244,11 @@ export const patterns = [
     (_, kind, gain, rows, other, more) =>
       `${kind === "Worse" ? "还不如随机选择" : "与随机选择相差无几"}（${gain}，在 ${rows} 条样本上测得）` +
       (other ? `；${pictures[other.replace(/_/g, " ")] ?? other} 更可信，为 ${more}。` : "。"),
+  ],
+  [/^The text is too long; words that are not read: ([\d,]+)\.$/, "文本过长，有 $1 个词没有读入。"],
+  [
+    /^The text is too long; words at its end that are not read: ([\d,]+)\.$/,
+    "文本过长，末尾有 $1 个词没有读入。",
   ],
   [/^Only the first ([\d.]+) seconds are explained\.$/, "只解释前 $1 秒。"],
   [/^Only the last ([\d,]+) tokens of the prompt are explained\.$/, "只解释开头文本的最后 $1 个词元。"],

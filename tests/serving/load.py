@@ -9,7 +9,9 @@ broken      sends half of a request
 import asyncio
 import gc
 import json
+import math
 import random
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -42,10 +44,12 @@ class Outcome:
     """What became of the requests.
 
     Attributes:
+        sent: How many there were, each counted once.
         statuses: How many of each.
         wrong: Answers that are not those of the same requests alone.
     """
 
+    sent: int = 0
     statuses: Counter = field(default_factory=Counter)
     wrong: list = field(default_factory=list)
 
@@ -108,11 +112,12 @@ def near(found, expected):
     return found == expected
 
 
-async def put_under_load(server, count, *, seed=0):
-    """Send so many requests, many at once; those that are refused are sent again.
+async def put_under_load(server, count, *, seconds=math.inf, seed=0):
+    """Send so many requests, many at once, for at most so long; those refused are sent again.
 
     Returns what became of them.
     """
+    end = time.monotonic() + seconds
     rng, asked = random.Random(seed), list(different_requests())
     alone = {one: await patient(server, one, rng) for one in asked}
     assert all(status == 200 for status, _ in alone.values())
@@ -123,6 +128,9 @@ async def put_under_load(server, count, *, seed=0):
         kind = rng.choices([patient, slow, leaving, broken], CLIENTS.values())[0]
         request = rng.choice(asked)
         async with turns:
+            if time.monotonic() > end:
+                return
+            outcome.sent += 1
             while (found := await kind(server, request, rng))[0] in REFUSED:
                 outcome.statuses[found[0]] += 1
                 await asyncio.sleep(rng.uniform(0, 0.3))

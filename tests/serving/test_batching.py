@@ -56,6 +56,7 @@ def test_a_batch_holds_requests_with_the_same_options_up_to_its_size():
 
     async def test(worker):
         batcher = Batcher(worker, answer, Batching(wait=0.2, most=4))
+        batcher.shared = True  # as after others
         asked = [([1, 2], ()), ([3], (("a", 1),)), ([4, 5, 6], ()), ([7, 8], ()), ([9], ())]
         found = await asyncio.gather(*(batcher.answers(*one, accept) for one in asked))
         assert found == [given for given, _ in asked]
@@ -64,6 +65,36 @@ def test_a_batch_holds_requests_with_the_same_options_up_to_its_size():
     assert batches[0] == ([1, 2, 7, 8], {})
     assert ([3], {"a": 1}) in batches
     assert sorted(len(inputs) for inputs, _ in batches) == [1, 4, 4]
+
+
+def test_only_what_follows_a_shared_batch_waits_for_others():
+    begun, go_on, sizes = Event(), Event(), []
+
+    def answer(inputs, options):
+        sizes.append(len(inputs))
+        begun.set()
+        assert go_on.wait(10)
+        return inputs
+
+    async def test(worker):
+        batcher = Batcher(worker, answer, Batching(wait=600.0, most=3))
+
+        def ask(n):
+            return asyncio.ensure_future(batcher.answers([n], (), accept))
+
+        first = ask(1)
+        assert await asyncio.to_thread(begun.wait, 10)
+        beside = [ask(2), ask(3)]
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(first, *beside)  # nothing has waited for others
+        later = [ask(4), ask(5)]
+        await asyncio.sleep(0.05)
+        assert not any(one.done() for one in later)
+        await asyncio.gather(*later, ask(6))  # the batch is full
+
+    run(test)
+    assert sizes == [1, 2, 3]
 
 
 @pytest.mark.parametrize("most", [1, 2])

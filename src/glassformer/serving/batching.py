@@ -1,7 +1,8 @@
 """Batching: requests that come within moments of each other are answered as one batch.
 
-The first of them waits for others no longer than `batching.wait`; while a batch is computed, the
-next one gathers by itself.
+While a batch is computed, the next one gathers by itself. After a batch that several requests have
+shared, the first of the next one waits for others, no longer than `batching.wait`: their clients
+are likely to send more. Where requests come one by one, none waits.
 """
 
 import asyncio
@@ -47,6 +48,9 @@ class Batcher(Source, Generic[Answer]):
     Args:
         answer: The answers to a list of inputs with some options, in order.
         observe: Told the number of inputs of every batch.
+
+    Attributes:
+        shared: Whether several requests were there for the last batch.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Batcher(Source, Generic[Answer]):
         self.worker, self.answer, self.batching, self.observe = worker, answer, batching, observe
         self.waiting: deque[Waiting] = deque()
         self.running: list[Waiting] = []
+        self.shared = False
 
     async def answers(
         self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
@@ -80,8 +85,10 @@ class Batcher(Source, Generic[Answer]):
         if not self.waiting:
             return None
         early = self.waiting[0].arrived + self.batching.wait - time.monotonic()
-        if early > 0 and sum(len(one.inputs) for one in self.waiting) < self.batching.most:
+        inputs = sum(len(one.inputs) for one in self.waiting)
+        if self.shared and early > 0 and inputs < self.batching.most:
             return early
+        self.shared = len(self.waiting) > 1
         self.running = self._next_batch()
         self._answer(self.running)
         self.running = []

@@ -69,7 +69,9 @@ class CompletionRequest(Sent):
     stop: Text | Annotated[list[Text], Field(max_length=STOPS)] | None = Field(
         None, description=f"End before this text, or the first of up to {STOPS}."
     )
-    seed: int | None = Field(None, description="Random seed; without one, the same request always has the same answer.")
+    seed: int | None = Field(
+        None, description="Random seed; without one, the same request always has the same answer."
+    )
     user: str | None = Field(None, description="Ignored; some clients send it.")
 
 

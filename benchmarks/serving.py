@@ -192,7 +192,9 @@ def wait_for(port: int) -> None:
     raise SystemExit(f"nothing answers at port {port}")
 
 
-def contest(name: str, command: list[str], port: int, duration: float) -> dict[str, list[Row]]:
+def contest(
+    name: str, command: list[str], port: int, duration: float, pause: float
+) -> dict[str, list[Row]]:
     """Measure one server, and print its rows."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     found: dict[str, list[Row]] = {kind: [] for kind in KINDS}
@@ -200,6 +202,7 @@ def contest(name: str, command: list[str], port: int, duration: float) -> dict[s
         wait_for(port)
         for kind in KINDS:
             for clients in LOADS:
+                time.sleep(pause)
                 row = measure(port, kind, clients, duration)
                 found[kind].append(row)
                 latency = " | ".join(f"{one:.1f}" for one in row[2:])
@@ -232,6 +235,7 @@ def compare(ours: dict[str, list[Row]], plain: dict[str, list[Row]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each row of the table")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds before each row")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--depth", type=int, default=2)
     parser.add_argument("--plain", type=int, metavar="PORT", help=argparse.SUPPRESS)
@@ -246,11 +250,11 @@ def main() -> None:
         runs = map(str, make_runs(Path(folder), model))
         port = free_port()
         command = [sys.executable, "-m", "glassformer", "serve", *runs, "--port", str(port)]
-        ours = contest("glassformer serve", command, port, given.seconds)
+        ours = contest("glassformer serve", command, port, given.seconds, given.pause)
     port = free_port()
     sizes = ["--width", str(model.width), "--depth", str(model.depth)]
     command = [sys.executable, __file__, "--plain", str(port), *sizes]
-    plain = contest("FastAPI and pipeline", command, port, given.seconds)
+    plain = contest("FastAPI and pipeline", command, port, given.seconds, given.pause)
     compare(ours, plain)
     print(f"\n{os.cpu_count()} cores; {given.seconds:g} s a row; {model}")
 

@@ -56,7 +56,7 @@ def test_a_batch_holds_requests_with_the_same_options_up_to_its_size():
 
     async def test(worker):
         batcher = Batcher(worker, answer, Batching(wait=0.2, most=4))
-        batcher.shared = True  # as after others
+        batcher.expected = 5
         asked = [([1, 2], ()), ([3], (("a", 1),)), ([4, 5, 6], ()), ([7, 8], ()), ([9], ())]
         found = await asyncio.gather(*(batcher.answers(*one, accept) for one in asked))
         assert found == [given for given, _ in asked]
@@ -67,7 +67,7 @@ def test_a_batch_holds_requests_with_the_same_options_up_to_its_size():
     assert sorted(len(inputs) for inputs, _ in batches) == [1, 4, 4]
 
 
-def test_only_what_follows_a_shared_batch_waits_for_others():
+def test_a_batch_waits_for_as_many_as_there_were_before():
     begun, go_on, sizes = Event(), Event(), []
 
     def answer(inputs, options):
@@ -77,7 +77,7 @@ def test_only_what_follows_a_shared_batch_waits_for_others():
         return inputs
 
     async def test(worker):
-        batcher = Batcher(worker, answer, Batching(wait=600.0, most=3))
+        batcher = Batcher(worker, answer, Batching(wait=600.0))
 
         def ask(n):
             return asyncio.ensure_future(batcher.answers([n], (), accept))
@@ -88,13 +88,23 @@ def test_only_what_follows_a_shared_batch_waits_for_others():
         await asyncio.sleep(0)
         go_on.set()
         await asyncio.gather(first, *beside)  # nothing has waited for others
-        later = [ask(4), ask(5)]
+        later = ask(4)
         await asyncio.sleep(0.05)
-        assert not any(one.done() for one in later)
-        await asyncio.gather(*later, ask(6))  # the batch is full
+        assert not later.done()
+        await asyncio.gather(later, ask(5))
 
     run(test)
-    assert sizes == [1, 2, 3]
+    assert sizes == [1, 2, 2]
+
+
+def test_a_batch_does_not_wait_for_long():
+    async def test(worker):
+        batcher = Batcher(worker, lambda inputs, options: inputs, Batching(wait=0.05))
+        batcher.expected = 2
+        await batcher.answers([1], (), accept)
+        assert batcher.expected == 1
+
+    run(test)
 
 
 @pytest.mark.parametrize("most", [1, 2])

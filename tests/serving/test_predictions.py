@@ -66,11 +66,11 @@ def test_requests_that_come_together_are_one_batch(runs):
     asked = [{"model": "reviews", "input": f"the film was {word}"} for word in "abcdefgh"]
     with Served([runs["reviews"]], batching={"wait": 20.0, "most": len(asked)}) as server:
         sizes, batcher = [], next(iter(server.models)).predictions
-        batcher.observe, batcher.shared = sizes.append, True  # as after others
+        batcher.observe, batcher.expected = sizes.append, len(asked)
         with ThreadPoolExecutor(len(asked)) as pool:
             found = list(pool.map(lambda one: server.post("/v1/classify", one), asked))
         assert sizes == [len(asked)]
-        batcher.shared = False
+        batcher.expected = 1
         alone = [server.post("/v1/classify", one) for one in asked[:2]]
         assert sizes == [len(asked), 1, 1]
     assert all(close(one.json(), found[n].json()) for n, one in enumerate(alone))
@@ -79,7 +79,7 @@ def test_requests_that_come_together_are_one_batch(runs):
 def test_one_that_is_wrong_does_not_spoil_the_batch(runs):
     texts = ["the <mask> was", "no gap", "<mask> film"]
     with Served([runs["gaps"]], batching={"wait": 20.0, "most": 3}) as server:
-        next(iter(server.models)).predictions.shared = True  # as after others
+        next(iter(server.models)).predictions.expected = 3
 
         def ask(text):
             return server.post("/v1/pretrain", {"model": "gaps", "input": text})

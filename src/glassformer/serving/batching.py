@@ -1,8 +1,8 @@
 """Batching: requests that come within moments of each other are answered as one batch.
 
-While a batch is computed, the next one gathers by itself. After a batch that several requests have
-shared, the first of the next one waits for others, no longer than `batching.wait`: their clients
-are likely to send more. Where requests come one by one, none waits.
+While a batch is computed, the next one gathers by itself. It is due once there are as many requests
+as in the last one, since their clients are likely to send more, but no later than `batching.wait`
+after the first of them. So where requests come one by one, none waits.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Batcher(Source, Generic[Answer]):
         observe: Told the number of inputs of every batch.
 
     Attributes:
-        shared: Whether several requests were there for the last batch.
+        expected: Requests of the last batch, and so likely of the next one.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Batcher(Source, Generic[Answer]):
         self.worker, self.answer, self.batching, self.observe = worker, answer, batching, observe
         self.waiting: deque[Waiting] = deque()
         self.running: list[Waiting] = []
-        self.shared = False
+        self.expected = 1
 
     async def answers(
         self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
@@ -86,9 +86,9 @@ class Batcher(Source, Generic[Answer]):
             return None
         early = self.waiting[0].arrived + self.batching.wait - time.monotonic()
         inputs = sum(len(one.inputs) for one in self.waiting)
-        if self.shared and early > 0 and inputs < self.batching.most:
+        if len(self.waiting) < self.expected and inputs < self.batching.most and early > 0:
             return early
-        self.shared = len(self.waiting) > 1
+        self.expected = len(self.waiting)
         self.running = self._next_batch()
         self._answer(self.running)
         self.running = []

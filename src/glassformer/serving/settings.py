@@ -50,8 +50,8 @@ class Batching:
     """How requests become batches.
 
     Args:
-        wait: Seconds that a request waits for others to join it, at most, where requests come
-            together.
+        wait: Seconds that a request waits for others to join it, at most; none if the last one
+            was alone.
         most: Inputs in a batch, unless a single request has more.
     """
 

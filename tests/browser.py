@@ -34,7 +34,7 @@ FLAGS = [
     "--force-device-scale-factor=1",
     "--hide-scrollbars",
 ]
-SECONDS = 20  # until a browser that says nothing is given up
+SECONDS = 60  # until a browser that says nothing is given up
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
         "ArrowRight": 39, "ArrowDown": 40, "Delete": 46}  # fmt: skip
 
@@ -138,7 +138,7 @@ class Browser:
         wait = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))"
         self.ask(wait)
 
-    def until(self, expression, seconds=10):
+    def until(self, expression, seconds=30):
         """Wait until an expression is true."""
         end = time.monotonic() + seconds
         while not self.ask(f"Boolean({expression})"):

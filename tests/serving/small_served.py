@@ -193,13 +193,13 @@ class Served:
 
     def __enter__(self):
         self.thread.start()
-        assert self.ready.wait(10)
+        assert self.ready.wait(30)
         wait_until(lambda: self.server.started)
         return self
 
     def __exit__(self, *error):
         self.server.should_exit = True
-        self.thread.join(20)
+        self.thread.join(60)
         self.worker.stop(10.0)
         assert not self.thread.is_alive()
 
@@ -228,7 +228,7 @@ class Unsignalled(Server):
         yield
 
 
-def wait_until(condition, seconds=10.0):
+def wait_until(condition, seconds=30.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come true in time"

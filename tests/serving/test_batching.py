@@ -38,7 +38,7 @@ def test_a_request_that_comes_while_a_batch_is_gathered_is_answered():
     async def test(worker):
         batcher = Batcher(worker, lambda inputs, options: inputs, Batching(wait=0.0))
         first = asyncio.ensure_future(batcher.answers([1], (), hold))
-        assert await asyncio.to_thread(begun.wait, 10)
+        assert await asyncio.to_thread(begun.wait, 30)
         second = asyncio.ensure_future(batcher.answers([2, 3], (), accept))
         await asyncio.sleep(0)
         go_on.set()
@@ -83,7 +83,7 @@ def test_a_batch_waits_for_as_many_as_there_were_before():
             return asyncio.ensure_future(batcher.answers([n], (), accept))
 
         first = ask(1)
-        assert await asyncio.to_thread(begun.wait, 10)
+        assert await asyncio.to_thread(begun.wait, 30)
         beside = [ask(2), ask(3)]
         await asyncio.sleep(0)
         go_on.set()

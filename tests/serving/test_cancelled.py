@@ -23,7 +23,7 @@ def server(runs):
 def send(server, path, values):
     """A request on a connection of its own, which can be closed at any time."""
     body = json.dumps(values).encode()
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
     head = f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
     connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
     return connection
@@ -53,7 +53,7 @@ def test_a_request_that_waits_is_never_begun(server):
     own, batcher.answer = batcher.answer, lambda inputs, options: answered.append(inputs)
     try:
         server.worker.post(batcher, lambda: begun.set() or go_on.wait(20))
-        assert begun.wait(10)
+        assert begun.wait(30)
         connection = send(server, "/v1/translate", {"model": "words", "input": "red"})
         wait_until(lambda: server.gate.open.total() == 1)
         connection.close()
@@ -79,7 +79,7 @@ def steps_after_leaving(server, monkeypatch, module, path, values):
 
     monkeypatch.setattr(module, "raise_if_cancelled", step)
     connection = send(server, path, values)
-    assert begun.wait(10)
+    assert begun.wait(30)
     connection.close()
     server.idle()
     hold.set()

@@ -108,7 +108,7 @@ def test_a_source_whose_client_goes_is_written_no_further(served, monkeypatch):
 
     monkeypatch.setattr(engine, "step", step)
     connection = send(served, PATH, {"model": "greedy", "input": sentences(9)})
-    assert begun.wait(10)
+    assert begun.wait(30)
     assert engine.scheduler.running
     connection.close()
     served.idle()

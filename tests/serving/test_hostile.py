@@ -213,7 +213,7 @@ RAW = {
 
 @pytest.mark.parametrize("sent", RAW.values(), ids=RAW.keys())
 def test_what_is_hardly_http_gets_an_error_or_nothing(server, sent):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         try:
             connection.sendall(sent)
             answer = connection.recv(10_000)

@@ -56,7 +56,7 @@ def test_a_server_reloads_drains_and_ends(runs, tmp_path):
         found, begun = [], threading.Event()
         reader = threading.Thread(target=stream, args=(url, found, begun))
         reader.start()
-        assert begun.wait(20)
+        assert begun.wait(30)
         process.send_signal(signal.SIGHUP)
         assert process.stderr.readline() == "reloaded bottles\n"
         whole = LONG | {"max_tokens": 5}
@@ -66,7 +66,7 @@ def test_a_server_reloads_drains_and_ends(runs, tmp_path):
         assert found[-1] == "[DONE]"
         reasons = [json.loads(one)["choices"][0]["finish_reason"] for one in found[:-1]]
         assert reasons[-1] in ("stop", "length")
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == ""
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/healthz")
@@ -77,15 +77,15 @@ def test_a_second_signal_stops_at_once(runs):
         found, begun = [], threading.Event()
         reader = threading.Thread(target=drop, args=(served.url, found, begun))
         reader.start()
-        assert begun.wait(20)
+        assert begun.wait(30)
         served.server.stop()
         assert not served.server.force_exit
         time.sleep(0.3)
         assert served.thread.is_alive()  # it drains
         served.server.stop()
-        served.thread.join(10)
+        served.thread.join(30)
         assert not served.thread.is_alive()
-        reader.join(20)
+        reader.join(30)
         assert "[DONE]" not in found
 
 

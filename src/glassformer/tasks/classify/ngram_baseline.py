@@ -42,6 +42,7 @@ TUNED_ON = 10_000  # training rows that settings are tried on
 WORK = 400_000_000  # n-grams read by all fits of a search: about a minute
 MOST_WEIGHTS = 30_000_000
 ROUNDS = 40
+CHOOSERS = 10  # parts of the validation rows, each scored by what the others choose
 MANY_ROWS_ROUNDS = 8  # where there are more rows: more rounds change the score by less than chance
 
 
@@ -77,13 +78,19 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class NgramBaseline:
-    """A fitted baseline: `described` says what was chosen, `seconds` how long it took."""
+    """A fitted baseline: `described` says what was chosen, `seconds` how long it took.
+
+    Attributes:
+        valid_logits: Of the validation rows, each by the setting that suits the others best: those
+            of the chosen setting are too good, since these rows chose it.
+    """
 
     trial: Trial = field(repr=False)
     temperature: float
     classes: int
     multi_label: bool
     seconds: float
+    valid_logits: Float[np.ndarray, "N C"] = field(repr=False)
 
     @classmethod
     def fit(
@@ -113,10 +120,12 @@ class NgramBaseline:
         search = Search([texts[row] for row in some], labels[some], *valid)
         best = search.best(combinations_for(texts))
         if len(some) < len(texts):
-            best = Search(texts, labels, *valid).attempt(best.setting)
+            search = Search(texts, labels, *valid)
+            best = search.attempt(best.setting)
         temperature = fit_temperature(best.logits, valid_labels) if len(valid_texts) else 1.0
         seconds = time.perf_counter() - began
-        return cls(best, temperature, classes, labels.ndim == 2, seconds)
+        unbiased = unbiased_logits(search.tried, valid_labels)
+        return cls(best, temperature, classes, labels.ndim == 2, seconds, unbiased)
 
     def refitted(
         self,
@@ -175,6 +184,7 @@ class Search:
         self.members = members_of(labels, classes)
         self.row_weights = row_weights(labels, self.members, class_weights)
         self.counted: dict[Analyser, tuple[NgramCounts, Matrix]] = {}
+        self.tried: list[Float[np.ndarray, "N C"]] = []  # the validation logits of each attempt
         self.work = WORK
 
     def best(self, combinations: Sequence[tuple[Analyser, ...]]) -> Trial:
@@ -230,6 +240,7 @@ class Search:
         linear = fit_linear(features, together, self.members, settings, self.row_weights)
         scores = linear(setting.features(counts, valid))
         logits = logits_of(scores, self.classes, self.multi_label)
+        self.tried.append(logits)
         return Trial(setting, linear, counts, logits, quality_of(logits, self.valid_labels))
 
     def _counted(self, analyser: Analyser, analysers: int) -> tuple[NgramCounts, Matrix]:
@@ -239,6 +250,18 @@ class Search:
             counts = NgramCounts(analyser, self.texts, columns)
             self.counted[analyser] = counts, counts(self.valid_texts)
         return self.counted[analyser]
+
+
+def unbiased_logits(
+    tried: Sequence[Float[np.ndarray, "N C"]], labels: Labels
+) -> Float[np.ndarray, "N C"]:
+    """The calibrated logits of each validation row, by the attempt that suits the others best."""
+    found, fold = np.zeros_like(tried[0]), np.arange(len(labels)) % CHOOSERS
+    for number in np.unique(fold):
+        mine = fold == number
+        best = max(tried, key=lambda logits: quality_of(logits[~mine], labels[~mine]))
+        found[mine] = best[mine] / fit_temperature(best[~mine], labels[~mine])
+    return found
 
 
 def quality_of(logits: Float[np.ndarray, "N C"], labels: Labels) -> tuple[float, float]:

@@ -41,11 +41,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
                 raise
             return [f"No n-grams: {error}"]
         stored = StoredBaseline.of(fitted)
-        texts = [sample["text"] for sample in samples.of("valid")]
         alone = answers.without_ngrams().at(task.labels.temperature)
-        blend = Blend.fit(
-            alone.logits, stored.logits(texts), answers.labels, always=wanted == "yes"
-        )
+        blend = Blend.fit(alone.logits, fitted.valid_logits, answers.labels, always=wanted == "yes")
         if blend.kept and len(samples.rows("test")):  # validation rows have no more to decide
             stored = StoredBaseline.of(self._refitted(fitted))
         stored.save(task.folder)

@@ -121,7 +121,7 @@ def names_in(section):
 
 
 def test_the_ladder_has_every_kernel_in_order():
-    assert names_in("## The ladder") == list(KERNELS)
+    assert names_in("## Attention kernels") == list(KERNELS)
 
 
 def test_the_sizes_are_those_of_the_dial():

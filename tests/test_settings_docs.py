@@ -43,7 +43,9 @@ PAGES += [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md"]
 OTHER_NAMES = {
     *("model.kind", "train.optimiser.rate"),  # a shorthand, and a name of earlier versions
     *("model.safetensors", "train.en", "train.de"),  # files
-    *("task.vocabulary", "task.classes", "task.config"),  # of a task in Python
+    # Of a task in Python:
+    *("task.vocabulary", "task.target_vocabulary", "task.classes", "task.bins", "task.factor"),
+    *("task.config", "task.config.model", "task.config.model.encoder.dim"),
 }
 OF_OTHERS = re.compile("torchrun|SBATCH|rdzv|tensorboard")  # lines with options of other commands
 CHOICES = {

@@ -14,8 +14,12 @@ import pytest
 from small_files import reviews, shared, train, trained, write_csv
 
 from glassformer.cli import job_options, main
+from glassformer.config import DataConfig
 from glassformer.data.sources import decoding
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.rows import table_rows
 from glassformer.runs.run import Run
+from glassformer.tasks import JOBS
 from glassformer.tasks.about import Option
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -83,7 +87,26 @@ def test_a_text_of_which_nothing_is_known_gets_no_confident_label(run, tmp_path,
     assert main(["predict", str(run), "猫 ☃ 犬"]) == 0
     out, err = capsys.readouterr()
     assert out == "?\n"
+    assert predict(run, "猫 ☃ 犬") == 0
+    assert capsys.readouterr().out == "?\t0.000\n"
     assert "nothing in the input was seen in training" in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["Review", "a film", "a town"], [{"Review": "a film"}, {"Review": "a town"}]),
+        (["a film", "a town"], [{"1": "a film"}, {"1": "a town"}]),
+    ],
+)
+def test_a_column_named_as_in_training_is_no_text(lines, found, tmp_path, monkeypatch):
+    path = tmp_path / "few.csv"
+    write_lines(path, lines)
+    columns = {"text": "Review", "label": "Mood"}
+    monkeypatch.setattr(RunFolder, "intake", lambda self: {"columns": columns})
+    schema = JOBS["classify"].schema.inputs()
+    rows = table_rows(path, RunFolder(tmp_path), DataConfig(), schema)
+    assert [dict(row.values) for row in rows] == found
 
 
 def test_a_text_that_is_the_name_of_a_file_asks_whether_its_lines_are_meant(

@@ -213,5 +213,5 @@ def test_rows_with_an_empty_side_are_left_out_and_counted(tmp_path, capsys):
     words = [word for word in SHORT if word != "--quiet"]
     assert main(["train", "translate", data, *words, "--run", "run"]) == 0
     err = capsys.readouterr().err
-    assert f"left out: 1 rows with empty target, first {data} row 3 (line 4)" in err
-    assert f"left out: 1 rows with empty source, first {data} row 7 (line 8)" in err
+    assert f"left out: 1 row with empty target, first {data} row 3 (line 4)" in err
+    assert f"left out: 1 row with empty source, first {data} row 7 (line 8)" in err

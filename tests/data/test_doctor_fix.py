@@ -86,7 +86,7 @@ def test_single_rows_in_another_encoding_are_decoded_one_by_one(tmp_path, rows, 
     before = path.read_bytes()
     found = examined(path)
     (finding,) = (one for one in found.findings if one.kind == "encoding")
-    assert finding.what == f"3 lines of {path} not in UTF-8, as the others are"
+    assert finding.what == f"3 lines of {path} not in UTF-8, unlike the others"
     assert finding.rows == tuple(f"{path} line {number + 1}" for number in (3, 7, 9))
     cleaned = found.fix(tmp_path / "clean.csv")
     assert content(tmp_path / "clean.csv") == rows

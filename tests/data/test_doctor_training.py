@@ -14,7 +14,7 @@ REFUSED = {
     ),
     "no row": (
         [{"text": "", "label": "a"}] * 3,
-        "no usable row (3 with empty text, first x.csv row 1 (line 2))",
+        "no usable row",
     ),
 }
 

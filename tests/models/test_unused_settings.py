@@ -209,7 +209,8 @@ def test_every_model_frontend_and_stack_is_listed():
         (
             "classifier",
             {"frontend": {"bins": 40}},
-            "model.frontend.bins has no effect with model.frontend.kind = tokens; leave it out",
+            "model.frontend.bins has no effect with model.frontend.kind = tokens, only with "
+            "subsampling, conv1d, resnet; leave it out",
         ),
         (
             "classifier",

@@ -86,6 +86,8 @@ def test_validation_and_test_rows_are_evaluated_and_named(reviews, tmp_path):
         )
     assert run.config.data.valid == ("the validation list",)
     assert run.folder.intake()["skipped"]["empty text"]["first"] == "row 18 of the test list"
+    with pytest.raises(GlassformerError, match="evaluate needs data; give a file, a folder or"):
+        run.evaluate()
     found = run.evaluate(pairs[80:])
     assert sum(found.ingest.counts.values()) == 17
     assert (
@@ -120,6 +122,35 @@ def test_the_doctor_examines_rows_and_copies_them(reviews, tmp_path):
     assert finding.rows == ("row 98 of the list",)
     copied = found.fix(tmp_path / "clean.jsonl")
     assert copied.kept == len(rows) - 1
+    wrote = f"wrote {tmp_path / 'clean.jsonl'} in UTF-8, from the list"
+    assert repr(copied).splitlines() == [wrote, "left out: 1 row, duplicate", "kept: 97 rows"]
+    assert "<td>row 98 of the list</td><td>left out: duplicate</td>" in copied._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda rows: glassformer.train(),
+            "train: missing a required argument: 'job'; help(train)",
+        ),
+        (
+            lambda rows: glassformer.load("a", "b"),
+            "load: too many positional arguments; help(load)",
+        ),
+        (lambda rows: glassformer.train("classify"), "no data given; name a file, a folder or"),
+        (lambda rows: glassformer.doctor(pandas.Series(["a"])), "or an Arrow table, got Series"),
+        (lambda rows: glassformer.doctor({"text": ["a"]}), "or an Arrow table, got dict"),
+        (
+            lambda rows: glassformer.train("classify", rows, device="gpu"),
+            "unknown machine.device 'gpu'; use cuda, or mps on a Mac",
+        ),
+    ],
+)
+def test_a_wrong_call_is_refused_in_words(call, told, reviews, without_shape_hook):
+    with pytest.raises(GlassformerError) as error:
+        call(reviews[1])
+    assert told in str(error.value)
 
 
 def test_data_without_a_job_say_so(reviews, without_shape_hook):

@@ -12,7 +12,7 @@ import glassformer
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
 from glassformer.runs.folds import rows_with_folds
-from glassformer.tasks.classify.reporter import votes
+from glassformer.tasks.classify.votes import votes
 
 LABELS = ("a", "c", "e")
 SHARES = ["data.valid_share=0.2", "data.test_share=0.2"]

@@ -82,10 +82,10 @@ def test_one_label_comes_with_the_probability_of_each(tmp_path):
 
 def test_what_cannot_be_learned_is_refused_in_one_line(tmp_path):
     assert refusal(tmp_path, many("same", times=3)) == (
-        "a classifier needs two or more labels, found only 'same'; "
-        'name the column with columns="text=...,label=..."'
+        "rows.jsonl row 1: a classifier needs two or more labels, found only 'same', here and in "
+        'every other row; name the column with columns="text=...,label=..."'
     )
-    assert refusal(tmp_path, many([], [])).startswith("a classifier needs two or more labels, fou")
+    assert "needs two or more labels, found none" in refusal(tmp_path, many([], []))
     rows = many("a", "b") + labelled(("x", "lone"))
     assert refusal(tmp_path, rows) == (
         "rows.jsonl row 5: label 'lone' occurs only once; it cannot be both trained on and scored: "

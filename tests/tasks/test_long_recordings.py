@@ -82,7 +82,7 @@ def spoken(words, rng):
 
 
 def test_a_long_recording_gives_the_words_of_its_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("glassformer.tasks.transcribe.predictor.AHEAD", 30.0)
+    monkeypatch.setattr("glassformer.tasks.transcribe.pieces.AHEAD", 30.0)
     rng = np.random.default_rng(3)
     words = [WORDS[n] for n in rng.integers(0, len(WORDS), 110)]
     sound, starts = spoken(words, rng)

@@ -18,6 +18,7 @@ from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.tasks import JOBS
 from glassformer.tasks.transcribe import searching
+from glassformer.tasks.transcribe.listened import listened
 from glassformer.tasks.transcribe.losses import ctc_loss
 from glassformer.tasks.transcribe.rescoring import attention_scores
 from glassformer.tasks.transcribe.searching import room_beside
@@ -122,11 +123,11 @@ def test_a_share_of_the_ctc_loss_is_taken_halfway(tmp_path):
 def test_a_joint_search_writes_the_text_with_the_best_sum_of_both_scores(joint):
     model, batch = taught(joint, 15), everything(joint)
     found = joint.searcher.search_batch(model, batch.features, batch.layout, batch.vectors)
-    heard = model.listen(batch.features, batch.layout)
-    log_probs = model.to_token(heard.vectors).log_softmax(-1)
+    sounds = listened(model, batch.features, batch.layout, batch.vectors)
+    log_probs = sounds.frames.log_softmax(-1)
     texts = [[one.tokens] for one in found]
     by_ctc = ctc_scores(log_probs, batch.vectors, texts, blank=BLANK)
-    by_attention = attention_scores(model, heard, texts)
+    by_attention = attention_scores(sounds, texts)
     for one, [ctc], [attention] in zip(found, by_ctc, by_attention, strict=True):
         assert one.score == pytest.approx(0.3 * ctc + 0.7 * attention, rel=1e-4)
 

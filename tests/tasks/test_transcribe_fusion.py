@@ -17,6 +17,7 @@ from glassformer.files import read_json, write_json
 from glassformer.tasks import JOBS
 from glassformer.tasks.transcribe.answers import Transcripts
 from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, WEIGHTS, choose_weights
+from glassformer.tasks.transcribe.listened import listened
 from glassformer.tasks.transcribe.rescoring import attention_scores
 from glassformer.tasks.transcribe.searching import Choice
 from glassformer.tasks.transcribe.sounds import BLANK
@@ -73,11 +74,11 @@ def test_the_best_text_has_the_best_written_out_sum(tmp_path, search):
     task = task_of(tmp_path, task={"lm": 0.7, "search": search})
     model, batch, fusion = taught(task, 8), everything(task), task.searcher.fusion
     found = task.searcher.search_batch(model, batch.features, batch.layout, batch.vectors)
-    heard = model.listen(batch.features, batch.layout)
-    log_probs = model.to_token(heard.vectors).log_softmax(-1)
+    sounds = listened(model, batch.features, batch.layout, batch.vectors)
+    log_probs = sounds.frames.log_softmax(-1)
     texts = [[choice.tokens for choice in one.choices] for one in found]
     by_ctc = ctc_scores(log_probs, batch.vectors, texts, blank=BLANK)
-    by_attention = attention_scores(model, heard, texts)
+    by_attention = attention_scores(sounds, texts)
     shares = {"ctc": (1.0, 0.0), "attention": (0.0, 1.0), "joint": (0.3, 0.7)}[search]
     for one, *scores in zip(found, by_ctc, by_attention, strict=True):
         totals = []

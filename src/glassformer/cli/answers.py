@@ -113,7 +113,8 @@ class Show:
         text, doubt = ("", " ?") if self.begun else (prediction.text, "?")
         self.begun = False
         answer = doubt if self._abstains(prediction) else text
-        sure = [f"{prediction.confidence:.3f}"] if self.confidence else []
+        confidence = 0.0 if prediction.unknown else prediction.confidence  # of `?`, not a guess
+        sure = [f"{confidence:.3f}"] if self.confidence else []
         print_line(answer, *sure, flush=False)
         for renderable in prediction.below:
             show_below(renderable)

@@ -117,15 +117,14 @@ def show_copy(cleaned: "Cleaned") -> None:
     """Print what a cleaned copy kept, what it dropped, and what it changed."""
     from glassformer.data.doctor.check import counted
 
-    for copy, original in cleaned.files.items():
-        say(f"wrote {copy} in UTF-8, from {original}")
-    for reason, count in cleaned.dropped.items():
-        say(f"left out: {counted(count, 'row')}, {reason}")
+    *lines, kept = cleaned.lines
+    for line in lines:
+        say(line)
     for change in cleaned.changes[:SHOWN]:
         say(f"    {change.where}: {change.what}", style="dim")
-    if len(cleaned.changes) > SHOWN:
-        say(f"    and {len(cleaned.changes) - SHOWN:,} more changes; --json lists all", style="dim")
-    say(f"kept: {counted(cleaned.kept, 'row')}")
+    if more := len(cleaned.changes[SHOWN:]):
+        say(f"    and {counted(more, 'more change')}; --json lists all", style="dim")
+    say(kept)
 
 
 def bars(title: str, table: Mapping[str, int | float]) -> "Table":

@@ -54,9 +54,9 @@ def _unicode(text: str, name: str) -> str:
 
 def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
     """The lines of a text file, blank ones included, or the rows of a table or folder."""
-    from glassformer.data.ingest import rows_of
     from glassformer.data.sources.decoding import lines
     from glassformer.data.sources.formats import is_table
+    from glassformer.runs.rows import table_rows
 
     config = run.config.data
     if not path.exists():
@@ -65,7 +65,7 @@ def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
             f"through standard input"
         )
     if path.is_dir() or is_table(path):
-        rows, same = tee(rows_of(str(path), config, run.schema))
+        rows, same = tee(table_rows(path, run.folder, config, run.schema))
         yield from zip((row.where for row in same), run.inputs_of(rows), strict=False)
         return
     for number, line in enumerate(lines(path, config.encoding, newline="\n"), start=1):

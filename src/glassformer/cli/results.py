@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from glassformer import processes
+from glassformer.data.doctor.check import counted
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.wording import BASELINE_WINS, chance, score_rows, written
@@ -71,11 +72,11 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     systems = {name: values["scores"]}
     if found.comparison is not None:
         systems.setdefault(rival, values["against_scores"])
-    print_table(score_table(systems, f"On {values['rows']:,} rows"))
+    print_table(score_table(systems, f"On {counted(values['rows'], 'row')}"))
     for table in values["tables"]:
         print_table(row_table(table))
     for reason, count in values["skipped"].items():
-        console.say(f"left out: {count:,} rows with {reason}")
+        console.say(f"left out: {counted(count, 'row')} with {reason}")
     if found.trained_on:
         console.say(
             f"{found.trained_on:,} of these rows were in the training data; the scores are "

@@ -165,6 +165,7 @@ class MachineConfig:
     threads: int | None = None
 
     def __post_init__(self) -> None:
+        require(self.device != "gpu", "unknown machine.device 'gpu'; use cuda, or mps on a Mac")
         choose("machine.device", self.device, DEVICE_NAMES)
         choose("machine.precision", self.precision, PRECISION_NAMES)
         require(

@@ -59,7 +59,8 @@ def why_unused(name: str, config: ModelConfig, model: str | None = None) -> str 
         return f"in {'an' if model[0] in 'aeiou' else 'a'} {model}"
     frontend = config.frontend.kind
     if table == "frontend" and rest not in ("", "kind", *SETTINGS_OF_FRONTEND[frontend]):
-        return f"with model.frontend.kind = {frontend}"
+        kinds = [kind for kind, used in SETTINGS_OF_FRONTEND.items() if rest in used]
+        return f"with model.frontend.kind = {frontend}, only with {', '.join(kinds)}"
     if table == "scale" and config.decoder is None and frontend not in EMBEDS:
         return f"with model.frontend.kind = {frontend}"
     stack = getattr(config, table) if table in ("encoder", "decoder") else None

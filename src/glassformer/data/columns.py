@@ -103,8 +103,8 @@ def find_columns(
         group = f", and {found['group']} is the group" if "group" in found else ""
         raise GlassformerError(
             f"{head[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}{group}; rename them, or specify "
-            f"them with --columns {example} where the command has it"
+            f"{listed(columns) or 'none'}{group}; rename them, or, for all "
+            f"commands but predict, name them with --columns {example}"
         )
     return {role.name: found[role.name] for role in roles if role.name in found}
 

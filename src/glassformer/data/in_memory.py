@@ -78,9 +78,10 @@ def as_table(given: Any) -> Any:
     """A path as text, a table, or a list of rows; anything else is refused."""
     if isinstance(given, str | PathLike):
         return given if isinstance(given, InMemory) else str(given)
-    if is_table(given):
+    if is_table(given) and not hasattr(given, "to_frame"):  # as a column has
         return given
-    if isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
+    rows_may_follow = isinstance(given, Iterable) and not hasattr(given, "to_frame")
+    if rows_may_follow and not isinstance(given, Mapping | bytes):
         rows = given if isinstance(given, Sequence) else list(given)
         if not rows:
             raise GlassformerError("a list without rows was given; give at least one")

@@ -159,18 +159,22 @@ class Splitter:
         by_number = np.array([SPLITS.index(split) for split in (*shares, "train")], dtype=np.uint8)
         return by_number[stratified(contents[drawn], strata[drawn], list(shares.values()))]
 
-    def refusal(self, report: IngestReport) -> tuple[str, str] | None:
+    def refusal(self, report: IngestReport, *, with_skipped: bool = True) -> tuple[str, str] | None:
         """What is wrong and what to do, if the data cannot be trained on.
 
         Training needs training rows and validation rows.
+
+        Args:
+            with_skipped: Whether to say what is wrong with rows that were skipped.
         """
         read = sum(report.counts.values())
-        skipped = "; ".join(
+        reasons = "; ".join(
             f"{entry.count:,} with {reason}, first {entry.first}"
             for reason, entry in report.skipped.items()
         )
+        skipped = f" ({reasons})" if with_skipped else ""
         if not read:
-            return f"no usable row ({skipped})", "check the columns, or name them with --columns"
+            return f"no usable row{skipped}", "check the columns, or name them with --columns"
         if not self.config.files:
             return None
         held_out = {split for split in ("valid", "test") if report.counts.get(split)}
@@ -187,7 +191,7 @@ class Splitter:
                 f"give more rows{group}, or give some with --valid",
             )
         if self.config.test and "test" not in held_out:
-            return f"no usable row in --test ({skipped})", "check those files, or leave them out"
+            return f"no usable row in --test{skipped}", "check those files, or leave them out"
         return None
 
     def _counted(self, read: int) -> str:

@@ -113,10 +113,11 @@ def taking(
 
 
 def in_words(verb: Callable[P, Result]) -> Callable[P, Result]:
-    """Refuse an argument that a verb does not have with the closest one that it has."""
+    """Refuse arguments that a verb does not have, naming the closest one, or that it lacks."""
+    signature = inspect.signature(verb)
     names = [
         name
-        for name, parameter in inspect.signature(verb).parameters.items()
+        for name, parameter in signature.parameters.items()
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
 
@@ -125,6 +126,12 @@ def in_words(verb: Callable[P, Result]) -> Callable[P, Result]:
         for name in kwargs:
             if name not in names:
                 raise GlassformerError(unknown(f"argument of {verb.__name__}", name, names))
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise GlassformerError(
+                f"{verb.__name__}: {error}; help({verb.__name__}) shows its arguments"
+            ) from None
         return verb(*args, **kwargs)
 
     return call

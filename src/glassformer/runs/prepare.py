@@ -9,6 +9,7 @@ from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.data.columns import runner_up_lines
+from glassformer.data.doctor.check import counted
 from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest, rows_of
 from glassformer.data.samples import Samples
@@ -201,7 +202,8 @@ def show_ingest(report: IngestReport, display: Display) -> None:
         display.say(f"columns of {file}: {columns}")
     display.say(f"rows: {splits}")
     for reason, skipped in report.skipped.items():
-        display.say(f"left out: {skipped.count:,} rows with {reason}, first {skipped.first}")
+        rows = counted(skipped.count, "row")
+        display.say(f"left out: {rows} with {reason}, first {skipped.first}")
 
 
 def refuse_curve(config: Config, report: IngestReport) -> None:

@@ -167,10 +167,11 @@ def choice_notes(chosen_by: int, split: str) -> list[str]:
 def verdict(found: Comparison, rows: int, goal: str) -> str:
     """The comparison with the baseline in one score, as a sentence."""
     luck, difference = f"({chance(found.p_value)})", found.difference.value
+    scored = counted(rows, "row")
     if found.p_value > CHANCE:
-        return f"On {rows:,} rows it is not significantly different from the baseline {luck}."
+        return f"On {scored} it is not significantly different from the baseline {luck}."
     better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
-    return f"On {rows:,} rows it is {better} than the baseline by {gap(goal, difference)} {luck}."
+    return f"On {scored} it is {better} than the baseline by {gap(goal, difference)} {luck}."
 
 
 def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:

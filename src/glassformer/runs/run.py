@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from glassformer import notebook
-from glassformer.config import MachineConfig
+from glassformer.config import MachineConfig, require
 from glassformer.config.run import Config
 from glassformer.data.ingest import LOOKED_AT
 from glassformer.data.rows import Row
@@ -219,6 +219,7 @@ class Run:
             columns: Columns by role, if different from training: a dictionary, or text as on the
                 command line.
         """
+        require(bool(data), "evaluate needs data; give a file, a folder or rows")
         columns = named_columns(columns)
         if against is not None and not isinstance(against, Run):
             against = Run(against, device=self.machine.device.type)
@@ -279,12 +280,9 @@ class Run:
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})
-        summary = ", ".join(
-            f"{name} {written(name, score.get('value'))}" for name, score in ours.items()
-        )
-        return (
-            f"Run({str(self.folder.path)!r}, {self.config.job}{': ' + summary if summary else ''})"
-        )
+        found = [f"{name} {written(name, score.get('value'))}" for name, score in ours.items()]
+        summary = f": {', '.join(found)}" if found else ""
+        return f"Run({str(self.folder.path)!r}, {self.config.job}{summary})"
 
     def _repr_html_(self) -> str:
         """The notebook view: job, path, and scores beside the baseline."""

@@ -6,6 +6,7 @@ Python (`accept`), from the command line (`parse`) or from a row of a table (`fr
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -13,6 +14,7 @@ from rich.console import RenderableType
 from torch import nn
 
 from glassformer import notebook
+from glassformer.config import require
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
 from glassformer.tasks.about import About
@@ -140,6 +142,28 @@ class Predictor(ABC, Generic[SomeTask, Input]):
     def example(self) -> str:
         """A placeholder for an input in an example command."""
         return "..."
+
+
+class BaselinePredictor(Predictor[SomeTask, Input]):
+    """Answers with the baseline that a run keeps; of the job's options it has one.
+
+    Attributes:
+        alternatives: How many other answers it shows.
+    """
+
+    alternatives = 0
+
+    def configured(self, *, alternatives: int = 0, **options: Any) -> Any:
+        """The same predictor with so many alternatives; other options are refused."""
+        if options:
+            raise GlassformerError(
+                f"the baseline has no option {next(iter(options))}; leave it out, or leave out "
+                f"--baseline"
+            )
+        require(alternatives >= 0, f"alternatives must be 0 or more, got {alternatives}")
+        other = copy(self)
+        other.alternatives = alternatives
+        return other
 
 
 def refuse_foreign_options(about: About, options: Mapping[str, Any]) -> None:

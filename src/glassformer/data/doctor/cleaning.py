@@ -21,6 +21,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from glassformer import notebook
+from glassformer.data.doctor.check import counted
 from glassformer.data.doctor.reading import Reading, Source
 from glassformer.data.doctor.repairs import Change, Repairs
 from glassformer.data.rows import Row
@@ -29,6 +31,7 @@ from glassformer.data.sources.formats import SOURCES, Reader, read_json_lines, r
 from glassformer.data.sources.table import read_table
 from glassformer.errors import GlassformerError
 from glassformer.files import replacing, sync
+from glassformer.terminal import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,21 @@ class Cleaned:
     kept: int
     dropped: Mapping[str, int]
     changes: Sequence[Change] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(printable, self.lines))
+
+    def _repr_html_(self) -> str:
+        """The changes as a table."""
+        changes = [(change.where, change.what) for change in self.changes]
+        return notebook.paragraphs(self.lines) + notebook.table("Changes", changes)
+
+    @property
+    def lines(self) -> list[str]:
+        """What was written, left out and kept."""
+        wrote = [f"wrote {copy} in UTF-8, from {name}" for copy, name in self.files.items()]
+        dropped = [f"left out: {counted(n, 'row')}, {why}" for why, n in self.dropped.items()]
+        return [*wrote, *dropped, f"kept: {counted(self.kept, 'row')}"]
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""

@@ -43,7 +43,7 @@ class EmptyRows(Check):
     def findings(self) -> Iterator[Finding]:
         for fault, numbers in self.faults.items():
             what = f"{counted(len(numbers), 'row')} with {fault}"
-            advice = "training skips them; correct them, or drop them with --fix"
+            advice = "training skips such rows; correct them, or drop them with --fix"
             yield Finding("empty rows", "warning", what, advice, numbers)
 
     def to_drop(self) -> Mapping[int, str]:

@@ -234,7 +234,7 @@ class Training:
         """A finding if training would refuse the data."""
         splits, _ = self.splitter.final_splits(np.frombuffer(self.splits, dtype=np.uint8))
         self.report.count(splits)
-        refused = self.splitter.refusal(self.report)
+        refused = self.splitter.refusal(self.report, with_skipped=False)
         if refused is not None:
             what, advice = refused
             held_out = self.splits and not any(self.splitter.drawn)  # all of them, explicitly

@@ -42,7 +42,7 @@ class Encoding:
         """Findings about the files of `name`."""
         if self.lines:
             places = [f"{file} line {n}" for file, numbers in self.lines.items() for n in numbers]
-            what = f"{counted(len(places), 'line')} of {name} not in UTF-8, as the others are"
+            what = f"{counted(len(places), 'line')} of {name} not in UTF-8, unlike the others"
             advice = "each was read in the encoding it looks like; convert them with --fix"
             yield Finding(
                 "encoding", "error", what, advice, rows=tuple(places[:SHOWN]), total=len(places)

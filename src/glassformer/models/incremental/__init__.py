@@ -4,6 +4,7 @@
     attending     the same with a memory that is already there
     continuing    a language model: prompts of different lengths are read once
     Listener      an encoder of sound: a stream is read chunk by chunk (`listening`)
+    WholeScorer   a model of any other class: every step reads all tokens again (`whole`)
 
 A decoder with softmax attention uses a `BranchingCache` (`branching`); one that keeps a state
 instead of keys uses `states`. A language model that will not change any more takes faster steps
@@ -15,31 +16,53 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.core.caches import Cache
-from glassformer.core.layout import Layout
+from glassformer.core.layout import Layout, pad
 from glassformer.decode import Scorer
 from glassformer.errors import GlassformerError
 from glassformer.models.frontends import Tokens
 from glassformer.models.incremental.branching import BranchingScorer, keeps_keys
 from glassformer.models.incremental.fused import FusedScorer, fused_model
-from glassformer.models.incremental.prompt import Prompt, in_rows, without_padding
+from glassformer.models.incremental.prompt import Prompt, in_rows, rows_of, without_padding
 from glassformer.models.incremental.states import StateScorer
+from glassformer.models.incremental.whole import WholeScorer, last_scores
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 
-__all__ = ["BranchingScorer", "StateScorer", "attending", "continuing", "translating"]
+__all__ = [
+    "BranchingScorer",
+    "StateScorer",
+    "WholeScorer",
+    "attending",
+    "continuing",
+    "translating",
+]
 
 Writes = Transformer | Transcriber
 
 
 @torch.no_grad()
-def translating(model: Transformer, samples: Tensor, layout: Layout, *, first: int) -> Scorer:
+def translating(model: nn.Module, samples: Tensor, layout: Layout, *, first: int) -> Scorer:
     """A scorer of what `model` generates for these samples, starting after the token `first`."""
+    if not isinstance(model, Transformer):
+        return reading_again(model, samples, layout, first=first)
     if isinstance(model.frontend, Tokens):
         samples, layout = without_padding(samples, layout)
     return attending(model, model.encode(samples, layout), layout, first=first)
+
+
+def reading_again(model: nn.Module, samples: Tensor, layout: Layout, *, first: int) -> Scorer:
+    """The same for a model of any class, which is called as a Transformer is."""
+    if layout.is_packed:
+        samples, layout = pad(samples, layout), layout.as_padded()
+
+    def score(tokens: Tensor, target: Layout, rows: Tensor) -> Tensor:
+        source = rows_of(layout, rows)
+        return last_scores(model(samples[rows], tokens, source=source, target=target), target)
+
+    return WholeScorer(score, [[first]] * layout.rows, layout.device)
 
 
 @torch.no_grad()
@@ -56,13 +79,19 @@ def attending(model: Writes, memory: Sequence[Any], layout: Layout, *, first: in
 
 
 @torch.no_grad()
-def continuing(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Scorer:
+def continuing(model: nn.Module, prompts: Sequence[Sequence[int]]) -> Scorer:
     """A scorer of how `model` continues these prompts, of at least one token each."""
     for number, prompt in enumerate(prompts, 1):
         if not prompt:
             raise GlassformerError(
                 f"prompt {number} is empty; give at least one token to continue from"
             )
+    if not isinstance(model, LanguageModel):
+        return WholeScorer(
+            lambda tokens, layout, rows: last_scores(model(tokens, layout=layout), layout),
+            prompts,
+            next(model.parameters()).device,
+        )
     device = model.tokens.table.weight.device
     first = torch.tensor([prompt[-1] for prompt in prompts], device=device)
     read = Prompt.of([prompt[:-1] for prompt in prompts], device)

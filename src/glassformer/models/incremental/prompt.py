@@ -78,7 +78,10 @@ def in_rows(memory: Memory) -> Memory:
 
 def chosen_rows(memory: Memory, rows: Int[Tensor, " chosen"]) -> Memory:
     """The memory of these rows, in this order."""
-    layout = memory.layout
+    return Memory(memory.k[rows], memory.v[rows], rows_of(memory.layout, rows))
+
+
+def rows_of(layout: Layout, rows: Int[Tensor, " chosen"]) -> Layout:
+    """The layout of these rows of a padded batch, in this order."""
     lengths = None if layout.is_full else layout.lengths[rows]
-    layout = replace(layout, rows=len(rows), tokens=None, row_lengths=lengths)
-    return Memory(memory.k[rows], memory.v[rows], layout)
+    return replace(layout, rows=len(rows), tokens=None, row_lengths=lengths)

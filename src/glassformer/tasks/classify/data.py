@@ -16,6 +16,7 @@ from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
 from glassformer.data.splits import content_key
+from glassformer.tasks.classify.checks.kinds import OneKind
 from glassformer.tasks.classify.checks.leaks import Leaks
 from glassformer.tasks.shared.label_checks import LabelCounts
 from glassformer.tasks.shared.labels import MANY, names_in
@@ -94,9 +95,10 @@ class ClassifySchema(Schema):
 
         return [
             *default_checks(answer, one_answer=True),
+            OneKind(),
             OnlyWith("text", GarbledText("text")),
             OnlyWith("text", Lengths("text", read, kind, advice)),
-            OnlyWith("sound", SoundLevels(task.max_seconds, task.rate)),
+            OnlyWith("sound", SoundLevels(task.max_seconds, task.rate, cuts=True)),
             StrayCharacters("text", "label"),
             LabelCounts(names, rarest=task.rarest, most=MANY, separator=task.separator),
             Leaks(names),

@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 from torch import nn
 
 from glassformer.core.layout import Layout
-from glassformer.data.audio.extractor import Features
 from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
@@ -21,12 +20,13 @@ from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.classify.texts import TextInputs
-from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.classify.votes import VotePredictor
+from glassformer.tasks.predictor import BaselinePredictor, Prediction
 from glassformer.tasks.served import Embedder
 from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_predictor import NextBest, unlabelled
-from glassformer.tasks.shared.recordings import Part
+from glassformer.tasks.shared.nearest import StoredNearest
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
@@ -108,7 +108,7 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         return None if stored is None else BaselineLabelPredictor(self.task, stored)
 
 
-class BaselineLabelPredictor(NextBest, TextPredictor[ClassifyTask]):
+class BaselineLabelPredictor(BaselinePredictor[ClassifyTask, str], TextPredictor[ClassifyTask]):
     """The same from the baseline of the run; it needs no model."""
 
     def __init__(self, task: ClassifyTask, stored: StoredBaseline) -> None:
@@ -139,7 +139,10 @@ class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):
 
     def predict(self, model: nn.Module, inputs: Iterable[Recording]) -> Iterator[Prediction]:
         task, device = self.task, next(model.parameters()).device
-        rest, size = map(self._features, inputs), RECORDINGS if isinstance(inputs, list) else 1
+        rest, size = (
+            map(self.sounds.features, inputs),
+            RECORDINGS if isinstance(inputs, list) else 1,
+        )
         while some := list(islice(rest, size)):
             features, layout = padded_features(some)
             none, row_ids = unlabelled(task.labels, len(some)), torch.arange(len(some))
@@ -149,9 +152,9 @@ class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):
             yield from task.labels.predictions(found, self.alternatives)
             size = RECORDINGS
 
-    def _features(self, recording: Recording) -> Features:
-        sound = self.sounds.sound(recording) if isinstance(recording, Part) else recording
-        return self.sounds.features(sound)
+    def baseline(self) -> VotePredictor | None:
+        stored = StoredNearest.load(self.task.folder)
+        return None if stored is None else VotePredictor(self.task, self.sounds, stored)
 
 
 def predictor_of(task: ClassifyTask) -> TextLabelPredictor | SoundLabelPredictor:

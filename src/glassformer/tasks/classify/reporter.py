@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
@@ -14,14 +14,14 @@ from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline, n
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.votes import VOTES, votes
 from glassformer.tasks.reporter import Baseline
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_reporter import LabelReporter
-from glassformer.tasks.shared.nearest import NearestRecordings
+from glassformer.tasks.shared.nearest import NearestRecordings, StoredNearest
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
-VOTES = 5  # recordings that answer for a new one
 TRIALS = 5  # settings that the baseline tries, about
 
 
@@ -136,7 +136,10 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         nearest = memory((inputs.sounds[row] for row in numbers.tolist()), VOTES)
         chances = votes(label_ids[known][nearest], len(self.task.labels.names))
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
-        return Baseline("nearest recordings", f"{VOTES} by mean features", answers)
+        stored = StoredNearest(memory, label_ids[known].tolist())
+        return Baseline(
+            "nearest recordings", f"{VOTES} by mean features", answers, save=stored.save
+        )
 
     def fit_ngrams(self, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
         """The baseline, trained on some rows of train and tuned on some of valid."""
@@ -174,9 +177,3 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return max(1.0, times) * self.fit_ngrams(rows).seconds
         except GlassformerError:  # without scikit-learn there is no baseline
             return 0.0
-
-
-def votes(labels: Shaped[np.ndarray, "N votes ..."], classes: int) -> Float[np.ndarray, "N C"]:
-    """The share of each class among the labels of some rows, and a little of every class."""
-    each = labels if labels.ndim == 3 else labels[..., None] == np.arange(classes)
-    return (each.sum(axis=1) + 1 / classes) / (labels.shape[1] + 1)

@@ -18,6 +18,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.models.transformer import Noise
 from glassformer.tasks.shared.batches import LaidOutBatch
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
+from glassformer.tasks.shared.own_models import given
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import (
     extractor_of,
@@ -83,8 +84,9 @@ class SoundInputs(Inputs):
                 break
         return np.concatenate(blocks)
 
-    def features(self, sound: Sound) -> Features:
-        """The features of samples at the rate of the settings."""
+    def features(self, recording: Part | Sound) -> Features:
+        """The features of a recording, or of samples at the rate of the settings."""
+        sound = self.sound(recording) if isinstance(recording, Part) else recording
         return self.extract(sound[: self._most])
 
     @property
@@ -109,7 +111,7 @@ class SoundInputs(Inputs):
         self, model: nn.Module, batch: SoundBatch, noise: Noise | None
     ) -> Float[Tensor, "B C"]:
         """Scores of the labels."""
-        return model(batch.features, layout=batch.layout, noise=noise)
+        return model(batch.features, layout=batch.layout, **given(noise=noise))
 
     def shown(self, sample: Sample) -> str:
         return Path(sample["path"]).name
@@ -122,7 +124,7 @@ def refuse_settings_of_texts(config: Config) -> None:
         "task.long": config.task.long != "head",
         "data.tokenizer": given.tokenizer != usual.tokenizer,
         "data.token_dropout": given.token_dropout != usual.token_dropout,
-        "data.form": given.form != usual.form,
+        "data.form": given.form != usual.form and not config.own_model,
         "pretrain": config.pretrain == "yes",
         "model.ngrams": config.model.ngrams == "yes",
     }

@@ -31,6 +31,7 @@ class ClassifyTask(LabelTask):
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         config = cls.settle_labels(config, samples, folder)
         kind = SoundInputs if SoundInputs.role in samples.spools else TextInputs
+        kind.refuse_others(samples)
         return kind.prepare(config, samples, folder, origin)
 
     @property

@@ -21,6 +21,7 @@ from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.ngrams import learn
+from glassformer.tasks.shared.own_models import given
 from glassformer.tasks.shared.sound_settings import SoundConfig
 from glassformer.tasks.shared.text import (
     attends,
@@ -140,7 +141,7 @@ class TextInputs(Inputs):
         self, model: nn.Module, batch: TextBatch, noise: Noise | None
     ) -> Float[Tensor, "B C"]:
         """Scores of the labels."""
-        return model(batch.ids, layout=batch.layout, noise=noise)
+        return model(batch.ids, layout=batch.layout, **given(noise=noise))
 
     def shown(self, sample: Sample) -> str:
         return str(sample["text"])

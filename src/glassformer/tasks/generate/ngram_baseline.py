@@ -1,11 +1,17 @@
 """The baseline: an interpolated n-gram model of the same tokens."""
 
 import math
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
+from glassformer.models.incremental.whole import Score
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.stream import Numbers, Stream
 from glassformer.tasks.generate.task import GenerateTask
@@ -17,6 +23,8 @@ ORDERS = (3, 5, 7, 9)
 MOST_TOKENS = 10_000_000  # that it learns from
 CHUNK = 1 << 20  # places scored together
 SECONDS = 5e-7  # per token and order
+FILE = "baseline.safetensors"
+KEPT = 256 * 2**20  # bytes, at most
 
 
 def ngram_baseline(task: GenerateTask, split: str) -> Baseline[Likelihoods]:
@@ -36,7 +44,30 @@ def ngram_baseline(task: GenerateTask, split: str) -> Baseline[Likelihoods]:
             best, order, model = bits, longest, tried
     assert model is not None
     notes = [] if all_of_them else [f"The baseline learned from {MOST_TOKENS:,} tokens."]
-    return Baseline("n-gram", f"order {order}", likelihoods(model, task, split), notes)
+    save = None
+    if model.bytes <= KEPT:
+        save = partial(keep, model)
+    else:
+        notes.append(f"The baseline is not kept: it takes {model.bytes / 2**20:,.0f} MiB.")
+    return Baseline("n-gram", f"order {order}", likelihoods(model, task, split), notes, save)
+
+
+def keep(model: NgramModel, folder: Path) -> None:
+    """Write it into a run folder."""
+    model.save(folder / FILE)
+
+
+def kept_ngrams(folder: Path) -> NgramModel | None:
+    """The baseline in a run folder; None if there is none."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        return NgramModel.load(path)
+    except (OSError, ValueError) as error:
+        raise GlassformerError(
+            f"{path}: not the baseline of a run ({error}); copy the run again"
+        ) from None
 
 
 def baseline_seconds(task: GenerateTask) -> float:
@@ -72,6 +103,15 @@ def likelihoods(model: NgramModel, task: GenerateTask, split: str) -> Likelihood
     every, losses = np.concatenate(labels), np.concatenate(nll)
     counts = every != IGNORED
     return task.likelihoods(units[counts], losses[counts], every[counts])
+
+
+def next_by_ngrams(model: NgramModel) -> Score:
+    """The log-probabilities of what follows prompts; their start token is known to the model."""
+
+    def score(tokens: Tensor, layout: Layout, rows: Tensor) -> Tensor:
+        return model(tokens[:, 1:], layout.lengths - 1)
+
+    return score
 
 
 def contexts(stream: Stream, places: Numbers, longest: int) -> tuple[Numbers, np.ndarray, Numbers]:

@@ -23,13 +23,15 @@ from glassformer.decode import (
 )
 from glassformer.engine import GenerationRequest, borrowed_engine, can_page
 from glassformer.errors import GlassformerError
-from glassformer.models.incremental import continuing
+from glassformer.models.incremental import WholeScorer, continuing
 from glassformer.models.transformer import LanguageModel
+from glassformer.tasks.generate.ngram_baseline import kept_ngrams, next_by_ngrams
 from glassformer.tasks.generate.streaming import Streamed
 from glassformer.tasks.generate.task import GenerateTask
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.served import TokenWriter
 from glassformer.tasks.shared.generation import GenerationOptions
+from glassformer.tasks.shared.ngram_model import NgramModel
 from glassformer.tasks.shared.text import TextPredictor, growing
 from glassformer.tasks.shared.written import (
     confidence_of,
@@ -48,12 +50,21 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
     def __init__(self, task: GenerateTask) -> None:
         super().__init__(task)
         self.decode: DecodeConfig = task.settings.decode
+        self.ngrams: NgramModel | None = None  # writes instead of the model
 
     def configured(self, **options: Any) -> "GeneratePredictor":
         decode, others = decode_settings(options.get("set", ())), options.get("alternatives")
         if others is not None:
             decode["alternatives"] = others
         return self.with_decoding(decode)
+
+    def baseline(self) -> "GeneratePredictor | None":
+        ngrams = kept_ngrams(self.task.folder)
+        if ngrams is None:
+            return None
+        other = copy(self)
+        other.ngrams = ngrams
+        return other
 
     def with_decoding(self, settings: Mapping[str, Any]) -> "GeneratePredictor":
         other = copy(self)
@@ -69,6 +80,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
         rest = iter(inputs)
         first = list(islice(rest, 2))
         by_token = self.decode.best == 1 and self.decode.method != "beam"
+        model = model if self.ngrams is None else self.ngrams
         if len(first) == 1 and by_token:
             yield from self._streamed(model, first[0])
         elif by_token and isinstance(model, LanguageModel) and can_page(model.decoder):
@@ -131,7 +143,8 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
         return ids
 
     def _scorer(self, model: nn.Module, prompts: Sequence[Sequence[int]]) -> Scorer:
-        assert isinstance(model, LanguageModel)
+        if isinstance(model, NgramModel):
+            return WholeScorer(next_by_ngrams(model), prompts, model.start.device)
         return continuing(model, prompts)
 
     def _request(self, prompts: Sequence[Sequence[int]]) -> Request:

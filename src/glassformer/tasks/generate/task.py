@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer import processes
 from glassformer.config import ModelConfig, TokenizerConfig, require
 from glassformer.config.run import Config
+from glassformer.core.layout import pack, pad
 from glassformer.data.arrays import map_numbers
 from glassformer.data.rows import CONTINUED
 from glassformer.data.samples import Samples
@@ -31,6 +33,7 @@ from glassformer.tasks.generate.stream import Stream
 from glassformer.tasks.generate.windows import SlidingWindows, TrainingWindows
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import IGNORED, token_divergence, token_loss
+from glassformer.tasks.shared.own_models import given, is_a
 from glassformer.tasks.shared.text import as_settled, take_tokens, trained
 from glassformer.tasks.task import Loss
 
@@ -122,6 +125,8 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         self, model: nn.Module, batch: WindowBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "N V"] | Float[Tensor, " *N"]:
         """The cross-entropy of each next token or of all; their scores where those are needed."""
+        if not is_a(model, LanguageModel):
+            return scores_in_rows(model, batch, noise)
         if self.needs_scores:
             return model(batch.ids, layout=batch.layout, noise=noise)
         smoothing = self.settings.label_smoothing
@@ -149,7 +154,11 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         for batch in batches:
             assert batch.units is not None
             counts = batch.labels != IGNORED
-            losses = model(batch.ids, layout=batch.layout, labels=batch.labels)
+            if is_a(model, LanguageModel):
+                losses = model(batch.ids, layout=batch.layout, labels=batch.labels)
+            else:
+                scores = scores_in_rows(model, batch).float()
+                losses = F.cross_entropy(scores, batch.labels, reduction="none")
             nll.append(losses[counts].cpu())
             labels.append(batch.labels[counts].cpu())
             units.append(batch.units[counts.cpu()])
@@ -176,6 +185,15 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
 
     def score(self, model: nn.Module, batches: Iterable[WindowBatch]) -> dict[str, float]:
         return self.answers(model, batches).values()
+
+
+def scores_in_rows(
+    model: nn.Module, batch: WindowBatch, noise: Noise | None = None
+) -> Float[Tensor, "N V"]:
+    """Scores of each next token by a model of one's own, which reads padded rows."""
+    layout = batch.layout
+    found = model(pad(batch.ids, layout), layout=layout.as_padded(), **given(noise=noise))
+    return pack(found, layout)
 
 
 def learned_tokens(config: TokenizerConfig, samples: Samples) -> Tokenizer:

@@ -30,6 +30,7 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.pretrain.masking import choose_words, hide, worth_predicting
 from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.losses import token_divergence, token_loss
+from glassformer.tasks.shared.own_models import given
 from glassformer.tasks.shared.text import attends, index_texts, reaching, take_tokens
 from glassformer.tasks.task import Loss
 
@@ -137,7 +138,9 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
         self, model: nn.Module, batch: TextBatch, *, noise: Noise | None = None
     ) -> Float[Tensor, "positions V"]:
         """Scores of the tokens in the gaps."""
-        return model(batch.ids, layout=batch.layout, positions=batch.positions, noise=noise)
+        return model(
+            batch.ids, layout=batch.layout, positions=batch.positions, **given(noise=noise)
+        )
 
     def loss(self, output: Float[Tensor, "positions V"], batch: TextBatch) -> Loss:
         return token_loss(output, batch.labels)

@@ -29,6 +29,7 @@ from glassformer.tasks.recognise.settings import RecogniseConfig
 from glassformer.tasks.shared.batches import LaidOutBatch
 from glassformer.tasks.shared.image_data import picture_of
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
+from glassformer.tasks.shared.own_models import given
 
 STORE = "images.npy"
 ACROSS = 8  # patches along the longer side, about, unless the settings say
@@ -133,7 +134,7 @@ class ImageInputs(Inputs):
         self, model: nn.Module, batch: ImageBatch, noise: Noise | None
     ) -> Float[Tensor, "B C"]:
         """Scores of the labels."""
-        return model(batch.images, layout=batch.layout, noise=noise)
+        return model(batch.images, layout=batch.layout, **given(noise=noise))
 
     def shown(self, sample: Sample) -> str:
         picture = picture_of(sample)

@@ -78,7 +78,7 @@ class LabelCounts(Check):
             what = (
                 f"{counted(len(rare), 'label')} with fewer than {self.rarest} rows ({listed(rare)})"
             )
-            advice = "they cannot be both trained on and scored: add rows, or merge labels"
+            advice = "too few to be both trained on and scored: add rows, or merge labels"
             yield self._about(rare, "rare labels", "error", what, advice)
 
     def _unlearned(self) -> Iterator[Finding]:

@@ -79,13 +79,14 @@ class Inputs(ABC):
     def shown(self, sample: Sample) -> str:
         """A sample in a table."""
 
-    def refuse_others(self, samples: Samples) -> None:
+    @classmethod
+    def refuse_others(cls, samples: Samples) -> None:
         """Refuse samples of another kind."""
-        if self.role in samples.spools:  # of every sample
+        if cls.role in samples.spools:  # of every sample
             return
         for sample in samples:
-            if self.role not in sample:
+            if cls.role not in sample:
                 raise GlassformerError(
-                    f"{sample['where']}: not a {self.noun}, as the other rows or those of the run "
-                    f"are; give {self.noun}s only"
+                    f"{sample['where']}: not a {cls.noun}, as the other rows or those of the run "
+                    f"are; give {cls.noun}s only"
                 )

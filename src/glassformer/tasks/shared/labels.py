@@ -252,8 +252,8 @@ def refuse_too_few(
     if len(seen) < 2:
         only = f"only {next(iter(seen))!r}" if seen else "none"
         raise GlassformerError(
-            f"a classifier needs two or more labels, found {only}; "
-            f"name the column with --columns text=...,label=..."
+            f"{samples[0]['where']}: a classifier needs two or more labels, found {only}, here and "
+            f"in every other row; name the column with --columns text=...,label=..."
         )
     name, count = min(seen.items(), key=lambda item: item[1])
     if count < rarest:

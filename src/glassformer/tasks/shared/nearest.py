@@ -4,14 +4,21 @@ Each recording is reduced to the mean features of some equal stretches of time; 
 those with the least squared distance.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from glassformer.data.audio.extractor import Features
+from glassformer.errors import GlassformerError
+from glassformer.files import read_json, replacing, write_json
 
+TENSORS, ANSWERS = "nearest.safetensors", "nearest.json"
 STRETCHES = 8
 TOGETHER = 256  # recordings compared at once
 
@@ -37,6 +44,36 @@ class NearestRecordings:
             apart = sizes - 2 * some @ self.outlines.T  # the size of the query changes no order
             found.append(apart.argsort(axis=1, kind="stable")[:, :count])
         return np.concatenate(found)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNearest:
+    """Recordings as a run keeps them, with the right answer to each: a text, or labels."""
+
+    recordings: NearestRecordings
+    answers: Sequence[Any]
+
+    def save(self, folder: Path) -> None:
+        """Write the two files, each at once."""
+        with replacing(folder / TENSORS) as half:
+            save_file({"outlines": self.recordings.outlines}, half)
+        write_json(self.answers, folder / ANSWERS)
+
+    @staticmethod
+    def load(folder: Path) -> "StoredNearest | None":
+        """What `save` wrote; None if the run keeps no recordings."""
+        if not (folder / ANSWERS).exists():
+            return None
+        try:
+            answers = read_json(folder / ANSWERS)
+            outlines = load_file(folder / TENSORS)["outlines"]
+            if outlines.ndim != 2 or len(outlines) != len(answers):
+                raise ValueError(f"it has shape {outlines.shape} for {len(answers):,} answers")
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            raise GlassformerError(
+                f"{folder / TENSORS}: not the baseline of a run ({error}); copy the run again"
+            ) from None
+        return StoredNearest(NearestRecordings(outlines), answers)
 
 
 def outline(sound: Features) -> Float[np.ndarray, " values"]:

@@ -117,6 +117,11 @@ class NgramModel(nn.Module):
         at = sizes[:, None] - back
         return torch.where(at < 0, -1, whole.gather(1, at.clamp(min=0)))
 
+    @property
+    def bytes(self) -> int:
+        """The size of its tables."""
+        return sum(table.nbytes for table in self.buffers())
+
     def save(self, path: Path) -> None:
         """Write it to one file, atomically."""
         with replacing(path) as half:

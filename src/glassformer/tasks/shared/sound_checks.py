@@ -18,13 +18,15 @@ class SoundLevels(Check):
     Args:
         longest: The seconds of a recording that is trained on, at most.
         rate: Samples a second in training.
+        cuts: Whether only the beginning of a longer one is read, instead of nothing.
     """
 
-    def __init__(self, longest: float, rate: int) -> None:
-        self.longest, self.rate = longest, rate
+    def __init__(self, longest: float, rate: int, *, cuts: bool = False) -> None:
+        self.longest, self.rate, self.cuts = longest, rate, cuts
         self.silent: list[int] = []
         self.clipped: list[int] = []
         self.long: list[int] = []
+        self.too_long, self.usable = 0, 0  # training recordings
         self.seconds: list[float] = []
         self.rates: Counter[int] = Counter()
 
@@ -38,6 +40,9 @@ class SoundLevels(Check):
             self.clipped.append(row.number)
         if sound["seconds"] > self.longest:
             self.long.append(row.number)
+        if row.split == "train":
+            self.too_long += sound["seconds"] > self.longest
+            self.usable += sound["seconds"] <= self.longest
 
     def findings(self) -> Iterator[Finding]:
         if self.silent:
@@ -50,12 +55,18 @@ class SoundLevels(Check):
             yield Finding("clipping", "note", what, advice, self.clipped)
         if self.long:
             what = f"{counted(len(self.long), 'recording')} longer than {self.longest:g} seconds"
-            advice = "training leaves them out; cut them, or raise task.max_seconds"
-            yield Finding("long recordings", "warning", what, advice, self.long)
+            read = "only their beginning is read" if self.cuts else "training leaves them out"
+            advice = f"{read}; cut them, or raise task.max_seconds"
+            severity = "error" if self.too_long and not self.usable else "warning"
+            severity = "note" if self.cuts else severity
+            yield Finding("long recordings", severity, what, advice, self.long)
         usual = int(np.median([*self.rates.elements()])) if self.rates else self.rate
         if usual < self.rate:
             what = f"most recordings have {usual:,} samples a second, task.rate is {self.rate:,}"
-            advice = f"so high mel bins are empty; set task.rate={usual} and model.frontend.bins=40"
+            advice = (
+                f"so high mel bins are empty; train with --set task.rate={usual} "
+                f"--set model.frontend.kind=subsampling --set model.frontend.bins=40"
+            )
             yield Finding("low rate", "warning", what, advice)
 
     def figures(self) -> Figures:

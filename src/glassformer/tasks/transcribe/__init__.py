@@ -7,6 +7,7 @@ checks          what the doctor looks for
 transcripts     normalisation of texts, and their tokens
 sounds          batches of features
 losses          CTC, attention, and both
+listened        what a search needs of a model, ours or one of another class
 searching       from a model to texts: CTC, attention, and both
 language_model  n-grams of the transcripts, and their weight
 answers         texts of many rows, and their scores
@@ -15,5 +16,6 @@ predictor       texts of new recordings, and when each word is spoken
 subtitles       the same as SRT or WebVTT
 picture         what was heard and when, as a picture
 explainer       what each word is based on; subject is what methods of explanation see
-reporter        the report
+reporter        the report, with the nearest recording as the baseline
+nearest         answers with that baseline
 """

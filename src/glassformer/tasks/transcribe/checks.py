@@ -26,12 +26,17 @@ class LongTranscripts(Check):
     def __init__(self, text: Answer, factor: int) -> None:
         self.text, self.factor = text, factor
         self.rows: list[int] = []
+        self.too_long, self.usable = 0, 0  # training rows
 
     def see(self, row: Specimen) -> None:
         frames = int(row.sample["sound"]["seconds"] * FRAMES_A_SECOND)
         needed = frames_needed([ord(character) for character in self.text(row.sample)])
-        if needed > vectors_of(frames, self.factor):
+        fits = needed <= vectors_of(frames, self.factor)
+        if not fits:
             self.rows.append(row.number)
+        if row.split == "train":
+            self.too_long += not fits
+            self.usable += fits
 
     def findings(self) -> Iterator[Finding]:
         if self.rows:
@@ -40,7 +45,8 @@ class LongTranscripts(Check):
                 "training on characters leaves them out; correct them, or lower "
                 "model.frontend.factor"
             )
-            yield Finding("long transcripts", "warning", what, advice, self.rows)
+            severity = "error" if self.too_long and not self.usable else "warning"
+            yield Finding("long transcripts", severity, what, advice, self.rows)
 
 
 class UnlikelyPaces(Check):

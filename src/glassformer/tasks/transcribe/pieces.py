@@ -6,17 +6,37 @@ a word. Nothing is heard twice, so that no word is, and memory does not grow wit
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32
 
+from glassformer.data.audio.extractor import Features
 from glassformer.data.samples import Samples
+from glassformer.tasks.shared.sound_predictor import Recording
 
 Sound = Float32[np.ndarray, " _"]  # no name: each has its own length
 
 PAUSE = 0.3  # seconds
 STEP = 0.01  # seconds between two measurements of loudness
 QUIETEST = 1e-10  # power; all below is silence
+AHEAD = 160  # seconds that are sorted by length, after the first piece
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """A part of a recording.
+
+    Attributes:
+        start, end: In seconds of the recording.
+        last: Whether the recording ends with it.
+    """
+
+    recording: Recording
+    features: Features
+    start: float
+    end: float
+    last: bool
 
 
 def cut_at_pauses(
@@ -54,3 +74,16 @@ def longest_piece(samples: Samples, most: float) -> float:
     seconds = (sound["seconds"] for sound in samples.values("sound", "train"))
     longest = max((one for one in seconds if one <= most), default=0.0)
     return max(1.0, min(most, 1.25 * longest))
+
+
+def windows(pieces: Iterable[Piece], *, at_once: bool = False) -> Iterator[list[Piece]]:
+    """Many pieces at a time; the first alone, so that it is answered soon, unless `at_once`."""
+    some, seconds, most = list[Piece](), 0.0, AHEAD if at_once else 0.0
+    for piece in pieces:
+        some.append(piece)
+        seconds += piece.end - piece.start
+        if seconds >= most:
+            yield some
+            some, seconds, most = [], 0.0, AHEAD
+    if some:
+        yield some

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,22 +12,25 @@ from jaxtyping import Float32
 from torch import nn
 
 from glassformer.config import require
-from glassformer.data.audio.extractor import Features
 from glassformer.data.audio.reading import read_blocks, sound_info
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
 from glassformer.explaining.views.pictures import check_picture
+from glassformer.models.transcriber import Transcriber
 from glassformer.tasks.extension import Companion
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.served import EngineWork, SourceWriter, SpeechWriter, Spoken
+from glassformer.tasks.shared.nearest import StoredNearest
+from glassformer.tasks.shared.own_models import refuse_other
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.transcribe.alternatives import next_best, with_choices
 from glassformer.tasks.transcribe.live import LiveTranscript, as_partial, one_thread
+from glassformer.tasks.transcribe.nearest import NearestPredictor
 from glassformer.tasks.transcribe.other_model import open_other
 from glassformer.tasks.transcribe.picture import draw_picture
-from glassformer.tasks.transcribe.pieces import cut_at_pauses
+from glassformer.tasks.transcribe.pieces import Piece, cut_at_pauses, windows
 from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until_interrupted
 from glassformer.tasks.transcribe.searching import Searcher, Written
 from glassformer.tasks.transcribe.stepwise import StepwiseWork
@@ -42,23 +45,6 @@ from glassformer.tasks.transcribe.task import TranscribeTask
 
 STANDARD_INPUT = Path("-")
 TOGETHER = 80  # seconds that are searched at once
-AHEAD = 160  # seconds that are sorted by length, after the first piece
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Piece:
-    """A part of a recording.
-
-    Attributes:
-        start, end: In seconds of the recording.
-        last: Whether the recording ends with it.
-    """
-
-    recording: Recording
-    features: Features
-    start: float
-    end: float
-    last: bool
 
 
 class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWriter):
@@ -122,6 +108,7 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWr
     def predict(
         self, model: nn.Module, inputs: Iterable[Recording]
     ) -> Iterator[Prediction | Partial]:
+        refuse_other(model, Transcriber, stream=self.stream, picture=self.picture)
         if self.stream:
             for one in inputs:
                 yield from self._live(model, one)
@@ -138,6 +125,10 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWr
                     found = []
             if found:
                 yield Partial(done=some[-1].end / self._seconds_of(some[-1].recording))
+
+    def baseline(self) -> NearestPredictor | None:
+        stored = StoredNearest.load(self.task.folder)
+        return None if stored is None else NearestPredictor(self.task, stored, self.blocks)
 
     def is_stepwise(self, options: Mapping[str, Any]) -> bool:
         return self.searcher.is_stepwise and not options.get("alternatives")
@@ -276,19 +267,6 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWr
             for word in one.words:
                 start, end = (round(begins + at * vector, 3) for at in (word.start, word.end))
                 yield Spoken(word.text, start, end)
-
-
-def windows(pieces: Iterable[Piece], *, at_once: bool = False) -> Iterator[list[Piece]]:
-    """Many pieces at a time; the first alone, so that it is answered soon, unless `at_once`."""
-    some, seconds, most = list[Piece](), 0.0, AHEAD if at_once else 0.0
-    for piece in pieces:
-        some.append(piece)
-        seconds += piece.end - piece.start
-        if seconds >= most:
-            yield some
-            some, seconds, most = [], 0.0, AHEAD
-    if some:
-        yield some
 
 
 @lru_cache(maxsize=1)  # without a header that tells it, the whole file is decoded

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.data.audio.clip import read_clip
+from glassformer.data.doctor.check import counted
 from glassformer.data.samples import Sample
 from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
 from glassformer.tasks.reporter import Baseline, PoolingReporter
-from glassformer.tasks.shared.nearest import NearestRecordings
+from glassformer.tasks.shared.nearest import NearestRecordings, StoredNearest
 from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.transcribe.answers import NOTHING, Transcripts
 from glassformer.tasks.transcribe.language_model import (
@@ -68,7 +69,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         replaced = edits.total() - deleted - inserted
         total = sum(len(answers.units(text)) for text in answers.right)
         return [
-            f"{edits.total():,} errors in {total:,} {unit}: {replaced:,} substitutions, "
+            f"{counted(edits.total(), 'error')} in {total:,} {unit}: {replaced:,} substitutions, "
             f"{deleted:,} deletions, {inserted:,} insertions",
             *weights_note(self.task.folder),
             *speed_note(answers),
@@ -90,7 +91,8 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         right = [task.normalise(samples[row]["text"]) for row in numbers]
         written = [texts[row] for row in memory(map(self._sound, numbers))[:, 0]]
         answers = Transcripts(written, right, task.settings.measure)
-        return Baseline("nearest recording", "by mean features", answers)
+        save = StoredNearest(memory, texts).save
+        return Baseline("nearest recording", "by mean features", answers, save=save)
 
     def baseline_seconds(self) -> float:
         """Every recording is read once; comparing them takes little."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.layout import Layout
@@ -23,9 +23,8 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Fusion, Hypothesis, Request, decode
 from glassformer.decode.ctc import ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
 from glassformer.decode.penalties import PENALTIES
-from glassformer.models.incremental import attending
-from glassformer.models.transcriber import Heard, Transcriber
 from glassformer.tasks.shared.sound import padded_features, vectors_of
+from glassformer.tasks.transcribe.listened import Listened, listened
 from glassformer.tasks.transcribe.rescoring import Tokens, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK, writable
 from glassformer.tasks.transcribe.transcripts import words_of
@@ -112,7 +111,7 @@ class Searcher:
 
     @torch.no_grad()
     def write(
-        self, model: Transcriber, sounds: Sequence[Sound], *, times: bool = False
+        self, model: nn.Module, sounds: Sequence[Sound], *, times: bool = False
     ) -> list[Written]:
         """The best text of each recording.
 
@@ -120,7 +119,7 @@ class Searcher:
             times: Whether to find out when each word is spoken.
         """
         features, layout = padded_features(sounds)
-        device = model.to_token.weight.device
+        device = next(model.parameters()).device
         vectors = [vectors_of(len(sound), self.factor) for sound in sounds]
         return self.search_batch(
             model, features.to(device), layout.to(device), vectors, times=times
@@ -129,7 +128,7 @@ class Searcher:
     @torch.no_grad()
     def search_batch(
         self,
-        model: Transcriber,
+        model: nn.Module,
         features: Float[Tensor, "B frames M"],
         layout: Layout,
         vectors: Sequence[int],
@@ -143,15 +142,15 @@ class Searcher:
             vectors: How many vectors the frontend makes of each row.
             limits: The most tokens of each text; by default as many as there are vectors.
         """
-        heard = model.listen(features, layout, vectors=sum(vectors))
-        frames = writable(model.to_token(heard.vectors).float().log_softmax(-1))
+        sounds = listened(model, features, layout, vectors)
+        frames = writable(sounds.frames.float().log_softmax(-1))
         limits = list(limits) or list(vectors)
         if self.search == "ctc":
             choices = self._by_ctc(frames, vectors)
         elif self.search == "attention":
-            choices = self._by_attention(model, heard, limits)
+            choices = self._by_attention(sounds, limits)
         else:
-            choices = self._jointly(model, heard, frames, vectors, limits)
+            choices = self._jointly(sounds, frames, vectors, limits)
         if self.fusion is not None:
             choices = with_language(choices, self.fusion, frames.device)
         weight = 0.0 if self.fusion is None else self.fusion.weight
@@ -196,9 +195,7 @@ class Searcher:
         found = ctc_prefix_beam(frames, vectors, blank=BLANK, width=width, fusion=self.fusion)
         return [[Choice(tokens=x.tokens, ctc=x.log_probability) for x in row] for row in found]
 
-    def _by_attention(
-        self, model: Transcriber, heard: Heard, limits: Sequence[int]
-    ) -> list[list[Choice]]:
+    def _by_attention(self, sounds: Listened, limits: Sequence[int]) -> list[list[Choice]]:
         beam = self.decode.beam
         penalty = PENALTIES[beam.penalty]
         return [
@@ -210,13 +207,10 @@ class Searcher:
                 )
                 for one in row
             ]
-            for row in self._decoded(model, heard, limits)
+            for row in self._decoded(sounds, limits)
         ]
 
-    def _decoded(
-        self, model: Transcriber, heard: Heard, limits: Sequence[int]
-    ) -> list[list[Hypothesis]]:
-        scorer = attending(model, model.keep(heard), heard.layout, first=Tokenizer.start)
+    def _decoded(self, sounds: Listened, limits: Sequence[int]) -> list[list[Hypothesis]]:
         request = Request(
             end=Tokenizer.end,
             limits=[limit + 1 for limit in limits],
@@ -226,12 +220,11 @@ class Searcher:
         config = self.decode
         if self.fusion is not None:
             config = replace(config, best=config.beam.width)
-        return decode(scorer, request, config)
+        return decode(sounds.scorer(), request, config)
 
     def _jointly(
         self,
-        model: Transcriber,
-        heard: Heard,
+        sounds: Listened,
         frames: Float[Tensor, "B S V"],
         vectors: Sequence[int],
         limits: Sequence[int],
@@ -242,14 +235,14 @@ class Searcher:
         limits = list(map(min, limits, map(room_beside, longest)))
         attended = [
             {one.tokens: one.log_probability for one in row if one.reason == "end"}
-            for row in self._decoded(model, heard, limits)
+            for row in self._decoded(sounds, limits)
         ]
         others = [
             [one.tokens for one in row if one.tokens not in known]
             for row, known in zip(prefixes, attended, strict=True)
         ]
         for row, texts, scores in zip(
-            attended, others, attention_scores(model, heard, others), strict=True
+            attended, others, attention_scores(sounds, others), strict=True
         ):
             row.update(zip(texts, scores, strict=True))
         by_ctc = ctc_scores(frames, vectors, list(map(list, attended)), blank=BLANK)

@@ -18,6 +18,7 @@ from jaxtyping import Int
 from torch import nn
 
 from glassformer import processes
+from glassformer.config import require
 from glassformer.config.run import Config
 from glassformer.core.layout import pack
 from glassformer.data.audio.extractor import Extractor, Features
@@ -34,6 +35,7 @@ from glassformer.models.build import build_transcriber
 from glassformer.models.transcriber import Scored, Transcriber
 from glassformer.models.transformer import Noise
 from glassformer.tasks.job import JobTask
+from glassformer.tasks.shared.own_models import given, is_a
 from glassformer.tasks.shared.sound import (
     FRAMES_A_SECOND,
     extractor_of,
@@ -54,6 +56,7 @@ from glassformer.tasks.transcribe.language_model import (
     share_of,
     trials,
 )
+from glassformer.tasks.transcribe.listened import scored_by
 from glassformer.tasks.transcribe.losses import expect_blanks, joint_divergence, joint_loss
 from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choices, Searcher, Written
@@ -200,19 +203,30 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     def forward(self, model: nn.Module, batch: SoundBatch, *, noise: Noise | None = None) -> Scored:
         """Scores of the tokens of every frame, and of every next token if there is a decoder."""
         writes = self.settings.ctc_weight < 1
-        scored: Scored = model(
-            batch.features,
-            batch.decoder_input if writes else None,
-            source=batch.layout,
-            target=batch.target_layout if writes else None,
-            vectors=sum(batch.vectors),
-            mask=batch.mask,
-            noise=noise,
-        )
+        arguments = {
+            "source": batch.layout,
+            "target": batch.target_layout if writes else None,
+            **given(noise=noise),
+        }
+        tokens = batch.decoder_input if writes else None
+        if is_a(model, Transcriber):
+            arguments |= {"vectors": sum(batch.vectors), "mask": batch.mask}
+            scored: Scored = model(batch.features, tokens, **arguments)
+        else:
+            scored = self._scored(model, batch.features, tokens, **arguments)
         if scored.written is None:
             return scored
         written = pack(scored.written, batch.target_layout.as_packed())
         return scored._replace(written=written)
+
+    def _scored(self, model: nn.Module, *samples: Any, **arguments: Any) -> Scored:
+        """What a model of one's own says, refused where only a Transcriber will do."""
+        require(
+            not self.settings.stream.chunk,
+            "task.stream.chunk needs a Transcriber, whose encoder reads chunk by chunk; leave it "
+            "out, or give a Transcriber",
+        )
+        return scored_by(model, *samples, **arguments)
 
     def loss(self, output: Scored, batch: SoundBatch) -> Loss:
         return joint_loss(output, batch, self.settings)

@@ -8,5 +8,5 @@ writing              generation of translations
 explainer            what each word of a translation is based on
 answers              translations of many rows, and their scores
 sections             the tables of its report
-translation_memory   the baseline
+translation_memory   the baseline; stored_memory keeps it in a run and answers with it
 """

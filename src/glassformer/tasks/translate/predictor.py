@@ -27,8 +27,10 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.served import EngineWork, SourceWriter
 from glassformer.tasks.shared.generation import GenerationOptions
+from glassformer.tasks.shared.own_models import refuse_other
 from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
 from glassformer.tasks.shared.written import decode_settings, token_lines
+from glassformer.tasks.translate.stored_memory import MemoryPredictor, StoredMemory
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.writing import Written, as_prediction
 
@@ -69,8 +71,11 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
         return self.task.pair.source
 
     def from_sample(self, sample: Sample) -> str:
-        tag = f"<{sample['to']}> " if self.task.pair.tags and sample.get("to") else ""
-        return tag + str(sample["source"])
+        return self.task.pair.as_typed(sample)
+
+    def baseline(self) -> MemoryPredictor | None:
+        stored = StoredMemory.load(self.task.folder)
+        return None if stored is None else MemoryPredictor(self.task, stored)
 
     def example(self) -> str:
         tags = self.task.pair.tags
@@ -140,6 +145,7 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
     @torch.no_grad()
     def alignment(self, model: nn.Module, text: str, found: Prediction) -> Alignment:
         """Which words of a text each word of its translation attended to."""
+        refuse_other(model, Transformer, align=True)
         assert isinstance(model, Transformer)
         if not found.details["tokens"]:  # for an empty text
             return Alignment((), (), torch.zeros(0, 0))

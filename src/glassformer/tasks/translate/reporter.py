@@ -15,8 +15,8 @@ from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 from glassformer.tasks.translate.answers import MEASURES, Translations, missing_line
 from glassformer.tasks.translate.sections import Rows, translation_sections
+from glassformer.tasks.translate.stored_memory import StoredMemory
 from glassformer.tasks.translate.task import TranslateTask
-from glassformer.tasks.translate.translation_memory import TranslationMemory
 
 LOOKED_AT = 500  # rows from which lengths are estimated
 TER_SECONDS = 1.3e-6  # per row, times the cube of its words; measured with good answers
@@ -68,17 +68,22 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
         samples = self._samples()
         numbers = samples.rows(split).tolist()
         train, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)
-        known, found, analyser = self.by_language(train.tolist()), dict.fromkeys(numbers, ""), ""
+        stored = StoredMemory(
+            {
+                language: (self.sources(rows), [self.task.right_answers(row)[0] for row in rows])
+                for language, rows in self.by_language(train.tolist()).items()
+            }
+        )
+        found, analyser = dict.fromkeys(numbers, ""), ""
         for language, rows in self.by_language(numbers).items():
-            if language not in known:  # it has no training rows
+            if language not in stored.pairs:  # it has no training rows
                 continue
-            targets = [self.task.right_answers(row)[0] for row in known[language]]
-            memory = TranslationMemory.of(self.sources(known[language]), targets)
+            memory = stored.memory(language)
             found |= zip(rows, memory(self.sources(rows)), strict=True)
             analyser = memory.described
         references = [self.task.right_answers(row) for row in numbers]
         answers = Translations(list(found.values()), references, self.task.settings.measure)
-        return Baseline("translation memory", analyser, answers, notes)
+        return Baseline("translation memory", analyser, answers, notes, stored.save)
 
     def baseline_seconds(self) -> float:
         """Every text is compared with every training text; both systems are scored."""

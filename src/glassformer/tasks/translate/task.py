@@ -31,6 +31,7 @@ from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import token_divergence, token_loss
+from glassformer.tasks.shared.own_models import given
 from glassformer.tasks.shared.text import (
     as_settled,
     attends,
@@ -202,7 +203,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             batch.decoder_input,
             source=batch.source_layout,
             target=target,
-            noise=noise,
+            **given(noise=noise),
         )
         return logits if target.is_packed else logits[target.real]
 

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from glassformer.config import TokenizerConfig
 from glassformer.config.values import fitting
 from glassformer.data.jagged import Jagged
-from glassformer.data.samples import Samples
+from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.subwords import Words
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
@@ -84,6 +84,15 @@ class PairTokens:
                 f"{', '.join(f'<{tag}>' for tag in self.tags)}"
             )
         return rest.strip(), self.tag(head[1:], repr(text[:40]))
+
+    def language(self, tag: int | None) -> str:
+        """The target language of a tag; empty if there are none."""
+        return "" if tag is None else self.tags[tag - self.source.size]
+
+    def as_typed(self, sample: Sample) -> str:
+        """The source of a row as it is typed, with its tag."""
+        tag = f"<{sample['to']}> " if self.tags and sample.get("to") else ""
+        return tag + str(sample["source"])
 
     def read(self, rows: Jagged, tags: int | Int[np.ndarray, " rows"] | None) -> Jagged:
         """The tokens of sources as the model reads them, with tags and end tokens."""

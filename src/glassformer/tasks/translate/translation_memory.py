@@ -49,11 +49,15 @@ class TranslationMemory:
         """For each text, the translation of the most similar stored text, the first of several."""
         found: list[str] = []
         for start in range(0, len(texts), TOGETHER):
-            queried = self.counts(cut(texts[start : start + TOGETHER]))[:, self.kept]
-            similarity = weighted(queried, self.counts.idf[self.kept]) @ self.sources.T
+            similarity = self.similarity(texts[start : start + TOGETHER])
             nearest = np.asarray(similarity.argmax(axis=1)).ravel()
             found += [self.targets[row] for row in nearest.tolist()]
         return found
+
+    def similarity(self, texts: Sequence[str]) -> Matrix:
+        """How similar each text is to each stored one, from 0 to 1."""
+        queried = self.counts(cut(texts))[:, self.kept]
+        return weighted(queried, self.counts.idf[self.kept]) @ self.sources.T
 
     @property
     def described(self) -> str:

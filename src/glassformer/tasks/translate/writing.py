@@ -95,7 +95,7 @@ class Writer:
             limits: The maximum number of tokens of each answer, its end included; by default,
                 derived from the length of its source.
         """
-        scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
+        scorer = translating(model, source, reads, first=Tokenizer.start)
         found = decode(scorer, self._request(source, reads, limits), self.decode)
         return [[self.written(one) for one in row] for row in found]
 
@@ -127,7 +127,7 @@ class Writer:
         """The branches of the search for a single row, step by step; none if it is no beam."""
         if self.decode.method != "beam":
             return []
-        scorer = translating(model, source, reads, first=Tokenizer.start)  # type: ignore[arg-type]
+        scorer = translating(model, source, reads, first=Tokenizer.start)
         return beam_steps(scorer, self._request(source, reads, None), self.decode)
 
     @property

@@ -76,9 +76,11 @@ class EachLanguage(Check):
 
 
 class Tags(Check):
-    """Target languages that cannot be typed, and rows without one."""
+    """Target languages that cannot be typed or are not in train, and rows without one."""
 
     def __init__(self) -> None:
+        self.learned: set[str] = set()
+        self.held_out: dict[str, list[int]] = {}
         self.named = False
         self.unnamed: list[int] = []
         self.unfit: list[int] = []
@@ -90,13 +92,19 @@ class Tags(Check):
             self.unnamed.append(row.number)
         elif not can_be_typed(tag):
             self.unfit.append(row.number)
+        elif row.split == "train":
+            self.learned.add(tag)
+        else:
+            self.held_out.setdefault(tag, []).append(row.number)
 
     def findings(self) -> Iterator[Finding]:
+        new = [n for tag, some in self.held_out.items() if tag not in self.learned for n in some]
         faults = (
+            (new, "with a target language that no training row has", "add such rows to train"),
             (self.unnamed, "without a target language", "fill in the column `to`"),
             (self.unfit, "with < > or spaces in the target language", "write it like de or pt-br"),
         )
-        for numbers, fault, remedy in faults if self.named else ():
+        for numbers, fault, remedy in faults if self.named and self.learned else ():
             if numbers:
                 what, advice = (
                     f"{counted(len(numbers), 'row')} {fault}",

@@ -9,14 +9,14 @@ one for each module. Links are rewritten to where their targets end up; MkDocs r
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 from commands import commands_page
 from latex2mathml.converter import convert
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
@@ -115,14 +115,19 @@ def tree(folder: Path) -> Iterator[dict[str, object]]:
         yield {path.stem: [own, *tree(inside)]} if inside.is_dir() else own
 
 
-def main() -> None:
+def main() -> int:
     """Write the pages and build the site; a warning, such as a broken link, is an error."""
     write_pages()
-    config = load_config(str(ROOT / "site" / "mkdocs.yml"), strict=True, nav=navigation())
-    config.plugins.on_startup(command="build", dirty=False)
-    build(config)
-    print(f"open {(ROOT / 'build' / 'site' / 'index.html').relative_to(ROOT)}")
+    config = PAGES.parent / "mkdocs.yml"
+    whole = {"INHERIT": "../site/mkdocs.yml", "nav": navigation()}
+    config.write_text(yaml.safe_dump(whole, allow_unicode=True), encoding="utf-8")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-f", config]
+    )
+    if not built.returncode:
+        print("open build/site/index.html")
+    return built.returncode
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,12 +12,14 @@ from quick import quickly
 
 from glassformer import core
 from glassformer.cli import main
-from glassformer.config import SIZES, stack_of_size
+from glassformer.config import SIZES, StackConfig, stack_of_size
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import GrowingCache
 from glassformer.core.kernels import KERNELS
+from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
 from glassformer.core.positions import POSITIONS, make_position
+from glassformer.models.stacks import Encoder
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,6 +94,20 @@ def test_the_example_of_a_position_scheme_works_once_it_is_listed(monkeypatch):
     assert not torch.allclose(whole, layer(x, mask=causal))
     whole.sum().backward()
     assert all(part.grad.any() for part in position.parameters())
+
+
+def test_the_example_of_a_block_works_once_it_is_listed(monkeypatch):
+    block, line = blocks(section("Add a block"))
+    names = run(block)
+    monkeypatch.setattr("glassformer.models.stacks.BLOCKS", run(f"new = {{{line}}}", names)["new"])
+    monkeypatch.setattr("glassformer.config.model.BLOCK_NAMES", ("macaron",))
+    config = StackConfig(dim=32, depth=2, dropout=0.0, block="macaron")
+    stack, x, layout = Encoder(config), torch.randn(2, 5, 32), Layout.padded([5, 3])
+    y = stack(x, layout=layout)
+    alone = stack(x[1:, :3], layout=Layout.full(1, 3))
+    torch.testing.assert_close(y[1:, :3], alone)
+    y.sum().backward()
+    assert all(part.grad is not None for part in stack.parameters())
 
 
 def test_the_example_of_a_job_is_the_one_that_is_taken_through_every_command():

@@ -94,6 +94,11 @@ def test_links_lead_to_pages_of_the_same_language(path):
     assert [link for link in links if (".zh." in link) != (".zh." in path.name)] == []
 
 
+def test_the_ideas_lead_to_every_chapter():
+    ideas = read(TOUR.parent / "ideas.md")
+    assert [c.path.name for c in CHAPTERS if f"](tour/{c.path.name})" not in ideas] == []
+
+
 def test_every_picture_belongs_to_a_chapter():
     shown = {name for path in TEXTS for name in pictures_in(read(path))}
     assert {path.name for path in PICTURES.iterdir()} == shown

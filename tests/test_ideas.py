@@ -346,5 +346,5 @@ def test_the_code_in_the_chinese_readme_is_that_of_the_english_one():
 def test_the_chinese_readme_names_what_the_english_one_names(pattern):
     named = re.findall(pattern, CHINESE, flags=re.MULTILINE)
     assert named
-    same = [name.replace(".zh.png", ".png") for name in named]  # pictures in Chinese
+    same = [re.sub(r"\.zh(?=\.)", "", name) for name in named]  # pages and pictures in Chinese
     assert same == re.findall(pattern, README, flags=re.MULTILINE)

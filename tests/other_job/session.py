@@ -17,9 +17,9 @@ from pathlib import Path
 import torch
 
 from glassformer.cli import main
-from glassformer.runs import api, doctor, plan
+from glassformer.runs import api, compare, doctor, plan
 
-USED = (api, doctor, plan)  # imported once, before any command
+USED = (api, compare, doctor, plan)  # imported once, before any command
 SLOW = ("torch.utils.tensorboard",)  # to import, and no part of what is tried
 
 

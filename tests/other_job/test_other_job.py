@@ -83,6 +83,7 @@ def test_the_job_of_another_package_goes_through_every_command(glass, clips, tmp
     examine(glass, tmp_path)
     train(glass, tmp_path)
     evaluate(glass)
+    compare(glass, tmp_path)
     predict_from_the_command_line(glass, clips)
     predict_from_python(tmp_path, clips)
 
@@ -139,6 +140,22 @@ def evaluate(glass):
     assert found["trained_on"] == 0
     assert found["cer"]["value"] < found["against_scores"]["cer"]["value"]
     assert found["against"]["cer"]["p_value"] < 0.05
+
+
+def compare(glass, folder):
+    """Variants side by side; killed in the second of four runs, and continued."""
+    asked = ("listen", "clips", "--steps", 4, *set_to(SETTINGS), "--vary", "model.norm=layer,rms")
+    asked = ("compare", *asked, "--seeds", 2, "--at-once", 1, "--run", "norms", "--json")
+    glass(*asked, killed_at="norms/rms-seed-0/checkpoints/latest")
+    first = folder / "norms" / "layer-seed-0" / "model.safetensors"
+    written = first.stat().st_mtime_ns
+    assert not (folder / "norms" / "rms-seed-1" / "model.safetensors").exists()
+    found = json.loads(glass(*asked))
+    assert first.stat().st_mtime_ns == written
+    assert found["goal"] == "cer"
+    assert [one["name"] for one in found["variants"]] == ["layer", "rms"]
+    refused = glass(*asked, "--vary", "data.form=packed,padded", fails=True)
+    assert "data.form has no effect on listen; leave it out" in refused
 
 
 def predict_from_the_command_line(glass, clips):

@@ -89,7 +89,7 @@ def correlation_of(gains: Sequence[np.ndarray]) -> float:
     """
     if len(gains) < 2 or any(np.ptp(one) == 0 for one in gains):
         return 1.0
-    table = np.corrcoef(np.stack(gains).astype(np.float64))
+    table = np.atleast_2d(np.corrcoef(np.stack(gains).astype(np.float64)))
     return float(np.clip(table[np.triu_indices(len(gains), 1)].mean(), 0.0, 1.0))
 
 

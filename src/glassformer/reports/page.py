@@ -64,19 +64,24 @@ def fact(value: Cell) -> str:
     return "–" if value is None else escaped(value)
 
 
-def score_table(scores: Mapping[str, Mapping[str, Score]]) -> str:
-    """Every score of every system with its interval, on a common scale."""
+def score_table(scores: Mapping[str, Mapping[str, Score]], ours: str | None = None) -> str:
+    """Every score of every system with its interval, on a common scale.
+
+    Args:
+        ours: The system to emphasise; by default the first.
+    """
     names = list(dict.fromkeys(name for of_system in scores.values() for name in of_system))
     if not names:
         return ""
-    bodies = "\n".join(score_rows(name, scores) for name in names)
+    emphasised = next(iter(scores)) if ours is None else ours
+    bodies = "\n".join(score_rows(name, scores, emphasised) for name in names)
     note = '<p class="quiet">Dots are scores, lines their 95 % intervals.</p>'
     return section(
         "Scores", f'<div class="wide"><table class="scores">{bodies}</table></div>{note}'
     )
 
 
-def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
+def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]], emphasised: str) -> str:
     """One score, one row per system."""
     having = {system: found[name] for system, found in scores.items() if name in found}
     ends = [end for s in having.values() for end in (s.low, s.high) if charts.is_finite((0, end))]
@@ -85,7 +90,7 @@ def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]]) -> str:
     for index, (system, score) in enumerate(having.items()):
         hue = f"hue-{list(scores).index(system) % charts.COLOURS}"
         label = f'<th rowspan="{len(having)}">{escaped(named(name))}</th>' if not index else ""
-        ours = " ours" if system == next(iter(scores)) else ""
+        ours = " ours" if system == emphasised else ""
         value, start, end = (written(name, x) for x in (score.value, score.low, score.high))
         drawn = charts.whiskers(score, low, high, hue, f"{value} [{start}, {end}]")
         rows.append(

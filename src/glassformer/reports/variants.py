@@ -211,8 +211,8 @@ class VariantComparison:
         ]
 
     def _at_length(self, one: VariantResult, name: str) -> str:
-        by_name = {f"{times}× length": score for times, score in one.lengths.items()} | one.longer
-        found = by_name.get(name)
+        by_length = {f"{times}× length": score for times, score in one.lengths.items()}
+        found = by_length.get(name) or one.longer.get(name)
         return "–" if found is None else interval(self.goal, found.as_values())
 
 
@@ -255,14 +255,14 @@ def shortened(number: int | float) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown.
+    r"""A table in Markdown.
 
     >>> print(markdown_table(["a", "b"], [["1", "x|y"]]))
     | a | b |
     |---|---|
-    | 1 | x\\\\|y |
+    | 1 | x\|y |
     """
     lines = [header, *rows]
-    cells = [" | ".join(printable(cell).replace("|", "\\\\|") for cell in line) for line in lines]
+    cells = [" | ".join(printable(cell).replace("|", "\\|") for cell in line) for line in lines]
     ruled = [f"| {line} |" for line in cells]
     return "\n".join([ruled[0], "|" + "---|" * len(header), *ruled[1:]])

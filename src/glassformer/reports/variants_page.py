@@ -29,7 +29,7 @@ def variants_page(found: VariantComparison) -> str:
         [
             facts(found.facts),
             f"<section><p><strong>{escaped(found.verdict())}</strong></p></section>",
-            score_table(scores),
+            score_table(scores, found.best.name),
             differences(found),
             *curves(found),
             lengths(found),

@@ -64,7 +64,7 @@ def test_the_list_names_every_set_with_its_licence_and_whether_it_is_here(review
         ]
         assert entry.what in line
         assert entry.licence in line
-        here = name in ("languages", "dates", "morse", "python-reference", "digits")
+        here = name in ("languages", "dates", "morse", "python-reference", "digits", "films")
         assert line.split("│")[4].strip() == ("on board" if here else "no")
 
 

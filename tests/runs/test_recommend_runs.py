@@ -78,6 +78,10 @@ def test_a_user_who_was_not_there_is_served_by_the_items_they_name(run):
     best = [int(found[0]["item"].split()[1]) % 2 for found in (even, odd)]  # users like one parity
     assert best == [0, 1]
     assert not run.predict("me", likes="item 2").details["known_user"]
+    disliked = [one["item"] for one in run.predict("u4").details["items"]]
+    changed = run.predict("u4", likes=[f"{disliked[0]}=1.5"])
+    assert changed.details["known_user"]
+    assert changed.details["rating"] < run.predict("u4").details["rating"] + 1e-6
     assert run.predict(["", "u1"])[0].empty
 
 

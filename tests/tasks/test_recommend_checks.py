@@ -114,3 +114,4 @@ def test_a_table_of_users_and_items_is_recognised():
     assert says(user="1", item="2", timestamp="3")
     assert not says(user="1", text="fine", label="good")
     assert not says(user="1", title="fine")
+    assert not says(user="1", title="fine", rating="3", review="a fine film")

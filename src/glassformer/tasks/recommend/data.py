@@ -8,7 +8,7 @@ from typing import Any
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
-from glassformer.data.columns import Columns, Role, find_by_name
+from glassformer.data.columns import COLUMN_NAMES, Columns, Role, find_by_name
 from glassformer.data.doctor.check import Check
 from glassformer.data.doctor.default_checks import EmptyRows, SharedGroups
 from glassformer.data.rows import Row
@@ -50,10 +50,13 @@ class RecommendSchema(Schema):
         return "pair of user and item"
 
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
-        """A column of users, one of items, and ratings or times."""
+        """A column of users, one of items, and ratings or times, but none of texts."""
         head = list(islice(rows, 1))
-        found = find_by_name(list(head[0].values), self.roles) if head else {}
-        return {"user", "item"} <= {*found} and bool({"rating", "time"} & {*found})
+        columns = list(head[0].values) if head else []
+        found = find_by_name(columns, self.roles)
+        others = [column for column in columns if column not in found.values()]
+        texts = find_by_name(others, [Role(name="text", names=COLUMN_NAMES["text"])])
+        return {"user", "item"} <= {*found} and bool({"rating", "time"} & {*found}) and not texts
 
     def find_columns(self, head: Sequence[Row], given: Mapping[str, str], *more: Role) -> Columns:
         """As usual; the column of users may also be the group, so that whole users are held out."""

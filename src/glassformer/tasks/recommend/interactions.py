@@ -138,7 +138,7 @@ class Interactions:
     @classmethod
     def open(cls, data: Path, rows: int, items: int) -> "Interactions":
         """What `save` wrote."""
-        pairs = map_numbers(data / "pairs.npy", (2, rows), below=max(rows, items) + items + 2**31)
+        pairs = map_numbers(data / "pairs.npy", (2, rows), below=2**31)
         ratings, times = (map_array(data / name) for name in ("ratings.npy", "times.npy"))
         timed = len(times) == rows and rows > 0
         order = times if timed else np.arange(rows, dtype=np.float64)

@@ -78,7 +78,8 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
     def _next_items(self, model: nn.Module, given: str) -> Prediction:
         user, history = self._user(given)
         device = next(model.parameters()).device
-        batch = QuestionBatch([Questions.next_item(user, history)], device)
+        asked = UNKNOWN if len(self.likes.items) else user  # a vector for all items together
+        batch = QuestionBatch([Questions.next_item(asked, history)], device)
         with torch.no_grad():
             scores = self.task.method.scores(model, batch).float().cpu().numpy()[0]
         if self.task.explicit:

@@ -62,8 +62,7 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
     def sections(self, answers: Recommended, samples: Sequence[Sample]) -> Sections:
         held_out, names = self.task.samples, self.task.names.items.names
         assert held_out is not None
-        split = "test" if len(samples) == len(held_out.rows("test")) else "valid"
-        numbers, rows = self.task.held_out(split).numbers, []
+        numbers, rows = self.task.held_out(self._split).numbers, []
         for row in evenly(len(answers.rows))[:SHOWN]:
             sample = held_out[int(numbers[answers.rows[row]])]
             first = [names[item] for item in answers.lists[row][:3] if item >= 0]
@@ -75,8 +74,14 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
                 )
             )
         rated_header = ("rating", "predicted") if self.task.explicit else ()
-        header = ("user", "item", *rated_header, "rank", "recommended instead")
+        header = ("user", "item", *rated_header, "rank", "first three")
         return Sections(tables=[Table(title=SOME_ROWS, header=header, rows=rows)])
+
+    @property
+    def _split(self) -> str:
+        """The split that a report is about."""
+        assert self.task.samples is not None
+        return "test" if len(self.task.samples.rows("test")) else "valid"
 
     def baseline(self, split: str) -> Baseline[Recommended]:
         """Least squares with the rank and ridge that are best on the validation rows."""
@@ -90,13 +95,11 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
         self, ours: Recommended, theirs: Recommended, samples: Sequence[Sample]
     ) -> list[Table]:
         """All scores of all systems."""
-        assert self.task.samples is not None
-        split = "test" if len(samples) == len(self.task.samples.rows("test")) else "valid"
         simple = SimpleRecommenders(self.task)
         systems: Mapping[str, Recommended] = {
             "this model": ours,
             "matrix factorisation": theirs,
-            **{name: simple.answers(one, split) for name, one in simple.simplest().items()},
+            **{name: simple.answers(one, self._split) for name, one in simple.simplest().items()},
         }
         values = {name: answers.values() for name, answers in systems.items()}
         scores = [name for name in self.score_names if name in values["this model"]]

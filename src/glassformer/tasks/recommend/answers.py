@@ -23,8 +23,6 @@ from glassformer.metrics.ranking import (
 )
 from glassformer.metrics.translation import translation_comparison
 
-COLUMNS = ("rows", "users", "ratings", "predicted", "ranks")
-
 
 @dataclass(frozen=True, eq=False)
 class Recommended:
@@ -57,7 +55,11 @@ class Recommended:
         items: int,
         liked: float | None,
     ) -> "Recommended":
-        """From what was predicted in this process, and in the others."""
+        """From what was predicted in this process, and in the others.
+
+        Args:
+            columns: The row, the user, the rating, the predicted rating and the rank of each.
+        """
         table = processes.gathered(columns.detach().double()).cpu().numpy()
         found = processes.gathered(lists).cpu().numpy()
         order = np.argsort(table[:, 0], kind="stable")
@@ -67,8 +69,16 @@ class Recommended:
                 "the model's scores are not finite: its training diverged or its weights are "
                 "damaged; train with a lower learning rate, or copy the run again"
             )
-        rows, users = (table[:, n].astype(np.int64) for n in (0, 1))
-        return cls(rows, users, *table[:, 2:].T, found, items, liked)
+        return cls(
+            rows=table[:, 0].astype(np.int64),
+            users=table[:, 1].astype(np.int64),
+            ratings=table[:, 2],
+            predicted=table[:, 3],
+            ranks=table[:, 4],
+            lists=found,
+            items=items,
+            liked=liked,
+        )
 
     @property
     def recommendable(self) -> Bool[np.ndarray, " N"]:

@@ -86,8 +86,8 @@ class PairBatch:
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same on another device."""
-        tensors = (x.to(device, non_blocking=True) for x in (self.users, self.items, self.ratings))
-        return PairBatch(*tensors, self.layout.to(device))
+        users, items, ratings = (x.to(device) for x in (self.users, self.items, self.ratings))
+        return PairBatch(users, items, ratings, self.layout.to(device))
 
 
 class Factors:
@@ -184,7 +184,9 @@ class Factors:
         found = table[torch.tensor(numbers, device=table.device)]
         new = [n for n, one in enumerate(batch.users) if not one.known]
         if new:
-            fit = NewUsers.of(model, self.deviation if self.explicit else None)
+            biases = model.mean + model.item_bias.weight[:, 0]
+            deviation = self.deviation if self.explicit else None
+            fit = NewUsers.of(table, model.items.weight, biases, deviation)
             vectors = np.stack([fit(batch.users[n].history) for n in new])
             found[new] = torch.from_numpy(vectors).to(found)
         return found

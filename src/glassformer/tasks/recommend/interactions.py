@@ -32,8 +32,12 @@ class RawRows:
     @classmethod
     def read(cls, samples: Samples) -> "RawRows":
         """The values of some samples."""
-        rows = [(s["user"], s["item"], s.get("rating"), s.get("time")) for s in samples]
-        users, items, ratings, times = ([row[n] for row in rows] for n in range(4))
+        users, items, ratings, times = list[str](), list[str](), [], []
+        for sample in samples:
+            users.append(sample["user"])
+            items.append(sample["item"])
+            ratings.append(sample.get("rating"))
+            times.append(sample.get("time"))
         timed = None not in times
         return cls(users, items, ratings, np.array(times, dtype=np.float64) if timed else None)
 
@@ -79,11 +83,11 @@ class RawRows:
 
     def _replaced(self, splits: UInt8[np.ndarray, " rows"]) -> list[int]:
         """The rows that a later one of the same user, item and split replaces."""
-        order, last, found = self.order, {}, []
+        order, last, found = self.order, dict[tuple[str, str, int], int](), list[int]()
         for row, (user, item, split) in enumerate(zip(self.users, self.items, splits, strict=True)):
             if split == NO_SPLIT:
                 continue
-            key = (user, item, split)
+            key = (user, item, int(split))
             before = last.get(key)
             if before is None or order[row] >= order[before]:
                 last[key] = row

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.tasks.recommend.histories import History
 
@@ -34,14 +34,19 @@ class NewUsers:
     deviation: float | None
 
     @classmethod
-    def of(cls, model: nn.Module, deviation: float | None) -> "NewUsers":
-        """For the users of a factor model."""
-        users, items = (_array(x) for x in (model.user_table(), model.items.weight))  # type: ignore[operator,union-attr]
-        covariance = np.cov(users.T) if len(users) > 1 else np.zeros((users.shape[1],) * 2)
-        precision = np.linalg.inv(covariance + LEAST * np.eye(users.shape[1]))
-        biases = model.mean + _array(model.item_bias.weight)[:, 0]  # type: ignore[operator,union-attr,arg-type]
-        ones = np.ones((len(items), 1))
-        return cls(np.hstack([items, ones]), biases, users.mean(0), precision, deviation)
+    def of(
+        cls,
+        users: Float[Tensor, "U E"],
+        items: Float[Tensor, "I D"],
+        biases: Float[Tensor, " I"],
+        deviation: float | None,
+    ) -> "NewUsers":
+        """For the users, items and biases of a model; the last feature of a user is the bias."""
+        table = _array(users)
+        covariance = np.cov(table.T) if len(table) > 1 else np.zeros((table.shape[1],) * 2)
+        precision = np.linalg.inv(covariance + LEAST * np.eye(table.shape[1]))
+        known = np.hstack([_array(items), np.ones((len(items), 1))])
+        return cls(known, _array(biases), table.mean(0), precision, deviation)
 
     def __call__(self, history: History) -> Float[np.ndarray, " E"]:
         """The likeliest vector of a user with this history."""
@@ -70,5 +75,5 @@ class NewUsers:
         return user
 
 
-def _array(x: Tensor) -> Float[np.ndarray, "N E"]:
+def _array(x: Tensor) -> Float[np.ndarray, "N ..."]:
     return x.detach().double().cpu().numpy()

@@ -167,6 +167,8 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
             rating, settings = number_of(typed), self.task.settings
             if rating is None or not self.task.explicit:
                 return self._item(given), best
+            assert settings.lowest is not None
+            assert settings.highest is not None
             require(
                 settings.lowest <= rating <= settings.highest,
                 f"--likes {given}: ratings go from {settings.lowest:g} to {settings.highest:g}; "

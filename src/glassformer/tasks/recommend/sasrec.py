@@ -123,7 +123,7 @@ class SasRec:
 
     def vectors(self, model: nn.Module) -> Float[np.ndarray, "I D"]:
         """The vector of each item."""
-        return model.tokens.table.weight[1:].detach().float().cpu().numpy()  # type: ignore[union-attr,index,return-value]
+        return model.tokens.table.weight[1:].detach().float().cpu().numpy()  # type: ignore[union-attr,index]
 
     def features(self, model: nn.Module) -> Float[np.ndarray, "I D"]:
         """The same in their principal directions, the largest first."""

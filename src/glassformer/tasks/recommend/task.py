@@ -100,7 +100,9 @@ class RecommendTask(JobTask[Any, Any, Recommended]):
         refuse_untimed(settings, raw)
         splits, _ = raw.usable(samples, settings)
         train = np.flatnonzero(splits == SPLITS.index("train"))
-        names = Names(*(sorted({column[n] for n in train}) for column in (raw.users, raw.items)))
+        names = Names(
+            *(sorted({column[n] for n in train.tolist()}) for column in (raw.users, raw.items))
+        )
         refuse_few(names)
         names.save(folder)
         found = raw.numbers(names)
@@ -195,8 +197,8 @@ class RecommendTask(JobTask[Any, Any, Recommended]):
             columns.append(torch.stack([x.double() for x in kinds], dim=1))
             lists.append(best)
         liked = self.settings.liked if self.explicit else None
-        items = len(self.names.items)
-        return Recommended.gather(torch.cat(columns), torch.cat(lists), items=items, liked=liked)
+        size = len(self.names.items)
+        return Recommended.gather(torch.cat(columns), torch.cat(lists), items=size, liked=liked)
 
     def rated(self, model: nn.Module, batch: QuestionBatch, scores: Any, items: Any) -> Any:
         """The predicted rating of each item, within the scale."""

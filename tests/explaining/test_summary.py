@@ -6,8 +6,8 @@ import pytest
 import torch
 from explained import transcript, translation
 
-from glassformer.cli.explain_rows import show_summary
 from glassformer.explaining.summary import summarise
+from glassformer.runs.row_results import WordsRanked
 
 
 def test_a_written_word_is_the_same_with_and_without_the_blank_before_it():
@@ -20,8 +20,28 @@ def test_a_written_word_is_the_same_with_and_without_the_blank_before_it():
     assert found.supporting["morning"][0].inputs == 2
 
 
-def test_stretches_of_recordings_are_not_summed_up(capsys):
+def test_words_of_a_method_without_a_sign_have_no_side():
+    first = replace(translation(), influence=translation().influence.abs())
+    two_sides = WordsRanked(summarise([first] * 3))
+    assert two_sides.header == ["", "for", "against"]
+    [line] = [line for line in two_sides.lines() if line[0] == "morning"]
+    assert line[1].startswith("早上 +")
+    one_side = WordsRanked(summarise([replace(first, signed=False)] * 3))
+    assert one_side.header == ["", "how much it matters"]
+    [line] = [line for line in one_side.lines() if line[0] == "morning"]
+    assert line[1].startswith("早上 0.")
+
+
+def test_words_in_too_few_rows_are_counted_as_none():
+    found = WordsRanked(summarise([translation()]))
+    assert found.lines() == []
+    assert found.sentences()[:2] == [
+        "No word is in enough rows",
+        "Words in fewer than 3 rows are left out",
+    ]
+
+
+def test_stretches_of_recordings_are_not_summed_up():
     found = summarise([transcript(), transcript()], least=1)
     assert (found.rows, found.supporting) == (2, {})
-    show_summary(found)
-    assert "none matters overall" in capsys.readouterr().out
+    assert "none matters overall" in WordsRanked(found).sentences()[0]

@@ -118,12 +118,28 @@ def test_the_heads_of_a_translator_are_those_of_both_its_sides(tmp_path):
     assert "previous" not in found.heads["cross.0.0"].shares
 
 
+@pytest.mark.parametrize("suffix", [".html", ".json", ".svg"])
+def test_a_study_is_written_as_its_name_says(run, suffix, tmp_path, capsys):
+    path = tmp_path / f"heads{suffix}"
+    assert main(["explain", str(run.folder.path), "--heads", "--out", str(path)]) == 0
+    assert capsys.readouterr() == ("", f"wrote {path}\n")
+    text = path.read_text(encoding="utf-8")
+    if suffix == ".json":
+        assert len(json.loads(text)["heads"]) == 4
+    else:
+        assert text.startswith({".html": "<!DOCTYPE html>", ".svg": "<?xml"}[suffix])
+        assert suffix == ".svg" or "of 4 heads have a name" in text
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
         (("--ablate", "7.0"), "'7.0' is no head or layer of this model"),
         (("--heads", "--prune"), "--heads and --prune are separate studies; give one of them"),
-        (("--prune", "--out", "why.html"), "--out is for explaining an input; leave it out"),
+        (("--prune", "--out", "why.gif"), "an explanation is written as .html, .json, .png"),
+        (("--heads", "--unit", "word"), "--unit is for explaining an input; leave it out with --h"),
+        (("--faithfulness", "--method", "rollout"), "--method is for explaining an input; leave"),
+        (("--prune", "--nearest", "3"), "--nearest is for explaining an input; leave it out with"),
         ((), "nothing to explain; give a text, or --"),
     ],
 )

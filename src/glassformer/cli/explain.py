@@ -1,18 +1,14 @@
 """`glassformer explain`: what a prediction is based on."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from glassformer.cli.explain_rows import study_methods, summarise_rows
-from glassformer.cli.heads import refuse_idle, refuse_several, study_heads
 from glassformer.cli.options import AsJson, Device, RunFolder
+from glassformer.cli.studies import Studies, show_study
 from glassformer.errors import GlassformerError
 from glassformer.terminal import Terminal, print_json, print_line
-
-if TYPE_CHECKING:
-    from glassformer.runs.run import Run
 
 
 def explain(
@@ -80,19 +76,17 @@ def explain(
 
     if out is not None:
         check_out(out)
-    studies = {"summary": summary, "faithfulness": faithfulness, "heads": heads, "prune": prune}
-    refuse_several({**studies, "ablate": bool(ablate)})
+    studies = Studies(
+        summary=summary, faithfulness=faithfulness, heads=heads, ablate=ablate, prune=prune
+    )
+    studies.refuse_several()
     loaded = Run(run, device=device)
-    if summary or faithfulness:
-        idle = {"target": target, "unit": unit, "layer": layer, "head": head, "out": out}
-        refuse_idle({**idle, "set": settings or None, "nearest": nearest or None})
-        _study_rows(loaded, given, summary=summary, method=method, as_json=as_json)
-        return
-    if heads or ablate or prune:
-        idle = {"method": method, "target": target, "unit": unit, "layer": layer, "head": head}
-        refuse_idle({**idle, "out": out, "set": settings or None, "nearest": nearest or None})
+    if studies.chosen:
+        idle = {"target": target, "unit": unit, "layer": layer, "head": head}
+        idle |= {"set": settings, "nearest": nearest} | ({} if summary else {"method": method})
+        studies.refuse_idle(idle)
         rows = [] if given is None else [given]
-        study_heads(loaded, rows, heads=heads, ablate=ablate, prune=prune, as_json=as_json)
+        show_study(studies, loaded, rows, method=method, out=out, as_json=as_json)
         return
     if given is None:
         raise GlassformerError(
@@ -118,14 +112,3 @@ def _refuse_choice(layer: str | None, head: int | None, *, shown: bool) -> None:
     """Refuse a choice of attention where all of it is written."""
     if not shown and not (layer is None and head is None):
         raise GlassformerError("JSON has every layer and head; leave out --layer and --head")
-
-
-def _study_rows(
-    run: "Run", given: str | None, *, summary: bool, method: str | None, as_json: bool
-) -> None:
-    """Show the summary of many rows, or how faithful the methods are on them."""
-    rows = [] if given is None else [given]
-    if summary:
-        summarise_rows(run, rows, method=method, as_json=as_json)
-    else:
-        study_methods(run, rows, as_json=as_json)

@@ -35,6 +35,7 @@ class Summary:
 
     rows: int
     method: str
+    signed: bool
     verdict: str
     least: int
     supporting: dict[str, tuple[WordInfluence, ...]]
@@ -77,6 +78,7 @@ def summarise(explanations: Iterable[Explanation], *, least: int = LEAST) -> Sum
     return Summary(
         rows=rows,
         method=last.method,
+        signed=last.signed,
         verdict=last.verdict,
         least=least,
         supporting={

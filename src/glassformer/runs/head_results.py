@@ -1,57 +1,24 @@
 """What is found out about heads: results that show themselves in a terminal and in a notebook."""
 
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from glassformer import notebook
 from glassformer.explaining.heads import PLACES, HeadProfile
 from glassformer.explaining.pruning import PruningStep
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.wording import named, p_value, written
-from glassformer.terminal import aligned
-
-
-class HeadResult(ABC):
-    """A table with a title above and sentences below."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What was measured, on how many rows."""
-
-    @property
-    @abstractmethod
-    def header(self) -> list[str]:
-        """The names of the columns."""
-
-    @abstractmethod
-    def lines(self) -> list[list[str]]:
-        """The cells of the table."""
-
-    def sentences(self) -> list[str]:
-        """What the table comes to."""
-        return []
-
-    @abstractmethod
-    def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-
-    def __repr__(self) -> str:
-        return "\n".join([self.title, aligned([self.header, *self.lines()]), *self.sentences()])
-
-    def _repr_html_(self) -> str:
-        table = notebook.table(self.title, self.lines(), self.header)
-        return table + notebook.paragraphs(self.sentences())
+from glassformer.runs.study import StudyResult
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class HeadsFound(HeadResult):
+class HeadsFound(StudyResult):
     """Where the heads of a model look, by their labels."""
+
+    name: ClassVar[str] = "heads"
 
     rows: int
     heads: dict[str, HeadProfile]
@@ -134,7 +101,7 @@ class WholeModel:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Ablations(HeadResult):
+class Ablations(StudyResult):
     """The score of a model, and its difference without some heads or layers.
 
     Attributes:
@@ -164,7 +131,7 @@ class Ablations(HeadResult):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Pruned(HeadResult):
+class Pruned(StudyResult):
     """Heads that were removed together, step by step, until the score fell.
 
     Attributes:

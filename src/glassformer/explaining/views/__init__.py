@@ -16,6 +16,7 @@ hearing_picture     what a transcriber makes of a sound
 sound_picture       what it draws of an explanation
 word_picture        words as coloured boxes
 neighbour_picture   training rows as a small table
+table_picture       tables of a study, such as where heads look
 matrix_picture      numbers between two rows of words
 blocks              parts of a picture that stand below one another
 pictures            what all pictures share: formats, colours, fonts

@@ -19,13 +19,14 @@ TEXT = "The film was great, with some people who said: a lovely town."
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
-    return learn(write_reviews(folder / "reviews.csv"), folder / "run", steps=30)
+    data = write_reviews(folder / "reviews.csv")
+    return learn(data, folder / "run", "model.ngrams=no", steps=30)
 
 
 @pytest.fixture(scope="module")
 def windows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("windows")
-    longer = ("task.long=windows", "task.max_length=7")
+    longer = ("task.long=windows", "task.max_length=7", "model.ngrams=no")
     return learn(write_reviews(folder / "reviews.csv"), folder / "run", *longer, steps=3)
 
 

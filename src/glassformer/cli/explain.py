@@ -82,7 +82,7 @@ def explain(
     studies.refuse_several()
     loaded = Run(run, device=device)
     if studies.chosen:
-        idle = {"target": target, "unit": unit, "layer": layer, "head": head}
+        idle: dict[str, object] = {"target": target, "unit": unit, "layer": layer, "head": head}
         idle |= {"set": settings, "nearest": nearest} | ({} if summary else {"method": method})
         studies.refuse_idle(idle)
         rows = [] if given is None else [given]

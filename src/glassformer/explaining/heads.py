@@ -26,11 +26,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from glassformer.explaining.explanation import significant
 from glassformer.explaining.parts import AttentionMap
 
 NAMED, LIFT = 0.5, 2.0
 BROAD = 0.9
-DECIMALS = 4  # in JSON
 BAND = 0.1  # of the length, on either side of the diagonal; at least one key
 PLACES = ("previous", "next", "own", "first", "delimiter", "diagonal")  # in the order of names
 
@@ -64,10 +64,10 @@ class HeadProfile:
             "layer": self.layer,
             "head": self.head,
             "kind": self.kind,
-            "entropy": round(self.entropy, DECIMALS),
-            "evenness": round(self.evenness, DECIMALS),
-            "distance": None if self.distance is None else round(self.distance, DECIMALS),
-            "shares": {place: round(share, DECIMALS) for place, share in self.shares.items()},
+            "entropy": significant(self.entropy),
+            "evenness": significant(self.evenness),
+            "distance": None if self.distance is None else significant(self.distance),
+            "shares": {place: significant(share) for place, share in self.shares.items()},
         }
 
 

@@ -17,6 +17,7 @@ from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps
 from glassformer.models.pooling import AttentionPool
 from glassformer.models.transformer import Classifier, Noise
+from glassformer.tasks.classify.blend import NgramPart
 from glassformer.tasks.classify.predictor import unlabelled_batches
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
 from glassformer.tasks.classify.sounds import SoundInputs
@@ -36,6 +37,7 @@ NGRAMS_TOO = (
     "N-grams are part of the model: occlusion explains the whole of it, `ngrams` their part, other "
     "methods the rest."
 )
+NGRAMS_ALONE = "N-grams alone make the prediction: only occlusion and `ngrams` explain it."
 
 
 class LabelExplainer(Explainer[ClassifyTask, str]):
@@ -106,7 +108,7 @@ class LabelledText(LabelSubject):
         self.ngram_part = answers.ngrams
         self._settle(answers, target)
         if task.blend is not None:
-            self.notes += (NGRAMS_TOO,)
+            self.notes += (NGRAMS_TOO if task.blend.model else NGRAMS_ALONE,)
         if isinstance(model, Classifier):  # rather than one of the user's own
             self.readers = self._readers(model)
             blank = blank_token(model.frontend, self.tokenizer.size, self.device)
@@ -122,7 +124,7 @@ class LabelledText(LabelSubject):
         logits = self.task.forward(model, batch, noise=noise).unflatten(0, (copies, -1))
         labels = self.task.labels
         logits = combined(logits, multi=labels.multi) / labels.temperature
-        if self.ngram_part is not None:  # which no vector changes
+        if isinstance(self.ngram_part, NgramPart):  # which no vector changes
             blend, ngrams = self.ngram_part.blend, torch.from_numpy(self.ngram_part.logits)
             logits = blend.model * logits + blend.ngrams * ngrams.to(logits)
         return self._log_odds(logits)

@@ -29,7 +29,9 @@ learning_curve      whether more rows would help
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
 rows                rows to score models on: of some files, or of the run itself
-head_results        results about heads, which show themselves
+study               results of a study, which show themselves and are written as files
+head_results        results about heads
+row_results         how faithful methods are, and which words matter overall
 heads               where the heads of a model look, what they are worth, which can go
 faithfulness        how far the methods of explanation can be trusted
 nearest             the training rows that are nearest to an input

@@ -135,8 +135,8 @@ class NgramBaseline:
     ) -> "NgramBaseline":
         """The same settings and temperature, fitted to other rows, such as all there are."""
         rounds = ROUNDS if len(texts) <= TUNED_ON else MANY_ROWS_ROUNDS
-        none = [], labels[:0], self.classes, rounds, class_weights
-        return replace(self, trial=Search(texts, labels, *none).attempt(self.trial.setting))
+        search = Search(texts, labels, (), labels[:0], self.classes, rounds, class_weights)
+        return replace(self, trial=search.attempt(self.trial.setting))
 
     @property
     def described(self) -> str:

@@ -41,7 +41,9 @@ def test_it_learns_a_few_recordings_by_heart(tmp_path):
     task = task_of(tmp_path, TEXTS[:3])
     model = taught(task, 60)
     assert task.answers(model, [everything(task)]).written == list(TEXTS[:3])
-    assert task.score(model, [everything(task)]) == {"wer": 0.0, "cer": 0.0, "exact": 1.0}
+    scores = task.score(model, [everything(task)])
+    assert scores.pop("loss") == pytest.approx(loss_of(task, model), rel=1e-4)
+    assert scores == {"wer": 0.0, "cer": 0.0, "exact": 1.0}
 
 
 @pytest.mark.parametrize(("weight", "search"), [(0.0, "attention"), (1.0, "ctc")])
@@ -51,7 +53,7 @@ def test_attention_and_ctc_learn_alone_too(tmp_path, weight, search):
     assert (task.model().decoder is None) == (search == "ctc")
     losses = [loss_of(task, taught(task, steps)) for steps in (0, 10)]
     assert losses[1] < 0.8 * losses[0]
-    assert task.score(task.model(), [everything(task)]).keys() == {"wer", "cer", "exact"}
+    assert task.score(task.model(), [everything(task)]).keys() == {"wer", "cer", "exact", "loss"}
 
 
 def test_before_training_one_frame_in_16_says_a_token_and_none_is_likelier(joint):

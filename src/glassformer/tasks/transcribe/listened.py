@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from glassformer.config import require
 from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Scorer
@@ -19,6 +20,7 @@ from glassformer.models.incremental.prompt import chosen_rows, in_rows, rows_of
 from glassformer.models.incremental.whole import last_scores
 from glassformer.models.transcriber import Scored, Transcriber
 from glassformer.tasks.shared.own_models import given
+from glassformer.tasks.transcribe.settings import StreamConfig
 
 Sounds = Float[Tensor, "B frames M"]
 
@@ -97,6 +99,15 @@ def listened(
     if isinstance(model, Transcriber):
         return EncodedSounds(model, features, layout, vectors)
     return ReadSounds(model, features, layout)
+
+
+def refuse_chunks(stream: StreamConfig) -> None:
+    """A model of one's own cannot be trained to read chunk by chunk."""
+    require(
+        not stream.chunk,
+        "task.stream.chunk needs a Transcriber, whose encoder reads chunk by chunk; leave it out, "
+        "or give a Transcriber",
+    )
 
 
 def scored_by(

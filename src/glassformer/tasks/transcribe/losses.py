@@ -8,11 +8,13 @@ text needs has no path, and an infinite loss: such rows are left out when the da
 """
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer import processes
 from glassformer.decode.ctc import deterministic_ctc_loss
 from glassformer.models.transcriber import Scored
 from glassformer.tasks.shared.losses import token_loss
@@ -81,3 +83,29 @@ def divergence(a: Float[Tensor, "*places V"], b: Float[Tensor, "*places V"]) -> 
     """D(a || b) of scores, in fp32."""
     log_a, log_b = a.float().log_softmax(-1), b.float().log_softmax(-1)
     return (log_a.exp() * (log_a - log_b)).sum(-1)
+
+
+class MeanLoss:
+    """The mean loss over batches that pass by, of all processes that share them.
+
+    A batch with a text that has no path is left out.
+    """
+
+    def __init__(self, loss_of: Callable[[SoundBatch], Loss]) -> None:
+        self.loss_of = loss_of
+        self.sums: list[tuple[float, float]] = []
+
+    def beside(self, batches: Iterable[SoundBatch]) -> Iterator[SoundBatch]:
+        """The same batches, whose losses are added up."""
+        for batch in batches:
+            loss = self.loss_of(batch)
+            total, count = float(loss.total.detach()), float(loss.count)
+            if math.isfinite(total):
+                self.sums.append((total, count))
+            yield batch
+
+    def mean(self) -> float:
+        """NaN if there was no batch."""
+        sums = processes.gathered_rows(self.sums)
+        tokens = sum(count for _, count in sums)
+        return sum(total for total, _ in sums) / tokens if tokens else math.nan

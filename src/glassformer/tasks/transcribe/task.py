@@ -18,7 +18,6 @@ from jaxtyping import Int
 from torch import nn
 
 from glassformer import processes
-from glassformer.config import require
 from glassformer.config.run import Config
 from glassformer.core.layout import pack
 from glassformer.data.audio.extractor import Extractor, Features
@@ -56,8 +55,13 @@ from glassformer.tasks.transcribe.language_model import (
     share_of,
     trials,
 )
-from glassformer.tasks.transcribe.listened import scored_by
-from glassformer.tasks.transcribe.losses import expect_blanks, joint_divergence, joint_loss
+from glassformer.tasks.transcribe.listened import refuse_chunks, scored_by
+from glassformer.tasks.transcribe.losses import (
+    MeanLoss,
+    expect_blanks,
+    joint_divergence,
+    joint_loss,
+)
 from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Choices, Searcher, Written
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
@@ -213,20 +217,12 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             arguments |= {"vectors": sum(batch.vectors), "mask": batch.mask}
             scored: Scored = model(batch.features, tokens, **arguments)
         else:
-            scored = self._scored(model, batch.features, tokens, **arguments)
+            refuse_chunks(self.settings.stream)
+            scored = scored_by(model, batch.features, tokens, **arguments)
         if scored.written is None:
             return scored
         written = pack(scored.written, batch.target_layout.as_packed())
         return scored._replace(written=written)
-
-    def _scored(self, model: nn.Module, *samples: Any, **arguments: Any) -> Scored:
-        """What a model of one's own says, refused where only a Transcriber will do."""
-        require(
-            not self.settings.stream.chunk,
-            "task.stream.chunk needs a Transcriber, whose encoder reads chunk by chunk; leave it "
-            "out, or give a Transcriber",
-        )
-        return scored_by(model, *samples, **arguments)
 
     def loss(self, output: Scored, batch: SoundBatch) -> Loss:
         return joint_loss(output, batch, self.settings)
@@ -249,7 +245,9 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         greedy = replace(self.settings.decode, method="greedy", best=1)
         search = "ctc" if self.settings.ctc_weight else "attention"
         searcher = replace(self.searcher, search=search, decode=greedy, fusion=None)
-        return self._answers(model, batches, [searcher]).values()
+        losses = MeanLoss(lambda batch: self.loss(self.forward(model, batch), batch))
+        scores = self._answers(model, losses.beside(batches), [searcher]).values()
+        return scores | {"loss": losses.mean()}
 
     def _answers(
         self, model: Any, batches: Iterable[SoundBatch], searchers: Sequence[Searcher]

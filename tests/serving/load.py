@@ -19,7 +19,7 @@ import httpx
 from small_served import recording
 from small_translator import sentences
 
-AT_ONCE = 48
+AT_ONCE = 48  # clients
 REFUSED = (429, 503)
 CLIENTS = {"patient": 80, "slow": 6, "leaving": 8, "broken": 6}
 
@@ -122,24 +122,24 @@ async def put_under_load(server, count, *, seconds=math.inf, seed=0):
     alone = {one: await patient(server, one, rng) for one in asked}
     assert all(status == 200 for status, _ in alone.values())
     expected = {one: settled(content) for one, (_, content) in alone.items()}
-    outcome, turns = Outcome(), asyncio.Semaphore(AT_ONCE)
+    outcome, rest = Outcome(), iter(range(count))
 
-    async def one_client():
-        kind = rng.choices([patient, slow, leaving, broken], CLIENTS.values())[0]
-        request = rng.choice(asked)
-        async with turns:
+    async def client():
+        for _ in rest:
             if time.monotonic() > end:
                 return
             outcome.sent += 1
+            kind = rng.choices([patient, slow, leaving, broken], CLIENTS.values())[0]
+            request = rng.choice(asked)
             while (found := await kind(server, request, rng))[0] in REFUSED:
                 outcome.statuses[found[0]] += 1
                 await asyncio.sleep(rng.uniform(0, 0.3))
-        status, content = found
-        outcome.statuses[status] += 1
-        if status == 200 and not near(settled(content), expected[request]):
-            outcome.wrong.append((request, content))
+            status, content = found
+            outcome.statuses[status] += 1
+            if status == 200 and not near(settled(content), expected[request]):
+                outcome.wrong.append((request, content))
 
-    await asyncio.gather(*(one_client() for _ in range(count)))
+    await asyncio.gather(*(client() for _ in range(AT_ONCE)))
     return outcome
 
 

@@ -46,6 +46,7 @@ def test_every_accepted_request_is_answered_as_if_it_were_alone(server):
 
 
 @pytest.mark.full
+@pytest.mark.timeout(1800)  # two minutes where nothing else runs
 def test_ten_thousand_requests_leave_nothing_behind(server):
     check(server, 1000)  # until all that grows once has grown
     before = memory()

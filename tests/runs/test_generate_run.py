@@ -1,11 +1,16 @@
 """A run of `generate`, from a text file to a report, the command line and another run."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from glassformer import load, train
 from glassformer.cli import main
+from glassformer.runs import measuring
+from glassformer.runs.fit import answers_on
+from glassformer.runs.measuring import measure, score_at
+from glassformer.training.setup import TrainSetup
 from glassformer.training.weights import read_tensors
 
 TEXT = "".join(f"{n} green bottles hanging on the wall,\nand if one fell:\n" for n in range(300))
@@ -76,3 +81,26 @@ def test_a_classifier_starts_from_it_as_an_encoder(run, tmp_path):
     begun = read_tensors(found.folder.initial)
     assert begun["encoder.norm.weight"].equal(learned["decoder.norm.weight"])
     assert begun["frontend.table.weight"].equal(learned["tokens.table.weight"])
+
+
+def setup_of(run):
+    return TrainSetup(run.config.train, run.config.data, run.machine, run.config.seed)
+
+
+def test_a_comparison_also_scores_longer_windows(run):
+    found = measure(run, "valid", ())
+    assert [*found.lengths] == [1, 2, 4]
+    assert found.lengths[1] == found.scores["bits_per_byte"]
+    config = replace(run.config, task=replace(run.config.task, max_length=64))
+    task = run.folder.open_task(config, run.folder.data)
+    assert task.lengths("valid").max() == 64
+    expected = answers_on(task, run.model, setup_of(run), "valid").values()["bits_per_byte"]
+    assert found.lengths[2].value == pytest.approx(expected)
+
+
+def test_a_model_that_cannot_read_so_far_has_no_score_there(run, monkeypatch):
+    def ended(*given):
+        raise ValueError("positions end here")
+
+    monkeypatch.setattr(measuring, "answers_on", ended)
+    assert score_at(run, run.config, setup_of(run), "valid") is None

@@ -37,6 +37,16 @@ def test_a_word_stands_for_a_kind_and_the_last_one_wins(settings, kinds):
     assert stacks(*settings) == kinds
 
 
+def test_a_setting_of_a_stack_right_under_the_model_is_that_of_every_stack():
+    made = model("model.depth=5", "model.attention.heads=1", "model.encoder.depth=3")
+    assert (made.encoder.depth, made.decoder.depth) == (3, 5)
+    assert (made.encoder.attention.heads, made.decoder.attention.heads) == (1, 1)
+    made = model("model.kind=tcn", "model.norm=batch")
+    assert (made.decoder.convolution.width, made.decoder.norm.kind) == (3, "batch")
+    with pytest.raises(GlassformerError, match=r"'model.dmi'; did you mean 'model.dim'\?"):
+        model("model.dmi=96")
+
+
 def test_other_settings_of_the_stack_stay_whichever_comes_first():
     for order in (1, -1):
         settings = ("model.encoder=gru", "model.encoder.dim=96", "model.decoder.dim=96")[::order]

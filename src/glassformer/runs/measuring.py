@@ -20,7 +20,7 @@ from glassformer.tasks.job import AnyTask
 from glassformer.tasks.reporter import Reporter
 from glassformer.training.setup import TrainSetup
 
-LENGTHS = (1, 2, 4)  # times the length in training
+LONGER = (2, 4)  # times the length in training
 Point = tuple[float, float]
 
 
@@ -68,9 +68,10 @@ def measure(run: Run, split: str, longer: Sequence[Data]) -> MeasuredRun:
     took = time.perf_counter() - started
     where = [str(sample["where"]) for sample in task.samples.of(split)]
     reporter = reporter_of(task)
+    scores = reporter.scores(answers)
     return MeasuredRun(
         answers=answers,
-        scores=reporter.scores(answers),
+        scores=scores,
         where=where,
         reporter=reporter,
         parameters=sum(weight.numel() for weight in run.model.parameters()),
@@ -79,7 +80,7 @@ def measure(run: Run, split: str, longer: Sequence[Data]) -> MeasuredRun:
         rows_per_second=len(where) / took,
         bytes=measured_bytes(folder),
         curve=curves(folder.metrics).get(f"validation {task.goal}", []),
-        lengths=by_length(run, task, setup, split),
+        lengths=by_length(run, task, setup, split, scores[task.goal]),
         longer={str(name): run.evaluate(name).scores[task.goal] for name in longer},
     )
 
@@ -91,15 +92,21 @@ def training_speed(run: Run) -> float | None:
     return median(speeds[WARM_UP:] or speeds) if speeds else None
 
 
-def by_length(run: Run, task: AnyTask, setup: TrainSetup, split: str) -> dict[int, Score | None]:
-    """The goal on sequences longer than in training; empty where that does not apply."""
-    found: dict[int, Score | None] = {}
-    for times in LENGTHS:
-        config = task.lengthened(times)
-        if config is None:
-            return {}
-        found[times] = score_at(run, config, setup, split)
-    return found
+def by_length(
+    run: Run, task: AnyTask, setup: TrainSetup, split: str, usual: Score
+) -> dict[int, Score | None]:
+    """The goal on sequences longer than in training; empty where that does not apply.
+
+    Args:
+        usual: The goal at the length in training.
+    """
+    configs = {times: task.lengthened(times) for times in LONGER}
+    found = {
+        times: score_at(run, config, setup, split)
+        for times, config in configs.items()
+        if config is not None
+    }
+    return {1: usual, **found} if found else {}
 
 
 def score_at(run: Run, config: Config, setup: TrainSetup, split: str) -> Score | None:

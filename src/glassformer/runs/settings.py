@@ -81,9 +81,8 @@ def expand_shorthands(values: Values, stacks: Collection[str]) -> Values:
     shared = {key: value for key, value in model.items() if key not in made and key != "kind"}
     if "kind" in model or shared:
         each = {stack: dict(shared) for stack in stacks}
-        if "kind" in model:
-            for stack in stacks:
-                each[stack] = settings_of("model.kind", stack, model["kind"]) | shared
+        for stack in stacks if "kind" in model else ():
+            each[stack] = merge_values(settings_of("model.kind", stack, model["kind"]), shared)
         made = merge_values(each, made)
     return values | {"model": made}
 

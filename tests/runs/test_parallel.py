@@ -14,6 +14,7 @@ from glassformer.runs import parallel, worker
 from glassformer.runs.display import Display
 from glassformer.runs.parallel import Crew, cores, fitting_at_once
 
+REAL = parallel.WORKER
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 TRAIN = """if True:
     import os, sys, time
@@ -84,6 +85,13 @@ def test_a_process_that_does_not_stop_is_killed(tmp_path, monkeypatch):
     [one] = working.working.values()
     working.stop()
     assert one.process.returncode == -9
+
+
+@pytest.mark.full
+def test_a_real_worker_ends_in_peace_while_its_input_is_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(parallel, "WORKER", REAL)
+    found = crew(tmp_path, "none").work()
+    assert found == {tmp_path / "none": f"{tmp_path / 'none'}: not found; check the path"}
 
 
 def test_each_gpu_trains_one_run(monkeypatch):

@@ -16,7 +16,8 @@ from glassformer.terminal import print_line
 
 def stop_at_end_of_input() -> None:
     """Wait until nobody can write to standard input, then ask this process to stop."""
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1):  # unbuffered: a lock would disturb the end of the process
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from chapters import chapters
 from commands import commands_page
 from latex2mathml.converter import convert
 
@@ -28,6 +29,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/cost.png": "cost.png",
+    "site/iframe-worker.js": "assets/iframe-worker.js",
 }
 FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
@@ -98,13 +100,15 @@ def write_pages() -> None:
     (PAGES / "commands.md").write_text(commands_page(), encoding="utf-8")
 
 
-def navigation() -> list[dict[str, object]]:
-    """The menu: that of menu.yml, the chapters, and the reference as a tree."""
+def navigation() -> list[dict[str, list[object]]]:
+    """The menu: that of menu.yml with what is not named there, the chapters, and the reference."""
     menu = yaml.safe_load((ROOT / "site" / "menu.yml").read_text(encoding="utf-8"))
-    chapters = sorted(path.name for path in (PAGES / "tour").glob("[0-9]*.md"))
-    menu[1]["Tour"] += [f"tour/{name}" for name in chapters if ".zh." not in name]
-    menu.append({"Code": list(tree(PAGES / "reference"))})
-    return menu
+    by_title = {title: pages for part in menu for title, pages in part.items()}
+    named = [page for pages in by_title.values() for page in pages]
+    docs = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    by_title["Use"] += [page for page in docs if page not in named]
+    by_title["Tour"] += [f"tour/{chapter.path.name}" for chapter in chapters()]
+    return [*menu, {"Code": list(tree(PAGES / "reference"))}]
 
 
 def tree(folder: Path) -> Iterator[dict[str, object]]:

@@ -1,0 +1,58 @@
+"""The website and the notebooks: every page is on the menu, and links and formulas survive."""
+
+import re
+
+import commands
+import pytest
+from chapters import TOUR, chapters, code_of
+from typer.main import get_command
+
+from glassformer.cli.app import app
+
+ROOT = TOUR.parents[1]
+
+
+def test_the_page_of_commands_has_every_command_and_option():
+    page = commands.commands_page()
+    for name, command in get_command(app).commands.items():
+        assert (f"\n## glassformer {name}\n" in page) != command.hidden
+    assert "| `--fix` | Write a cleaned copy to this path. |" in page
+    assert all(
+        line.count("|") - line.count("\\|") == 3 for line in re.findall(r"^\|.+", page, re.M)
+    )
+
+
+def test_a_page_of_the_site_links_to_where_things_are_there():
+    pages = pytest.importorskip("pages", reason="needs the extra docs")
+    targets, reference = pages.sources(), pages.modules()
+    assert targets[ROOT / "README.md"] == "index.md"
+    text = pages.page(ROOT / "docs" / "serving.md", "serving.md", targets, reference)
+    assert "](contributing.md#add-a-job)" in text
+    text = pages.page(TOUR / "02-attention.md", "tour/02-attention.md", targets, reference)
+    assert "$$" not in text
+    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
+    name = "glassformer.core.classic"
+    assert f"[`src/{name.replace('.', '/')}.py`](../reference/glassformer/core.md#{name})" in text
+    assert code_of(text) == code_of((TOUR / "02-attention.md").read_text(encoding="utf-8"))
+
+
+def test_the_menu_has_every_page():
+    pages = pytest.importorskip("pages", reason="needs the extra docs")
+    named = [page for part in pages.navigation() for title in part.values() for page in title]
+    docs = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    others = {"index.md", "commands.md", "benchmarks.md", "contributing.md", "changelog.md"}
+    in_english = {page for page in docs | others if ".zh." not in page}
+    assert {page for page in named if isinstance(page, str)} == in_english
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.path.name)
+def test_a_notebook_has_all_code_of_its_chapter_and_no_results_yet(chapter):
+    notebooks = pytest.importorskip("notebooks", reason="needs the extra docs")
+    text = chapter.path.read_text(encoding="utf-8")
+    cells = list(notebooks.cells(text))
+    code = [cell.source + "\n" for cell in cells if cell.cell_type == "code"]
+    assert code == code_of(text)
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert "```text" not in prose
+    assert "](pictures/" not in prose
+    assert not re.search(r"\]\(\d\d-[\w-]+\.md", prose)

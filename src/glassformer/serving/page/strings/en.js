@@ -87,12 +87,6 @@ export const words = {
       hint: "Type or paste a text, or drop a file",
     },
     transcribe: { name: "Transcribe", does: "Writes down what it hears." },
-    recommend: {
-      name: "Recommend",
-      does: "Lists what a user may like next.",
-      label: "User",
-      hint: "Type the name of a user",
-    },
     generate: {
       name: "Generate",
       does: "Continues a text, token by token.",

@@ -92,12 +92,6 @@ export const words = {
       hint: "输入或粘贴文本，也可以拖入文件",
     },
     transcribe: { name: "语音识别", does: "把听到的内容写成文字。" },
-    recommend: {
-      name: "推荐",
-      does: "列出用户接下来可能喜欢的物品。",
-      label: "用户",
-      hint: "输入用户名",
-    },
     generate: {
       name: "文本生成",
       does: "逐个词元地续写文本。",

@@ -19,7 +19,8 @@ TEXT = "The film was great, with some people who said: a lovely town."
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
-    return learn(write_reviews(folder / "reviews.csv"), folder / "run", TWO_LAYERS, steps=1)
+    data = write_reviews(folder / "reviews.csv")
+    return learn(data, folder / "run", TWO_LAYERS, "model.ngrams=no", steps=1)
 
 
 def test_every_method_works_with_a_pool_that_attends(tmp_path):

@@ -12,6 +12,7 @@ from glassformer.data.catalog.morse import Clip
 from glassformer.runs import demo, fit, recipes
 from glassformer.runs.recipes import RECIPES, read_recipe
 from glassformer.runs.request import seconds
+from glassformer.runs.timing import TooLittleTimeError
 
 RECIPE = """
 what = "Good and bad films, in a moment"
@@ -91,6 +92,19 @@ def test_a_finished_run_is_kept_and_an_interrupted_one_continues(small, capsys, 
     assert f"{small / 'more-films'}: already trained; remove it to train it again" in told
     assert f"{small / 'films'}: already trained" not in told
     assert told.count("resuming from step") == 1
+
+
+def test_a_machine_that_is_too_slow_is_told_so(small, tmp_path, capsys, monkeypatch):
+    def too_little(*_):
+        raise TooLittleTimeError("--time 60s is too short")
+
+    monkeypatch.setattr(fit, "steps_in", too_little)
+    assert main(["demo", str(tmp_path / "runs")]) == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith(
+        "glassformer: this machine is too slow or too busy to train films in 60s"
+    )
+    assert told.endswith("glassformer reproduce films")
 
 
 def test_a_missing_library_is_named_before_anything_is_trained(tmp_path, capsys, monkeypatch):

@@ -16,6 +16,7 @@ from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.recipes import Recipe, pursue, read_recipe
 from glassformer.runs.run import Run
+from glassformer.runs.timing import TooLittleTimeError
 
 BUDGETS = {"languages": "75s", "dates": "90s", "python-reference": "150s", "morse": "135s"}
 EXPLAINED = ("languages", "Großbritannien")
@@ -51,7 +52,14 @@ def train_demo(name: str, folder: Path, display: Display) -> Outcome:
     display.say(f"{name}: {recipe.what}")
     if RunFolder(target).is_finished:
         display.say(f"{target}: already trained; remove it to train it again")
-    return outcome(pursue(within(recipe, BUDGETS[name]), display, target), recipe)
+    try:
+        run = pursue(within(recipe, BUDGETS[name]), display, target)
+    except TooLittleTimeError:
+        raise GlassformerError(
+            f"this machine is too slow or too busy to train {name} in {BUDGETS[name]}; start the "
+            f"demo again when less runs on it, or train with: glassformer reproduce {name}"
+        ) from None
+    return outcome(run, recipe)
 
 
 def within(recipe: Recipe, time: str) -> Recipe:

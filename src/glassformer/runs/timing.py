@@ -92,6 +92,10 @@ def checkpoints(setup: TrainSetup, until: int) -> int:
     return both + last
 
 
+class TooLittleTimeError(GlassformerError):
+    """A time budget in which not even one step fits."""
+
+
 def validates_every(setup: TrainSetup) -> int:
     """Steps between two validations."""
     return setup.train.validate_every or max(1, -(-setup.steps // VALIDATIONS))
@@ -129,7 +133,7 @@ def steps_in(
         longer = replace(setup, train=replace(setup.train, steps=steps))
         steps = fitting_steps(step_pace(job, longer, longest))
     if not steps:
-        raise GlassformerError(
+        raise TooLittleTimeError(
             f"--time {clock.seconds:.0f}s is too short: reading, validation and the report leave "
             f"no time for a step; allow more time, use fewer rows or a smaller --size"
         )

@@ -46,7 +46,7 @@ class Outcome:
     Attributes:
         sent: How many there were, each counted once.
         statuses: How many of each.
-        wrong: Answers that are not those of the same requests alone.
+        wrong: Requests whose answers are missing, or not those of the same requests alone.
     """
 
     sent: int = 0
@@ -136,8 +136,9 @@ async def put_under_load(server, count, *, seconds=math.inf, seed=0):
                 await asyncio.sleep(rng.uniform(0, 0.3))
             status, content = found
             outcome.statuses[status] += 1
-            if status == 200 and not near(settled(content), expected[request]):
-                outcome.wrong.append((request, content))
+            unanswered = kind in (patient, slow) and status != 200
+            if unanswered or (status == 200 and not near(settled(content), expected[request])):
+                outcome.wrong.append((status, request, content))
 
     await asyncio.gather(*(client() for _ in range(AT_ONCE)))
     return outcome
@@ -176,12 +177,14 @@ async def broken(server, request, rng):
 
 async def answer(reader, writer, pause=0.0):
     """The status and the body of an answer that ends with its connection."""
-    content = b""
+    content, began = b"", time.monotonic()
     while piece := await reader.read(1000 if pause else 1 << 16):
         content += piece
         if pause:
             await asyncio.sleep(pause)
     writer.close()
+    if not content:
+        return f"closed without an answer after {time.monotonic() - began:.0f} s", content
     head, _, body = content.partition(b"\r\n\r\n")
     if b"transfer-encoding: chunked" in head:
         body = unchunked(body)

@@ -31,6 +31,7 @@ NAMES = [
     "StackConfig",
     "StateCache",
     "align",
+    "allow_code",
     "attend",
     "build_classifier",
     "build_language_model",

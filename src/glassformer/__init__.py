@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         encoder_decoder_of_size as encoder_decoder_of_size,
         stack_of_size as stack_of_size,
     )
+    from glassformer.config.own_code import allow_code as allow_code
     from glassformer.core.attention import (
         MultiHeadAttention as MultiHeadAttention,
         attend as attend,
@@ -74,6 +75,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "encoder_decoder_of_size",
         "stack_of_size",
     ),
+    "glassformer.config.own_code": ("allow_code",),
     "glassformer.core.attention": ("MultiHeadAttention", "attend", "weigh"),
     "glassformer.core.caches": (
         "Cache",

@@ -10,6 +10,7 @@ Import torch, and anything that imports it, inside the function, so that `--help
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,9 +35,11 @@ from glassformer.cli.predict import predict
 from glassformer.cli.reproduce import reproduce
 from glassformer.cli.serve import serve
 from glassformer.cli.train import resume, train
+from glassformer.config.own_code import allow_code
 from glassformer.errors import GlassformerError, at_command_line, is_out_of_memory
 from glassformer.terminal import Terminal, print_line
 
+ALLOW_CODE = "--allow-code"
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 COMMANDS = (
     *(demo, doctor, train, plan, resume, predict, evaluate, explain, compare, reproduce, serve),
@@ -58,6 +61,7 @@ class Interrupted(BaseException):
 @at_command_line()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    argv = allowed_first(sys.argv[1:] if argv is None else argv)
     try:
         with interruptible(), watched_output():
             typer.main.get_command(app)(args=argv, prog_name="glassformer")
@@ -82,6 +86,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 1
     return 0
+
+
+def allowed_first(argv: Sequence[str]) -> list[str]:
+    """The arguments with --allow-code before the command, wherever it was typed.
+
+    >>> allowed_first(["predict", "runs/walks", "--allow-code", "--", "--allow-code"])
+    ['--allow-code', 'predict', 'runs/walks', '--', '--allow-code']
+    """
+    end = argv.index("--") if "--" in argv else len(argv)
+    options = [one for one in argv[:end] if one != ALLOW_CODE]
+    return [ALLOW_CODE] * (len(options) < end) + options + list(argv[end:])
 
 
 @contextmanager
@@ -117,8 +132,15 @@ def glassformer(
             "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
+    own_code: Annotated[
+        bool,
+        typer.Option(
+            ALLOW_CODE, help="Import code that settings name, such as a frontend of your own."
+        ),
+    ] = False,
 ) -> None:
     """Train Transformers from scratch on your own data, run them fast, and look inside."""
+    allow_code(own_code)
 
 
 @app.command()

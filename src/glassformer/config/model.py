@@ -17,6 +17,7 @@ from glassformer.config.layers import (
     NormConfig,
     PositionConfig,
 )
+from glassformer.config.own_code import is_own
 from glassformer.config.values import Values, build, merge_values
 
 ORDER_NAMES = ("pre", "post", "sandwich")
@@ -96,10 +97,11 @@ class FrontendConfig:
     """How samples become vectors.
 
     Args:
+        kind: The name of a frontend, or a class of your own as `module:Class`.
         bins: Mel bins per audio frame (subsampling, conv1d, resnet).
         factor: Frames per vector, a power of two (subsampling, conv1d, resnet).
         hidden: Inner width (conv1d, resnet).
-        channels: Channels of an image (patches).
+        channels: Channels of an image (patches), or of a sequence (your own).
         patch: Side of a square patch of an image of this height and width (patches).
         position: How a patch tells its row and column (patches).
         grams: The longest n-gram, in tokens (ngrams).
@@ -119,7 +121,8 @@ class FrontendConfig:
     buckets: int = 100_000
 
     def __post_init__(self) -> None:
-        choose("frontend.kind", self.kind, FRONTEND_NAMES)
+        if not is_own(self.kind):
+            choose("frontend.kind", self.kind, FRONTEND_NAMES)
         choose("frontend.position", self.position, PATCH_POSITION_NAMES)
         for name in ("bins", "hidden", "channels", "patch", "height", "width", "buckets"):
             positive(f"frontend.{name}", getattr(self, name))

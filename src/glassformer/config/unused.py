@@ -58,7 +58,7 @@ def why_unused(name: str, config: ModelConfig, model: str | None = None) -> str 
     if model is not None and table not in SETTINGS_OF_MODEL[model]:
         return f"in {'an' if model[0] in 'aeiou' else 'a'} {model}"
     frontend = config.frontend.kind
-    if table == "frontend" and rest not in ("", "kind", *SETTINGS_OF_FRONTEND[frontend]):
+    if table == "frontend" and rest not in ("", "kind", *SETTINGS_OF_FRONTEND.get(frontend, ())):
         kinds = [kind for kind, used in SETTINGS_OF_FRONTEND.items() if rest in used]
         return f"with model.frontend.kind = {frontend}, only with {', '.join(kinds)}"
     if table == "scale" and config.decoder is None and frontend not in EMBEDS:

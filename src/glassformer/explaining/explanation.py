@@ -16,10 +16,19 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.explaining.parts import AttentionMap, Branch, Neighbour, Sound, Target, are_written
+from glassformer.explaining.parts import (
+    AttentionMap,
+    Branch,
+    Image,
+    Neighbour,
+    Sound,
+    Target,
+    are_written,
+)
 from glassformer.explaining.views.packing import (
     MOST_SECONDS,
     packed_attention,
+    packed_image,
     packed_influence,
     packed_sound,
 )
@@ -55,6 +64,7 @@ class Explanation:
     verdict: str = ""
     attention: tuple[AttentionMap, ...] = ()
     sound: Sound | None = None
+    image: Image | None = None
     beam: Sequence[Sequence[Branch]] = ()
     neighbours: tuple[Neighbour, ...] = ()
     notes: tuple[str, ...] = ()
@@ -104,6 +114,7 @@ class Explanation:
             "influence": packed_influence(self.influence),
             "attention": attention,
             "sound": sound,
+            "image": None if self.image is None else packed_image(self.image),
             "notes": notes,
         }
 
@@ -122,6 +133,8 @@ class Explanation:
                 for one in self.attention
             ],
         }
+        if self.image is not None:
+            values["grid"] = [self.image.rows, self.image.columns]
         return values if self.sound is None else {**values, "sound": _sound_values(self.sound)}
 
     def _texts(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""The parts of an explanation, as plain data: targets, attention, a sound, a beam, neighbours."""
+"""The parts of an explanation, as plain data: targets, attention, a sound, an image, a beam ..."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 
@@ -87,6 +87,34 @@ class Sound:
     def seconds(self) -> float:
         """How long it lasts."""
         return len(self.samples) / self.rate
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Image:
+    """The image that was read; its pieces are patches, row by row.
+
+    Attributes:
+        pixels: From 0 to 255, grey or RGB.
+        rows, columns: How many patches there are.
+    """
+
+    pixels: UInt8[Tensor, "height width channels"]
+    rows: int
+    columns: int
+
+    def grid(self, values: Float[Tensor, " patches"]) -> Float[Tensor, "rows columns"]:
+        """A value of each patch, as they lie."""
+        return values.reshape(self.rows, self.columns)
+
+    def looked_at(self, attention: AttentionMap) -> Float[Tensor, "rows columns"]:
+        """How much each patch is attended to, by the class token, or without one by all patches.
+
+        What the class token keeps for itself is left out.
+        """
+        weights, patches = attention.weights.float().mean(0), self.rows * self.columns
+        first = len(attention.keys) - patches  # a class token comes before the patches
+        by = weights[:1] if first else weights
+        return self.grid(by[:, first:].mean(0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

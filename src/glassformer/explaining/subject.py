@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from glassformer.explaining.parts import AttentionMap, Branch, Sound, Target
+from glassformer.explaining.parts import AttentionMap, Branch, Image, Sound, Target
 from glassformer.explaining.watching import Maps
 from glassformer.models.transformer import Noise
 
@@ -78,6 +78,11 @@ class Subject(ABC):
     @property
     def sound(self) -> Sound | None:
         """The recording that was read, for a picture of it."""
+        return None
+
+    @property
+    def image(self) -> Image | None:
+        """The image that was read, for a picture of it."""
         return None
 
     @property

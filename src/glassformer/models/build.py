@@ -5,6 +5,7 @@ from typing import cast
 from torch import nn
 
 from glassformer.config import ModelConfig, StackConfig, choose, require
+from glassformer.config.own_code import is_own, load_code
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS, BaselineDecoder
 from glassformer.models.frontends import (
@@ -130,6 +131,8 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
     if source is not None and not isinstance(source, int):
         return source
     f = config.frontend
+    if is_own(f.kind):
+        return own_frontend(f.kind, f.channels, dim)
     match f.kind:
         case "subsampling":
             return Subsampling(f.bins, dim, factor=f.factor)
@@ -151,6 +154,24 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
     if f.kind == "ngrams":
         return NgramTokens(source, dim, longest=f.grams, buckets=f.buckets, scale=config.scale)
     return Tokens(source, dim, scale=config.scale)
+
+
+def own_frontend(kind: str, channels: int, dim: int) -> Frontend:
+    """A person's own frontend, made as `Class(channels, dim)`."""
+    made = load_code(kind)
+    try:
+        frontend: Frontend = made(channels, dim)
+    except TypeError as error:
+        raise GlassformerError(
+            f"model.frontend.kind = {kind} cannot be made as Class(channels, dim) ({error}); see "
+            f"docs/senses.md"
+        ) from error
+    if not isinstance(frontend, nn.Module) or getattr(frontend, "dim", None) != dim:
+        raise GlassformerError(
+            f"model.frontend.kind = {kind} must be a module whose attribute `dim` is {dim}, the "
+            f"width of the encoder; see docs/senses.md"
+        )
+    return frontend
 
 
 def refuse_other_frontend(config: ModelConfig) -> None:

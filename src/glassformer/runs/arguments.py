@@ -58,7 +58,7 @@ def training_arguments(
     """A request to train, and where its progress is shown.
 
     Args:
-        job: classify, translate, transcribe, generate, recommend or pretrain.
+        job: classify, recognise, translate, transcribe, generate, recommend or pretrain.
         data: Files, folders or names of the catalog; lists of dicts or tuples, DataFrames of
             pandas or polars, Arrow tables.
         run: The run folder to create; by default one under runs/.

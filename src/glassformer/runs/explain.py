@@ -124,6 +124,7 @@ class RunExplainer:
             signed=METHODS[name].signed,
             verdict=NOT_MEASURED if trusted is None else trusted.verdict(name),
             sound=subject.sound,
+            image=subject.image,
             beam=subject.beam,
             attention=maps,
             neighbours=self._neighbours(subject, chosen.nearest) if chosen.nearest else (),

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from glassformer.config import MachineConfig
+from glassformer.config.own_code import is_own, refuse_code
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
 from glassformer.runs.arguments import path_of
@@ -27,7 +28,10 @@ from glassformer.training.weights import Weights, load_weights, read_tensors
 def open_folder(path: str | Path, model: OwnModel | None) -> RunFolder:
     """The folder of a run, to be opened with its own model if it has one."""
     folder = RunFolder(path_of(path, "a run"))
-    refuse_other_model(folder.config(), folder.path, model)
+    config = folder.config()
+    if is_own(config.model.frontend.kind):
+        refuse_code(config.model.frontend.kind)
+    refuse_other_model(config, folder.path, model)
     return folder if model is None else replace(folder, own_model=builder_of(model))
 
 

@@ -47,7 +47,9 @@ def erased(pixels: Pixels, rng: np.random.Generator, share: float) -> Pixels:
 
 
 def mixed(
-    first: Float[np.ndarray, "..."], second: Float[np.ndarray, "..."], share: float
+    first: Float[np.ndarray, "..."],
+    second: Float[np.ndarray, "..."],
+    share: float | Float[np.ndarray, "..."],
 ) -> Float[np.ndarray, "..."]:
     """The first to a share, and the second to the rest; of pictures, or of labels."""
     return share * first + (1 - share) * second

@@ -23,7 +23,7 @@ RECORD = 1 + 3 * SIDE * SIDE  # bytes
 LARGEST = 1 << 31  # bytes
 KEPT = 4  # files
 
-Pixels = UInt8[np.ndarray, "height width channels"]
+Pixels = UInt8[np.ndarray, "_ _ _"]  # height, width and channels, which differ within one call
 
 
 def is_bundle(path: Path) -> bool:

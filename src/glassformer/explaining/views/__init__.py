@@ -17,6 +17,8 @@ sound_picture       what it draws of an explanation
 word_picture        words as coloured boxes
 neighbour_picture   training rows as a small table
 table_picture       tables of a study, such as where heads look
+image_terminal      an image, what of it counted and where attention looked, in the terminal
+image_picture       the same as a picture
 matrix_picture      numbers between two rows of words
 blocks              parts of a picture that stand below one another
 pictures            what all pictures share: formats, colours, fonts

@@ -2,6 +2,7 @@
 
     influence   32-bit numbers, so that the page rounds as the other views do
     attention   for each query its strongest weights: the key, and 16 bits on a scale per query
+    image       a byte for each channel of each pixel, RGB
     sound       16-bit samples as a WAV file; a byte for each value of the spectrogram and of CTC
 
 `page/data.js` unpacks them.
@@ -18,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.explaining.parts import AttentionMap, Sound
+from glassformer.explaining.parts import AttentionMap, Image, Sound
 from glassformer.explaining.views.selection import Group, Selection, grouped, select
 
 MOST_BYTES = 3_000_000  # of all attention together
@@ -88,6 +89,18 @@ def _packed_map(one: AttentionMap, strongest: int) -> dict[str, Any]:
         "counts": packed(kept.sum(-1).numpy().astype(np.uint16)),
         "places": packed(keys[kept].numpy().astype(np.uint16)),
         "levels": packed(levels[kept].numpy().astype(np.uint16)),
+    }
+
+
+def packed_image(image: Image) -> dict[str, Any]:
+    """The pixels as RGB, and how many patches there are."""
+    pixels = image.pixels.expand(-1, -1, 3).cpu().numpy()
+    return {
+        "height": pixels.shape[0],
+        "width": pixels.shape[1],
+        "rows": image.rows,
+        "columns": image.columns,
+        "pixels": packed(pixels),
     }
 
 

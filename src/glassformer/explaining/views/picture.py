@@ -1,5 +1,6 @@
 """An explanation as a picture for papers and slides: PNG, SVG or PDF, drawn by matplotlib.
 
+an image      what was read, what of it counted for each label, and where attention looked
 labels        the text, coloured by influence towards each of the likeliest labels
 a recording   words, spectrogram, CTC and attention on one axis of time
 a translation its words linked with those of the source, and the matrix of attention
@@ -13,7 +14,7 @@ from typing import Any
 
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.explanation import Explanation
-from glassformer.explaining.parts import Target
+from glassformer.explaining.parts import Image, Target
 from glassformer.explaining.views.alignment_picture import centres, draw_sides
 from glassformer.explaining.views.blocks import (
     MARGIN,
@@ -26,6 +27,7 @@ from glassformer.explaining.views.blocks import (
     text_block,
 )
 from glassformer.explaining.views.hearing_picture import draw_hearing
+from glassformer.explaining.views.image_picture import Panel, image_block
 from glassformer.explaining.views.matrix_picture import influence_ends, matrix_block, weight_ends
 from glassformer.explaining.views.neighbour_picture import NEAREST, neighbours_block
 from glassformer.explaining.views.pictures import QUIET, check_picture
@@ -41,12 +43,14 @@ from glassformer.explaining.views.wording import (
 )
 
 MOST_LABELS = 3
+BESIDE = 2  # labels of an image, next to one another
 MOST_OTHERS = 6
 MOST_LINKED = 40  # words on either side of which links are drawn
 INCHES_PER_CELL = 0.12
 MOST_BESIDE = 3  # alternatives beside a row of a matrix
 TITLE, HEADING, TEXT, SMALL = 14.0, 11.0, 10.0, 9.0  # points
 MARKS = "Blue, underlined: for. Orange, dashed: against. The stronger, the more it counts."
+PATCHES = "Blue: for the label. Orange: against it. The stronger, the more it counts."
 DARKER = "The darker, the more."
 NOTHING = "There was nothing to explain."
 USED = "+−.0123456789 %<>,:–…␣↵∅()"  # characters of the wording itself
@@ -68,6 +72,8 @@ def draw_explanation(
     fonts = Fonts.for_texts(*_texts(explanation, chosen), USED, MARKS)
     if not explanation.targets:
         blocks = [text_block(NOTHING, fonts, size=TEXT)]
+    elif explanation.image is not None:
+        blocks = _image_blocks(explanation, explanation.image, chosen, fonts)
     elif not explanation.written:
         blocks = _label_blocks(explanation, fonts)
     elif chosen is not None and chosen.group.crosses:
@@ -75,7 +81,8 @@ def draw_explanation(
     else:
         blocks = _text_blocks(explanation, fonts)
     asked = layer is not None or head is not None
-    if asked and chosen is not None and not chosen.group.crosses:
+    crosses = chosen is not None and chosen.group.crosses
+    if asked and chosen is not None and not crosses and explanation.image is None:
         blocks += _attention_blocks(chosen, fonts)
     blocks += [
         text_block(note, fonts, size=SMALL, color=QUIET)
@@ -129,11 +136,30 @@ def _label_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
     return [*blocks, *(text_block(text, fonts, size=SMALL, color=QUIET) for text in said)]
 
 
-def _other_labels(explanation: Explanation) -> list[str]:
-    """The next labels for which no text is drawn, in a line."""
-    others = explanation.targets[MOST_LABELS : MOST_LABELS + MOST_OTHERS]
+def _image_blocks(
+    explanation: Explanation, image: Image, chosen: Selection | None, fonts: Fonts
+) -> list[Block]:
+    """The image, what of it counts for the likeliest labels, and where attention looked."""
+    shown: list[Panel] = [("image", None, False)]
+    signed = explanation.signed
+    for target, row in zip(explanation.targets[:BESIDE], explanation.influence, strict=False):
+        title = f"{target.text}, {percent(target.probability)}"
+        shown.append((title, image.grid(row), signed))
+    if chosen is not None:
+        shown.append((chosen.title, image.looked_at(chosen.attention), False))
+    said = [PATCHES if signed else _marks(explanation), *_other_labels(explanation, BESIDE)]
+    return [
+        _heading(explanation.answer, fonts),
+        image_block(image, shown, fonts),
+        *(text_block(text, fonts, size=SMALL, color=QUIET) for text in said),
+    ]
+
+
+def _other_labels(explanation: Explanation, drawn: int = MOST_LABELS) -> list[str]:
+    """The next labels for which nothing is drawn, in a line."""
+    others = explanation.targets[drawn : drawn + MOST_OTHERS]
     said = [f"{visible(one.text)} {percent(one.probability)}" for one in others]
-    more = "" if len(explanation.targets) <= MOST_LABELS + MOST_OTHERS else ", …"
+    more = "" if len(explanation.targets) <= drawn + MOST_OTHERS else ", …"
     return [f"Less likely: {', '.join(said)}{more}"] if said else []
 
 

@@ -19,8 +19,14 @@ from rich.text import Text
 
 from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.explanation import Explanation
-from glassformer.explaining.parts import Target
+from glassformer.explaining.parts import Image, Target
 from glassformer.explaining.views.alignment_terminal import AlignmentTable, fitted
+from glassformer.explaining.views.image_terminal import (
+    attention_grid,
+    influence_grid,
+    panels,
+    pixels_of,
+)
 from glassformer.explaining.views.selection import Selection, select
 from glassformer.explaining.views.wording import (
     alternatives_of,
@@ -65,9 +71,11 @@ class ExplanationView:
             yield from _written(shown, coloured=coloured)
         else:
             yield from _labels(shown, coloured=coloured)
+        if shown.image is not None:
+            yield _image(shown, shown.image, chosen, coloured=coloured)
         if shown.method:
             yield Text(f"\n{method_name(shown.method)}: {shown.verdict or 'not measured'}", "dim")
-        if chosen is not None and self._is_shown(chosen):
+        if chosen is not None and shown.image is None and self._is_shown(chosen):
             yield from _attention(chosen)
         if shown.neighbours:
             yield Text("\nnearest training rows", "bold")
@@ -92,6 +100,8 @@ def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
     if not len(shown.influence):
         return
     yield Text()
+    if shown.image is not None:
+        return
     if shown.sound is None:
         yield coloured_words(shown, coloured=coloured)
         yield Text()
@@ -101,6 +111,20 @@ def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
     listed = 1 if len(shown.targets) == 2 else MOST_LABELS  # of two, one mirrors the other
     for target, values in zip(shown.targets[:listed], shown.influence.tolist(), strict=False):
         yield _for_and_against(shown, target, values)
+
+
+def _image(
+    shown: Explanation, image: Image, chosen: Selection | None, *, coloured: bool
+) -> RenderableType:
+    """The image, what of it counts for the first label, and where attention looked."""
+    drawn = [("image", pixels_of(image, coloured=coloured))]
+    if len(shown.influence):
+        grid, title = image.grid(shown.influence[0]), f"for {printable(shown.targets[0].text)}"
+        marked = influence_grid(grid, coloured=coloured) if shown.signed else attention_grid(grid)
+        drawn.append((title, marked))
+    if chosen is not None:
+        drawn.append((chosen.title, attention_grid(image.looked_at(chosen.attention))))
+    return panels(*drawn)
 
 
 def coloured_words(shown: Explanation, *, coloured: bool) -> Text:

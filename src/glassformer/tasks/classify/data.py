@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.config import DataConfig
+from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
 from glassformer.data.columns import Columns, Role
 from glassformer.data.doctor.check import Check, OnlyWith
@@ -93,6 +94,10 @@ class ClassifySchema(Schema):
         def answer(sample: Sample) -> str:  # spellings of a label are no conflict
             return "\n".join(sorted(set(map(content_key, names(sample)))))
 
+        if is_own(config.model.frontend.kind):
+            rarest, separator = task.rarest, task.separator
+            counts = LabelCounts(names, rarest=rarest, most=MANY, separator=separator)
+            return [*default_checks(answer, one_answer=True), counts]
         return [
             *default_checks(answer, one_answer=True),
             OneKind(),

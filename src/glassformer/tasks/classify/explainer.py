@@ -19,6 +19,7 @@ from glassformer.models.pooling import AttentionPool
 from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.blend import NgramPart
 from glassformer.tasks.classify.predictor import unlabelled_batches
+from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -199,5 +200,10 @@ def words_in(text: str) -> list[str]:
 
 def explainer_of(task: ClassifyTask) -> LabelExplainer | SoundLabelExplainer:
     """The explainer for what the run reads."""
+    if isinstance(task.inputs, SequenceInputs):
+        raise GlassformerError(
+            f"{task.folder}: what its sequences consist of only their frontend knows, which is "
+            f"your own; use predict"
+        )
     sound = isinstance(task.inputs, SoundInputs)
     return SoundLabelExplainer(task) if sound else LabelExplainer(task)

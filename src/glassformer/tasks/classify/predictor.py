@@ -16,6 +16,7 @@ from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import Classifier
 from glassformer.tasks.classify.contributions import contributions
+from glassformer.tasks.classify.sequences import SequenceInputs, SequenceLabelPredictor
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
@@ -157,8 +158,12 @@ class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):
         return None if stored is None else VotePredictor(self.task, self.sounds, stored)
 
 
-def predictor_of(task: ClassifyTask) -> TextLabelPredictor | SoundLabelPredictor:
+def predictor_of(
+    task: ClassifyTask,
+) -> TextLabelPredictor | SoundLabelPredictor | SequenceLabelPredictor:
     """The predictor for what the run reads."""
+    if isinstance(task.inputs, SequenceInputs):
+        return SequenceLabelPredictor(task)
     sound = isinstance(task.inputs, SoundInputs)
     return SoundLabelPredictor(task) if sound else TextLabelPredictor(task)
 

@@ -11,9 +11,11 @@ from glassformer.reports import Table
 from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.mended import mended_tables
 from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline, ngrams_counted
+from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.classify.votes import VOTES, votes
 from glassformer.tasks.reporter import Baseline
 from glassformer.tasks.shared.label_answers import ClassAnswers
@@ -31,7 +33,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
     def complete(self, answers: ClassAnswers) -> list[str]:
         """Fit n-grams to the training rows, and what they weigh to the validation rows."""
         task, wanted = self.task, self.task.config.model.ngrams
-        if isinstance(task.inputs, SoundInputs) or wanted == "no":
+        if not isinstance(task.inputs, TextInputs) or wanted == "no":
             return []
         samples, _ = self._data()
         try:
@@ -51,7 +53,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         return [blend.sentence]
 
     def plan_notes(self) -> list[str]:
-        if isinstance(self.task.inputs, SoundInputs) or self.task.config.model.ngrams == "no":
+        if not isinstance(self.task.inputs, TextInputs) or self.task.config.model.ngrams == "no":
             return []
         rows = self._all_rows()
         samples, _ = self._data()
@@ -100,8 +102,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
 
     def baseline(self, split: str) -> Baseline[ClassAnswers]:
         """N-grams and a linear model, or the nearest recordings, on the same splits as ours."""
-        if isinstance(self.task.inputs, SoundInputs):
-            return self._nearest(self.task.inputs, split)
+        if not isinstance(self.task.inputs, TextInputs):
+            return self._nearest(split)
         samples, label_ids = self._data()
         numbers = samples.rows(split)
         _, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)
@@ -128,18 +130,20 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         samples, _ = self._data()
         return np.sort(np.concatenate([samples.rows("train"), samples.rows("valid")]))
 
-    def _nearest(self, inputs: SoundInputs, split: str) -> Baseline[ClassAnswers]:
-        """The votes of the most similar training recordings."""
-        samples, label_ids = self._data()
+    def _nearest(self, split: str) -> Baseline[ClassAnswers]:
+        """The votes of the most similar training recordings, or sequences."""
+        (samples, label_ids), inputs = self._data(), self.task.inputs
+        assert isinstance(inputs, SoundInputs | SequenceInputs)
+        store = inputs.sounds if isinstance(inputs, SoundInputs) else inputs.sequences
         known, numbers = samples.rows("train")[:MOST_ROWS], samples.rows(split)
-        memory = NearestRecordings.of(inputs.sounds[row] for row in known.tolist())
-        nearest = memory((inputs.sounds[row] for row in numbers.tolist()), VOTES)
+        memory = NearestRecordings.of(store[row] for row in known.tolist())
+        nearest = memory((store[row] for row in numbers.tolist()), VOTES)
         chances = votes(label_ids[known][nearest], len(self.task.labels.names))
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
+        sounds = isinstance(inputs, SoundInputs)
         stored = StoredNearest(memory, label_ids[known].tolist())
-        return Baseline(
-            "nearest recordings", f"{VOTES} by mean features", answers, save=stored.save
-        )
+        name, chosen = f"nearest {inputs.noun}s", f"{VOTES} by mean features"
+        return Baseline(name, chosen, answers, save=stored.save if sounds else None)
 
     def fit_ngrams(self, rows: Mapping[str, np.ndarray]) -> NgramBaseline:
         """The baseline, trained on some rows of train and tuned on some of valid."""
@@ -159,7 +163,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         """It reads every n-gram several times per label, or every recording once."""
         if self.task.samples is None:
             return 0.0
-        if isinstance(self.task.inputs, SoundInputs):
+        if not isinstance(self.task.inputs, TextInputs):
             return 1.0 + 2e-4 * len(self.task.samples)
         megabytes = float(self.task.samples.records.rows.lengths.sum()) / 1e6
         labels = len(self.task.labels.names)
@@ -167,7 +171,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
 
     def timed_baseline_seconds(self) -> float:
         """Extrapolated from a share of the rows: tuning grows with them up to a limit."""
-        if self.task.samples is None or isinstance(self.task.inputs, SoundInputs):
+        if self.task.samples is None or not isinstance(self.task.inputs, TextInputs):
             return self.baseline_seconds()
         every = max(1, round(self.baseline_seconds() / BASELINE_TRY))
         rows = {split: self.task.samples.rows(split)[::every] for split in ("train", "valid")}

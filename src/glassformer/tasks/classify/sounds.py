@@ -117,8 +117,8 @@ class SoundInputs(Inputs):
         return Path(sample["path"]).name
 
 
-def refuse_settings_of_texts(config: Config) -> None:
-    """Refuse settings that have no effect on recordings."""
+def refuse_settings_of_texts(config: Config, noun: str = "recordings") -> None:
+    """Refuse settings that have an effect on texts only."""
     usual, given = DataConfig(), config.data
     unused = {
         "task.long": config.task.long != "head",
@@ -129,4 +129,4 @@ def refuse_settings_of_texts(config: Config) -> None:
         "model.ngrams": config.model.ngrams == "yes",
     }
     for name, is_set in unused.items():
-        require(not is_set, f"{name} has no effect on recordings; leave it out")
+        require(not is_set, f"{name} has no effect on {noun}; leave it out")

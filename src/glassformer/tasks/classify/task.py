@@ -5,11 +5,13 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.classify.blend import Blend, NgramPart
+from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.texts import TextInputs
@@ -30,7 +32,9 @@ class ClassifyTask(LabelTask):
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         config = cls.settle_labels(config, samples, folder)
-        kind = SoundInputs if SoundInputs.role in samples.spools else TextInputs
+        kind: type[Inputs] = SoundInputs if SoundInputs.role in samples.spools else TextInputs
+        if is_own(config.model.frontend.kind):
+            kind = SequenceInputs
         kind.refuse_others(samples)
         return kind.prepare(config, samples, folder, origin)
 
@@ -70,4 +74,7 @@ class ClassifyTask(LabelTask):
 
 def inputs_of(config: Config) -> type[Inputs]:
     """What a run reads."""
-    return SoundInputs if config.model.frontend.kind in SOUND_FRONTENDS else TextInputs
+    kind = config.model.frontend.kind
+    if is_own(kind):
+        return SequenceInputs
+    return SoundInputs if kind in SOUND_FRONTENDS else TextInputs

@@ -158,11 +158,11 @@ def refuse_ngrams(config: Config, samples: Samples) -> None:
         )
 
 
-def refuse_settings_of_sounds(task: SoundConfig) -> None:
-    """Refuse settings that have no effect on texts."""
+def refuse_settings_of_sounds(task: SoundConfig, noun: str = "texts") -> None:
+    """Refuse settings that have an effect on recordings only."""
     usual = SoundConfig()
     for one in fields(SoundConfig):
         require(
             getattr(task, one.name) == getattr(usual, one.name),
-            f"task.{one.name} has no effect on texts; leave it out",
+            f"task.{one.name} has no effect on {noun}; leave it out",
         )

@@ -53,7 +53,7 @@ class ImageSizes(Check):
     def figures(self) -> Figures:
         if not self.sizes:
             return {}
-        sides = np.percentile(np.array(self.sizes), list(PERCENTILES.values()), axis=0)
+        sides = np.percentile(np.array(self.sizes), list(PERCENTILES.values()), axis=0).astype(int)
         return {
             "height": dict(zip(PERCENTILES, sides[:, 0].tolist(), strict=True)),
             "width": dict(zip(PERCENTILES, sides[:, 1].tolist(), strict=True)),

@@ -33,6 +33,7 @@ from glassformer.tasks.shared.own_models import given
 
 STORE = "images.npy"
 ACROSS = 8  # patches along the longer side, about, unless the settings say
+SMALLEST = 2  # pixels of the side of a patch
 
 Stored = UInt8[np.ndarray, "N height width channels"]
 Mixes = tuple[Rows, Float[np.ndarray, " chosen"]]  # the other row, and the share of this one
@@ -108,8 +109,8 @@ class ImageInputs(Inputs):
         if not self.settings.augment.mixup:
             return scaled(self._augmented(number, rng))
         other, share = self._mix(rng)
-        both = (scaled(self._augmented(row, rng)) for row in (number, other))
-        return mixed(*both, np.float32(share))
+        first, second = (scaled(self._augmented(row, rng)) for row in (number, other))
+        return mixed(first, second, share)
 
     def _augmented(self, number: int, rng: np.random.Generator) -> Pixels:
         augment, pixels = self.settings.augment, self.images[number]
@@ -166,7 +167,7 @@ def settled(task: RecogniseConfig, samples: Samples) -> RecogniseConfig:
     height, width = (int(np.median([fact[side] for fact in facts])) for side in ("height", "width"))
     scale = min(1.0, task.largest / max(height, width))
     longest = max(task.height or round(height * scale), task.width or round(width * scale))
-    patch = task.patch or max(1, round(longest / ACROSS))
+    patch = task.patch or max(SMALLEST, round(longest / ACROSS))
     colours = task.channels or (1 if all(fact["grey"] for fact in facts) else 3)
     task = replace(
         task,

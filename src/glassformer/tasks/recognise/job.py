@@ -3,6 +3,7 @@
 from glassformer.tasks.job import Job
 from glassformer.tasks.recognise.about import ABOUT
 from glassformer.tasks.recognise.data import RecogniseSchema
+from glassformer.tasks.recognise.explainer import ImageLabelExplainer
 from glassformer.tasks.recognise.predictor import ImageLabelPredictor
 from glassformer.tasks.recognise.reporter import RecogniseReporter
 from glassformer.tasks.recognise.settings import RecogniseConfig, recognise_defaults
@@ -16,6 +17,7 @@ JOB = Job(
     task=RecogniseTask,
     reporter=RecogniseReporter,
     predictor=ImageLabelPredictor,
+    explainer=ImageLabelExplainer,
     model="classifier",
     unused=(
         *("data.tokenizer", "data.token_dropout", "data.form", "model.ngrams"),  # of texts

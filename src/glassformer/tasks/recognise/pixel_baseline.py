@@ -17,8 +17,8 @@ TUNED_ON = 5_000  # rows, to choose one
 ROUNDS = 200
 LEAST = 1e-12  # probability
 
-Images = UInt8[np.ndarray, "N height width channels"]
-Features = Float[np.ndarray, "N F"]
+Images = UInt8[np.ndarray, "_ height width channels"]  # train and valid differ in number
+Features = Float[np.ndarray, "_ F"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,39 +27,52 @@ class PixelBaseline:
 
     models: list[Any]
     classes: int
+    multi: bool
     strength: float
 
     @staticmethod
     def fit(
-        images: Images, labels: Labels, valid: Images, valid_labels: Labels, classes: int
+        images: Images,
+        labels: np.ndarray,
+        valid: Images,
+        valid_labels: np.ndarray,
+        classes: int,
     ) -> "PixelBaseline":
         """Fit to the training rows with the strength that suits the validation rows."""
         features, held = pixel_features(images), pixel_features(valid)
+        multi = labels.ndim == 2
         best, least = STRENGTHS[-2], np.inf
         for strength in STRENGTHS if len(valid) else ():
             some = slice(TUNED_ON)
-            tried = PixelBaseline(_fitted(features[some], labels[some], strength), classes, 0.0)
+            tried = PixelBaseline(
+                _fitted(features[some], labels[some], strength), classes, multi, strength
+            )
             chances = np.clip(tried._chances(held), LEAST, 1 - LEAST)
-            logits = np.log(chances) - (np.log1p(-chances) if labels.ndim == 2 else 0)
+            logits = np.log(chances) - (np.log1p(-chances) if multi else 0)
             if (loss := log_loss(logits, valid_labels)) < least:
                 best, least = strength, loss
-        return PixelBaseline(_fitted(features, labels, best), classes, best)
+        return PixelBaseline(_fitted(features, labels, best), classes, multi, best)
 
     def probabilities(self, images: Images) -> Probabilities:
         """The probability of each label for each image."""
         return self._chances(pixel_features(images))
 
     def _chances(self, features: Features) -> Probabilities:
-        if len(self.models) == 1 and self.models[0].classes_.tolist() != [False, True]:
-            found = np.zeros((len(features), self.classes))
-            found[:, self.models[0].classes_] = self.models[0].predict_proba(features)
-            return found
-        each = [one.predict_proba(features)[:, -1] for one in self.models]
-        return np.stack(each, axis=1)
+        if self.multi:
+            each = [_spread(one, features, 2)[:, 1] for one in self.models]
+            return np.stack(each, axis=1)
+        return _spread(self.models[0], features, self.classes)
+
+
+def _spread(model: Any, features: Features, classes: int) -> Float[np.ndarray, "N classes"]:
+    """The probabilities of all classes, those included that the model never saw."""
+    found = np.zeros((len(features), classes))
+    found[:, model.classes_] = model.predict_proba(features)
+    return found
 
 
 def _fitted(features: Features, labels: Labels, strength: float) -> list[Any]:
-    columns = [labels] if labels.ndim == 1 else [column.astype(bool) for column in labels.T]
+    columns = [labels] if labels.ndim == 1 else [*labels.T]
     model, found = learn("linear_model").LogisticRegression, []
     with warnings.catch_warnings():  # the last digits of the weights are not worth waiting for
         warnings.simplefilter("ignore", learn("exceptions").ConvergenceWarning)

@@ -38,7 +38,8 @@ class RecogniseConfig:
             training images.
         largest: The longer side of that median, at most.
         channels: 1 for grey, 3 for colours; by default 3 if an image has colours.
-        patch: Side of a square patch, in pixels; by default about an eighth of the longer side.
+        patch: Side of a square patch, in pixels; by default about an eighth of the longer
+            side, 2 at least.
         separator: What separates several labels in one field; implies multi_label.
         multi_label: Whether an image has any number of labels; implied by lists in the data.
         class_weights: Whether rows are weighted so that all labels have the same total weight.

@@ -33,8 +33,8 @@ class RecogniseTask(LabelTask):
         if epoch is None or not self.settings.augment.mixup:
             return super().labels_of(numbers, epoch)
         others, share = self.inputs.mixes(numbers, epoch)
-        both = (self._shares(rows) for rows in (numbers, others))
-        return torch.from_numpy(mixed(*both, share[:, None]).astype(np.float32))
+        first, second = (self._shares(rows) for rows in (numbers, others))
+        return torch.from_numpy(mixed(first, second, share[:, None]).astype(np.float32))
 
     def _shares(self, numbers: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "rows C"]:
         """1 for each label that a sample has, and 0 for the others."""

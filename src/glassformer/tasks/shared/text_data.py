@@ -5,19 +5,23 @@ from typing import Any
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import COLUMN_NAMES, Columns, Role
+from glassformer.data.paths import located
 from glassformer.data.rows import NoText, Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
 from glassformer.data.splits import content_key
 from glassformer.data.text.chinese import simplified
 
+ARRAYS = (".npy", ".npz")  # files that a frontend of one's own reads
 FEW = 50  # a label has at most this many values in the first rows, and each is at most this long
 
 
 def longest_texts(columns: Sequence[str], head: Sequence[Row]) -> str | None:
-    """The column with the longest texts."""
+    """The column with the longest texts; without texts, one that holds lists of numbers."""
     texts = _texts(columns, head)
-    return max(texts, key=lambda column: sum(len(row[column]) for row in head), default=None)
+    if not texts:
+        return next((column for column in columns if _holds_numbers(column, head)), None)
+    return max(texts, key=lambda column: sum(len(row[column]) for row in head))
 
 
 def repeated_values(columns: Sequence[str], head: Sequence[Row]) -> str | None:
@@ -37,6 +41,16 @@ def repeated_values(columns: Sequence[str], head: Sequence[Row]) -> str | None:
     return min(
         candidates, key=lambda column: (len(values[column]) < 2, len(values[column])), default=None
     )
+
+
+def is_numbers(value: str) -> bool:
+    """Whether this is a list of lists in the form of JSON, as a sequence of numbers is."""
+    return value.startswith("[[")
+
+
+def _holds_numbers(column: str, head: Sequence[Row]) -> bool:
+    values = [row.values.get(column) for row in head]
+    return all(type(value) is NoText and is_numbers(value) for value in values)
 
 
 def _texts(columns: Sequence[str], head: Sequence[Row]) -> list[str]:
@@ -63,7 +77,9 @@ class TextSchema(Schema):
         column = columns[role.name]
         value = row.values.get(column)
         if type(value) is str:  # nearly always
-            return value
+            return located(row, value) if value.endswith(ARRAYS) and not role.answer else value
+        if type(value) is NoText and is_numbers(value) and not role.answer:
+            return str(value)
         value = row[column]
         if isinstance(value, list) and not role.several:
             return " ".join(value)  # a text given as a list of words

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils._pytree import register_dataclass
 
@@ -39,7 +39,7 @@ class PairBatch(LaidOutBatch):
         references: The right answers of each row as texts, one or several; none while training.
     """
 
-    source: Int[Tensor, "B S"] | Int[Tensor, " read"]
+    source: Int[Tensor, "B S"] | Int[Tensor, " read"] | Float[Tensor, "B S channels"]
     source_layout: Layout
     decoder_input: Int[Tensor, "B T"] | Int[Tensor, " written"]
     target_layout: Layout
@@ -91,7 +91,20 @@ def pair_batch(
     packed: bool,
 ) -> PairBatch:
     """Rows of tokens as a batch; targets come without start and end."""
-    source, source_layout = text_batch(sources, packed=packed)
+    read = text_batch(sources, packed=packed)
+    return written_batch(*read, targets, row_ids, references, packed=packed)
+
+
+def written_batch(
+    source: Tensor,
+    source_layout: Layout,
+    targets: Jagged,
+    row_ids: Int[np.ndarray, " rows"],
+    references: References = (),
+    *,
+    packed: bool,
+) -> PairBatch:
+    """What is read, and rows of tokens to be written for it."""
     decoder_input, target_layout = text_batch(targets.before(Tokenizer.start), packed=packed)
     labels = torch.from_numpy(targets.after(Tokenizer.end).values).long()
     sides = source, source_layout, decoder_input, target_layout

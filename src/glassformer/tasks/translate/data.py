@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.config import DataConfig
+from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
 from glassformer.data.columns import COLUMN_NAMES, Columns, Role, find_by_name, normal_name
 from glassformer.data.doctor.check import Check
@@ -118,6 +119,8 @@ class TranslateSchema(TextSchema):
         if not writes:
             own = "task.target" if config.task.target else "data.tokenizer"
             settings |= {"target": f"{own}.simplified"}
+        if is_own(config.model.frontend.kind):
+            return default_checks(answer)
         return [
             *default_checks(answer),
             GarbledText(*SIDES),

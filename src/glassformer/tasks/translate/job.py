@@ -4,9 +4,8 @@ from glassformer.tasks.job import Job
 from glassformer.tasks.translate.about import ABOUT
 from glassformer.tasks.translate.back_translation import BackTranslation
 from glassformer.tasks.translate.data import TranslateSchema
-from glassformer.tasks.translate.explainer import TranslateExplainer
-from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.reporter import TranslateReporter
+from glassformer.tasks.translate.sequences import explainer_of, predictor_of
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
 from glassformer.tasks.translate.task import TranslateTask
 
@@ -18,8 +17,8 @@ JOB = Job(
     task=TranslateTask,
     reporter=TranslateReporter,
     extension=BackTranslation(),
-    predictor=TranslatePredictor,
-    explainer=TranslateExplainer,
+    predictor=predictor_of,
+    explainer=explainer_of,
     model="encoder-decoder",
     unused=("data.stratify",),  # there are no labels
 )

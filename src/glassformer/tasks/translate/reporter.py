@@ -10,6 +10,7 @@ from jaxtyping import Int
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 from glassformer.reports import Sections
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
@@ -31,7 +32,9 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
         task = self.task
         if task.samples is None:
             return []
-        sides = {"source": task.sources, "target": task.targets}
+        sides = {"target": task.targets}
+        if isinstance(task.sources, Ragged):
+            sides = {"source": task.sources, **sides}
         scored = [*remarks_on_scores(task.settings.measure, task.pair.target)]
         scored += filter(None, [missing_line(task.settings.measure)])
         return [*remarks_on(task.samples, sides, task.settings.max_length), *scored]
@@ -65,6 +68,8 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
 
     def baseline(self, split: str) -> Baseline[Translations]:
         """A translation memory of the training rows, one per target language."""
+        if self.task.reads_sequences:
+            raise GlassformerError("none for sequences of numbers: it would compare texts")
         samples = self._samples()
         numbers = samples.rows(split).tolist()
         train, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)

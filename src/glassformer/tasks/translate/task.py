@@ -17,6 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer import processes
+from glassformer.config import require
+from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
 from glassformer.data.arrays import map_numbers
 from glassformer.data.batches import row_noise, row_rng
@@ -32,12 +34,14 @@ from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import token_divergence, token_loss
 from glassformer.tasks.shared.own_models import given
+from glassformer.tasks.shared.sequences import SequenceStore, reading_sequences, sequence_of
 from glassformer.tasks.shared.text import (
     as_settled,
     attends,
     hidden_at_random,
     reaching,
     token_rows,
+    trained,
 )
 from glassformer.tasks.task import Loss
 from glassformer.tasks.translate.answers import (
@@ -47,12 +51,18 @@ from glassformer.tasks.translate.answers import (
     goal_of,
     measure_for,
 )
-from glassformer.tasks.translate.batch import PairBatch, pair_batch, right_answers
+from glassformer.tasks.translate.batch import (
+    PairBatch,
+    pair_batch,
+    right_answers,
+    written_batch,
+)
 from glassformer.tasks.translate.tokens import (
     LOOKED_AT,
     PairTokens,
     learn_pair_tokens,
     settle_sides,
+    settled,
     take_pair_tokens,
 )
 from glassformer.tasks.translate.writing import Writer
@@ -79,7 +89,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.sources = Ragged.open(data / "source", below=self.pair.source.size)
+            self.sources = self._open_sources(data)
             self.targets = Ragged.open(data / "target", below=self.pair.target.size)
             self.tags = None
             if self.pair.tags:
@@ -96,7 +106,13 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         task, reads = config.task, config.data.tokenizer
-        if origin is None:
+        own = is_own(config.model.frontend.kind)
+        if own:
+            require(origin is None, "a frontend of your own starts from no other run; drop --from")
+            writes = settled(task.target or reads, [row["target"] for row in samples.of("train")])
+            target = trained(writes, samples.values("target", "train"))
+            tokens = PairTokens(target, target)  # nothing is read with it
+        elif origin is None:
             sides = settle_sides(reads, task.target, task.joint, samples)
             reads, writes, tokens = sides.source, sides.target, learn_pair_tokens(sides, samples)
         else:
@@ -111,7 +127,9 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         model = replace(config.model, share=config.model.share and tokens.joint)
         return replace(
             config,
-            model=reaching(model, task.max_length + 2),  # with a tag and an end
+            model=reading_sequences(model, samples, task.max_length + 2)
+            if own
+            else reaching(model, task.max_length + 2),  # with a tag and an end
             data=replace(config.data, tokenizer=as_settled(reads, tokens.source)),
             task=task,
         )
@@ -120,8 +138,23 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         if self.pair.tags:  # a row without one is refused before anything is learned
             tags = [self.pair.tag(sample.get("to", ""), sample["where"]) for sample in samples]
             np.save(data / TAG_OF_EACH, np.array(tags), allow_pickle=False)
-        for side, tokens in (("source", self.pair.source), ("target", self.pair.target)):
+        sides = {"source": self.pair.source, "target": self.pair.target}
+        if self.reads_sequences:
+            del sides["source"]
+            channels = self.config.model.frontend.channels
+            SequenceStore.write(data, (sequence_of(one, "source", channels) for one in samples))
+        for side, tokens in sides.items():
             Ragged.write(data / side, token_rows(tokens, samples, side), np.int32)
+
+    @property
+    def reads_sequences(self) -> bool:
+        """Whether it reads sequences of numbers, through a frontend of one's own."""
+        return is_own(self.config.model.frontend.kind)
+
+    def _open_sources(self, data: Path) -> Ragged | SequenceStore:
+        if self.reads_sequences:
+            return SequenceStore(data, self.config.model.frontend.channels)
+        return Ragged.open(data / "source", below=self.pair.source.size)
 
     def model(self) -> Transformer:
         return build_transformer(
@@ -149,11 +182,13 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         reads, writes = (
             np.minimum(side.lengths[rows], longest) + 1 for side in (self.sources, self.targets)
         )
+        if self.reads_sequences:
+            reads = self.sources.lengths[rows]
         return reads + writes + bool(self.pair.tags)
 
     @property
     def padded(self) -> bool:
-        return self.config.data.form == "padded"
+        return self.config.data.form == "padded" or self.reads_sequences
 
     @property
     def mixes_lengths(self) -> bool:
@@ -163,11 +198,15 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         assert self.samples is not None
         numbers = self.samples.rows(split)[rows]
         longest = self.settings.max_length
-        sources, targets = (side.take(numbers, longest) for side in (self.sources, self.targets))
+        references = tuple(map(self.right_answers, numbers.tolist() if epoch is None else ()))
+        targets = self.targets.take(numbers, longest)
+        if isinstance(self.sources, SequenceStore):
+            read = self.sources.padded(numbers)
+            return written_batch(*read, targets, rows, references, packed=False)
+        sources = self.sources.take(numbers, longest)
         if epoch is not None:
             sources, targets = self._with_noise(numbers, epoch, sources, targets)
         sources = self.pair.read(sources, None if self.tags is None else self.tags[numbers])
-        references = tuple(map(self.right_answers, numbers.tolist() if epoch is None else ()))
         return pair_batch(sources, targets, rows, references, packed=not self.padded)
 
     def right_answers(self, number: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from glassformer.style import STYLE
 
 SCRIPTS = (
     *("elements.js", "data.js", "words.js", "weights.js", "looks.js", "matrix.js"),
-    *("attention.js", "lanes.js", "sound.js", "beam.js", "main.js"),
+    *("image.js", "attention.js", "lanes.js", "sound.js", "beam.js", "main.js"),
 )
 # Of JSON inside of a page: what could end the element, or a line of a script.
 UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

@@ -96,7 +96,8 @@ function attention() {
     if (group.layers.length === 1) watched.layer = 0;
     watched.query = firstQuery(group);
     const grid = headGrid(group);
-    const drawn = () => [tokenView(group), matrixView(group), weightsTable(group)];
+    const view = given.image ? imageView : tokenView;
+    const drawn = () => [view(group), matrixView(group), weightsTable(group)];
     views = [grid, ...(group.timed ? [] : drawn())];
     stage.replaceChildren(
       make("div", { class: "wide" }, grid.grid),

@@ -24,7 +24,7 @@ function question() {
 }
 
 function heading() {
-  const file = given.sound ? given.input.replace(/^.*\//, "") : "",
+  const file = given.sound || given.image ? given.input.replace(/^.*\//, "") : "",
     kinds = [say(given.job), say(given.method), file].filter(Boolean).join(" · ");
   return make(
     "header",
@@ -89,7 +89,7 @@ function sections() {
   else if (given.targets.length)
     found.reasons = section(
       targetName(given.reading.title),
-      ...pieces(),
+      ...(given.image ? imagePieces() : pieces()),
       verdict(),
       influenceTable(),
     );

@@ -126,7 +126,7 @@ HARM = {
     "a job of the future": (
         "config.toml",
         replaced('job = "classify"', 'job = "dream"'),
-        "run/config.toml: unknown job 'dream'; the jobs are classify, pretrain",
+        "run/config.toml: unknown job 'dream'; the jobs are classify, recognise",
     ),
     "a job of another type": ("config.toml", with_job_of_a_list, "unknown job ['classify']"),
     "no model": ("model.safetensors", os.unlink, "has no trained model; finish it with"),

@@ -200,8 +200,8 @@ def test_a_classifier_refuses_the_options_of_a_translator(tmp_path_factory, opti
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(
-        f"glassformer: {option[0]} is an option of (\\w+, )*translate, but the job of this "
-        f"run is classify; leave it out\n",
+        f"glassformer: {option[0]} is an option of (\\w+, )*translate(, \\w+)*, but the job of "
+        f"this run is classify; leave it out\n",
         err,
     )
 

@@ -29,7 +29,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("home")
     data = write_reviews(folder / "reviews.csv")
     write_reviews(folder / "test.csv", 31, seed=2)
-    learn(data, folder / "run", "train.validate_every=10", steps=30)
+    learn(data, folder / "run", "train.validate_every=10", "model.ngrams=no", steps=30)
     return folder
 
 

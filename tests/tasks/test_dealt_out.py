@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from small_images import write_images
 from small_jobs import job_of
 from small_recordings import SETTINGS, WORDS, record
 from test_filled_batches import JOBS, TEXTS
@@ -23,6 +24,7 @@ EVERY = JOBS | {
     "texts": ("generate", [{"text": text} for text in TEXTS], WRITER),
     "recordings": ("transcribe", None, SETTINGS),
     "ratings": ("recommend", RATINGS, {"task": {"features": 3}}),
+    "images": ("recognise", None, {}),
 }
 
 
@@ -47,10 +49,18 @@ class TwoProcesses:
         return rows[:0]
 
 
+def recorded(kind, folder):
+    """Rows that name files: recordings with their words, or images with their labels."""
+    if kind == "transcribe":
+        return record(folder, WORDS)
+    paths = sorted(write_images(folder, each=3).glob("*/*.png"))
+    return [{"path": str(path), "label": path.parent.name} for path in paths]
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_rows_of_all_processes_count(name, tmp_path, monkeypatch):
     kind, rows, settings = EVERY[name]
-    rows = rows or record(tmp_path / "wav", WORDS)
+    rows = rows or recorded(kind, tmp_path / "files")
     rows = [row | {"split": split} for split in ("train", "valid") for row in rows]
     job = job_of(kind, tmp_path / "job", rows, **settings)
     torch.manual_seed(0)

@@ -167,7 +167,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return 1.0 + 2e-4 * len(self.task.samples)
         megabytes = float(self.task.samples.records.rows.lengths.sum()) / 1e6
         labels = len(self.task.labels.names)
-        return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.5 * labels)
+        return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.25 * labels)
 
     def timed_baseline_seconds(self) -> float:
         """Extrapolated from a share of the rows: tuning grows with them up to a limit."""

@@ -106,9 +106,13 @@ def test_an_unknown_choice_is_refused(run, options, message):
         run.explain(TEXT, **options)
 
 
-def test_an_empty_text_is_refused(run):
-    with pytest.raises(GlassformerError, match="' ' has nothing to explain; give a text"):
-        run.explain(" ")
+@pytest.mark.parametrize("tokenizer", ["words", "characters"])
+def test_an_empty_text_is_refused(tokenizer, tmp_path):
+    data, kind = write_reviews(tmp_path / "few.csv", 20), f"data.tokenizer.kind={tokenizer}"
+    run = learn(data, tmp_path / "run", kind, "model.ngrams=no", steps=1)
+    for text in ("", " "):
+        with pytest.raises(GlassformerError, match=f"'{text}' has nothing to explain; give a"):
+            run.explain(text)
 
 
 def test_faithfulness_is_measured_once_and_kept(run, monkeypatch):
@@ -130,6 +134,7 @@ def test_what_is_measured_on_other_rows_is_not_kept(run, tmp_path):
 
 
 def test_a_changed_faithfulness_is_refused_and_one_of_another_model_measured_again(run, tmp_path):
+    run.explain(TEXT)
     copied = glassformer.load(shutil.copytree(run.folder.path, tmp_path / "copied"))
     path = copied.folder.path / "faithfulness.json"
     values = json.loads(path.read_text())

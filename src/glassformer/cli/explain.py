@@ -17,30 +17,33 @@ def explain(
         str | None,
         typer.Argument(
             metavar="INPUT",
-            help="An input, such as a text. To study many rows, a file of them; by default, the "
-            "validation rows.",
+            help="The input to explain, such as a text; for a study of many rows, a file of them "
+            "(by default, the validation rows).",
         ),
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="Method; by default, the most faithful fast one.")
+        str | None,
+        typer.Option(help="How influence is computed; by default, the most faithful fast method."),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="Explain this label or text instead of the prediction.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="What is explained: word or token.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Explain by word or by token.")] = None,
     layer: Annotated[
-        str | None, typer.Option(help="Layer of attention to show, from 0, such as 1 or encoder.1.")
+        str | None, typer.Option(help="Attention layer to show, from 0: 1, or encoder.1.")
     ] = None,
-    head: Annotated[int | None, typer.Option(help="Head of attention to show, from 0.")] = None,
+    head: Annotated[int | None, typer.Option(help="Attention head to show, from 0.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page (.html), picture (.png, .svg) or .json."),
+        typer.Option(
+            metavar="FILE", help="Write a page (.html), a picture (.png, .svg, .pdf) or .json."
+        ),
     ] = None,
     nearest: Annotated[
-        int, typer.Option(min=0, help="Show so many of the nearest training rows.")
+        int, typer.Option(min=0, metavar="N", help="Show the N nearest training rows.")
     ] = 0,
     summary: Annotated[
-        bool, typer.Option("--summary", help="Show which words matter overall in many rows.")
+        bool, typer.Option("--summary", help="Show which words matter overall, over many rows.")
     ] = False,
     faithfulness: Annotated[
         bool, typer.Option("--faithfulness", help="Measure how faithful every method is.")
@@ -57,7 +60,8 @@ def explain(
         ),
     ] = [],  # noqa: B006
     prune: Annotated[
-        bool, typer.Option("--prune", help="Find how many heads can go before the score falls.")
+        bool,
+        typer.Option("--prune", help="Find how many heads can go before the score gets worse."),
     ] = False,
     settings: Annotated[
         list[str],

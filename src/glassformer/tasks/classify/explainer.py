@@ -88,7 +88,7 @@ class LabelledText(LabelSubject):
         self.tokenizer = task.inputs.tokenizer
         self.device = next(model.parameters()).device
         found, one = text_pieces(self.tokenizer, text, unit), np.zeros(1, dtype=np.int64)
-        if not found.pieces:
+        if not found.pieces or text.isspace():
             raise GlassformerError(f"{text[:40]!r} has nothing to explain; give a text with words")
         self.rows, _ = task.inputs.cut(Jagged.of([found.ids]), one)
         places, _ = task.inputs.cut(Jagged.of([-1 - np.arange(len(found.ids))]), one)

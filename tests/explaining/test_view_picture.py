@@ -4,6 +4,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,11 +24,12 @@ from explained import (
 from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import Target
 from glassformer.explaining.views import blocks, hearing_picture, pictures
-from glassformer.explaining.views.blocks import Block, Fonts, beside
+from glassformer.explaining.views.blocks import MARGIN, WIDTH, Block, Fonts, beside
 from glassformer.explaining.views.matrix_picture import frame_of, painted
 from glassformer.explaining.views.picture import draw_explanation
 from glassformer.explaining.views.selection import select
 from glassformer.explaining.views.sound_picture import heard
+from glassformer.explaining.views.table_picture import SIZE, table_block
 from glassformer.explaining.views.word_picture import SPACE, flow
 from glassformer.explaining.views.wording import percent
 
@@ -234,3 +236,20 @@ def test_a_recording_is_drawn_with_its_words_and_the_chosen_head():
     assert found.targets == ["seven", "three", "nine"]
     alone = replace(explanation, influence=torch.zeros(3, 5))
     assert heard(alone, alone.sound, None).influence is None
+
+
+def test_the_cells_of_a_table_stand_in_columns_and_are_wrapped_where_they_are_too_wide():
+    lines, drawn = [["head", "reason"], ["0.1", "because " * 40], ["0.2", "none"]], []
+    fonts = Fonts.for_texts(*(text for line in lines for text in line))
+    axes = SimpleNamespace(text=lambda x, y, text, **style: drawn.append((text, x, y)))
+    table_block(lines, fonts).draw(axes)
+    x, y = ({text: place[axis] for text, *place in drawn} for axis in (0, 1))
+    assert x["head"] == x["0.1"] == x["0.2"] == 0
+    assert x["reason"] == x["none"] > fonts.width("head", SIZE)
+    wrapped = [(text, high) for text, _, high in drawn if text.startswith("because")]
+    assert len(wrapped) > 1
+    assert all(
+        x["none"] + fonts.width(text, SIZE) < WIDTH - 2 * MARGIN + 0.1 for text, _ in wrapped
+    )
+    assert y["reason"] > max(high for _, high in wrapped)
+    assert y["none"] < min(high for _, high in wrapped)

@@ -32,6 +32,7 @@ def test_without_colours_marks_tell_what_speaks_for_and_against_a_label():
     assert "A [quiet,]+ [wonderful]+++ film: the two" in text
     assert "[dull,]−−−" in text
     assert "for positive: wonderful +0.36, superb, +0.33, moved +0.18" in text
+    assert "; against: dull, −" in text
     assert "integrated gradients: Better than chance by 0.21 [0.18, 0.24]" in text
     assert "0.93  positive  A wonderful, quiet little film.  train.csv, row 131" in text
 

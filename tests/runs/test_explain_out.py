@@ -19,7 +19,7 @@ TEXT = "The film was great, with some people who said: a lovely town."
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
-    data = write_reviews(folder / "reviews.csv")
+    data = write_reviews(folder / "reviews.csv", length=6)
     return learn(data, folder / "run", TWO_LAYERS, "model.ngrams=no", steps=1)
 
 

@@ -19,7 +19,7 @@ from glassformer.runs.run import Run
 from glassformer.runs.timing import TooLittleTimeError
 
 BUDGETS = {"languages": "90s", "dates": "90s", "python-reference": "140s", "morse": "130s"}
-EXPLAINED = ("languages", "Großbritannien")
+EXPLAINED = ("languages", "Donaudampfschifffahrt")
 LIBRARIES = ("babel", "jiwer", "rapidfuzz", "sacrebleu", "sklearn", "soundfile")
 
 Ends = Mapping[str, float | None]  # value, low, high

@@ -276,17 +276,19 @@ class Largest(TorchDispatchMode):
 def kept_and_largest(kernel, length, position):
     """Bytes kept for the backward pass, and the largest tensor that either pass makes."""
     q, k, v = (torch.randn(1, 2, length, 4, requires_grad=True) for _ in "qkv")
-    layout, kept = Layout.full(1, length), {}
+    layout, kept, held = Layout.full(1, length), {}, []
     bias = make_position(position, 8, 2, length).bias(q, layout, layout)
     call = describe(q, k, mask=causal, queries=layout, bias=bias)
 
     def keep(x):
+        held.append(x)  # or another tensor may take its place in memory
         where = x.untyped_storage().data_ptr()
         kept[where] = max(kept.get(where, 0), x.nbytes)
         return x
 
-    with Largest() as largest, torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
-        answer = attend(q, k, v, call, kernel=kernel)
+    with Largest() as largest:
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+            answer = attend(q, k, v, call, kernel=kernel)
         answer.sum().backward()
     return sum(kept.values()), largest.elements
 

@@ -56,8 +56,8 @@ format: $(VENV)/.done  ## Format the code and apply lint fixes
 mutants: $(VENV)/.done  ## Apply small bugs one at a time and check that the tests catch them
 	$(BIN)/python tests/try_mutants.py
 
-docs: $(VENV)/.done  ## Run the chapters of the tour, write what they show, and fail if it has changed
-	$(BIN)/python site/chapters.py
+docs: $(VENV)/.done  ## Run the tour, list the settings, write what they show, and fail if it has changed
+	$(BIN)/python site/docs.py
 
 notebooks: $(VENV)/.docs  ## Write the chapters of the tour as executed notebooks
 	$(BIN)/python site/notebooks.py

@@ -1,15 +1,11 @@
 """The chapters of the tour: run their code, and compare what it prints and draws with the text.
 
-    python site/chapters.py          run every chapter, write what has changed, fail if any has
-    python site/chapters.py 03 05    only these
-
 docs/tour/README.md describes the format. A chapter's code is run once; both languages show the
 same results.
 """
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, redirect_stdout
@@ -132,20 +128,3 @@ def stale(chapter: Chapter, results: Results) -> Iterator[tuple[Path, str]]:
         path = PICTURES / name
         if not path.exists() or not looks_alike(path.read_text(), picture):
             yield path, picture
-
-
-def main(numbers: Sequence[str]) -> int:
-    """Run chapters and write what has changed; 1 if anything has."""
-    changed = 0
-    for chapter in chapters():
-        if not numbers or chapter.path.name[:2] in numbers:
-            for path, content in stale(chapter, run(chapter)):
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(content, encoding="utf-8")
-                print(f"changed: {path.relative_to(TOUR.parents[1])}")
-                changed += 1
-    return int(changed > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

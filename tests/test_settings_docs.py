@@ -1,11 +1,12 @@
-"""docs/settings.md lists every setting there is, with its default."""
+"""docs/settings.md lists every setting there is, with its default and its meaning."""
 
 import re
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+from settings import flat, meaning, settings_page, written
 from typer.main import get_command
 
 from glassformer.cli.app import app
@@ -71,18 +72,6 @@ CHOICES = {
 }
 
 
-def written(value):
-    """A value as the page writes it."""
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value).lower()
-        case tuple():
-            return f"[{', '.join(map(str, value))}]"
-    return "required" if value is MISSING else str(value)
-
-
 def settings_of(kind, prefix=""):
     """Every setting of a record and of those inside it, with its default."""
     hints = get_type_hints(kind)
@@ -120,6 +109,41 @@ def encoders(names):
     return {name: value for name, value in names.items() if not name.startswith("model.decoder")}
 
 
+def test_the_page_is_what_the_records_say():
+    assert settings_page() == PAGE, "make docs writes it anew"
+
+
+@dataclass
+class Sound:
+    """Sounds.
+
+    Args:
+        rate: Samples a second,
+            at most. See docs/senses.md.
+    """
+
+    rate: int = 1
+
+
+@dataclass
+class Speech(Sound):
+    """Speech.
+
+    Args:
+        lowercase: Whether it is lowercased.
+    """
+
+    lowercase: bool = True
+    silent: bool = False
+
+
+def test_a_record_says_what_its_settings_mean_or_the_one_it_extends_does():
+    assert meaning(Speech, "lowercase") == "Whether it is lowercased."
+    assert meaning(Speech, "rate") == "Samples a second, at most. See [senses.md](senses.md)."
+    with pytest.raises(ValueError, match="say what silent means in the Args of Speech"):
+        meaning(Speech, "silent")
+
+
 @pytest.mark.parametrize("job", BUILT_IN)
 def test_every_setting_is_listed_with_its_default(job):
     there = {name: written(value) for name, value in encoders(settings(job)).items()}
@@ -129,18 +153,10 @@ def test_every_setting_is_listed_with_its_default(job):
     assert page == there
 
 
-def flattened(values, prefix=""):
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from flattened(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
 @pytest.mark.parametrize("job", BUILT_IN)
 def test_what_a_job_sets_otherwise_is_listed(job):
     usual = settings(job)
-    here, there = (dict(flattened(JOBS[job].defaults(gpu))) for gpu in (False, True))
+    here, there = (flat(JOBS[job].defaults(gpu)) for gpu in (False, True))
     both = {
         name: (here.get(name, usual[name]), there.get(name, usual[name]))
         for name in here.keys() | there.keys()
@@ -155,7 +171,7 @@ def test_what_a_job_sets_otherwise_is_listed(job):
 def row_of(setting):
     """What the page says about a setting of any job."""
     table, _, name = setting.rpartition(".")
-    section = PAGE.partition(f"`{table}`")[2].partition("\n## ")[0]
+    section = re.search(rf"^## [^\n]*`{table}`.*?(?=^## )", PAGE, flags=re.MULTILINE | re.DOTALL)[0]
     return re.search(rf"^\| `{name}` \|.*", section, flags=re.MULTILINE)[0]
 
 

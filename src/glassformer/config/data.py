@@ -11,10 +11,15 @@ FORM_NAMES = ("auto", "packed", "padded")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenizerConfig:
-    """How text is tokenised; `auto` chooses by the training texts and stores its choice.
+    """How text is tokenised.
 
-    `simplified` reads traditional Chinese as simplified. `dropout` randomly drops that share of the
-    BPE merges during training.
+    Args:
+        kind: `bytes`, `characters`, `words`, `bpe` or `unigram`; `auto` chooses by the training
+            texts and stores its choice.
+        vocabulary: Most tokens to learn, special ones included.
+        lowercase: Whether texts are lowercased first; none lowercases words only.
+        simplified: Whether traditional Chinese is read as simplified.
+        dropout: Share of the BPE merges that is dropped in training.
     """
 
     HOME: ClassVar[str] = "data.tokenizer."
@@ -41,18 +46,23 @@ class DataConfig:
     """Files, columns, splits and batches.
 
     Args:
-        files, valid, test: Paths or names of the catalog; splits not given are held out of `files`.
-        unlabelled: The same of rows without labels, which pretraining reads as well.
+        files: Training data: paths or names of the catalog; splits not given are held out of them.
+        valid: Validation data.
+        test: Test data.
+        unlabelled: Data without labels, which pretraining reads as well.
         columns: Columns by role, where they should not be guessed.
         group: Rows with the same value in this column stay in one split.
-        valid_share, test_share: Shares held out when no such split is given.
-        stratify: Whether each split gets its share of every label where nothing groups the rows;
-            false goes by the hash of a row alone, so that more rows do not move the others.
+        encoding: Encoding of text without a byte order mark; none for UTF-8.
+        valid_share: Share held out for validation if no validation data are given.
+        test_share: Share held out for the test if no test data are given.
+        stratify: Whether each split gets its share of every label where nothing groups the rows,
+            or, where rows have a time, the last ones of every user; false goes by the hash of a row
+            alone, so that more rows do not move the others.
         token_dropout: Share of the tokens hidden at random during training.
         batch_tokens: Tokens in one batch, padding included.
         by_length: Whether rows of similar length share a batch, which saves padding; false mixes
             all lengths, for rows whose length says much about their answer.
-        form: Whether batches are packed or padded.
+        form: `packed` or `padded` batches; `auto` packs where that pays.
         workers: Threads that prepare batches in advance.
     """
 

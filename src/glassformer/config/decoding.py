@@ -23,7 +23,7 @@ class SampleConfig:
         top_p: Only the likeliest tokens that together reach this share. Holtzman et al., 2019.
         min_p: Only tokens at least this share as likely as the likeliest. Nguyen et al., 2024.
         typical: Only tokens of typical information content, up to this share. Meister et al., 2022.
-        seed: Of the first row; row r uses seed + r, unless given its own.
+        seed: Seed of the first row; row r uses seed + r, unless given its own.
     """
 
     temperature: float = 1.0
@@ -52,8 +52,8 @@ class BeamConfig:
 
     Args:
         width: Beams per row.
-        penalty: What a sum of log-probabilities is divided by: 1 (none), length^strength
-            (average), or ((5 + length) / 6)^strength (gnmt, Wu et al., 2016).
+        penalty: What a sum of log-probabilities is divided by: 1 (`none`), length^strength
+            (`average`), or ((5 + length) / 6)^strength (`gnmt`, Wu et al., 2016).
         strength: Above 0 favours long outputs, below 0 short ones.
         stopping: `exact` continues while a beam could still end among the best; `soon` scores each
             as if it ended now.
@@ -93,6 +93,7 @@ class DecodeConfig:
     """How sequences are generated.
 
     Args:
+        method: `greedy`, `sample` or `beam`.
         best: Answers per row: the best of a beam, or samples.
         max_length: Most tokens to generate, including the end.
         min_length: Tokens to generate before the end is allowed.

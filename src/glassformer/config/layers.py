@@ -41,15 +41,20 @@ class AttentionConfig:
     """Attention.
 
     Args:
-        key_width: Default `dim / heads`.
-        value_width: Default `key_width`.
-        bias: Whether the projections have a bias: all, none, or those listed, such as
-            ["q", "k", "v"].
-        window: In self-attention, only positions fewer than this many steps away are visible; 0
-            for no limit. A list gives each layer its own, starting with the first, and is repeated.
-        scale: Factor on the product of a query and a key; default 1/√key_width.
+        kind: `softmax`, `linear` or `linformer`.
+        heads: Number of query heads.
+        kv_heads: Number of key and value heads; none for as many as `heads`.
+        key_width: Width of a query and of a key; none for `dim / heads`.
+        value_width: Width of a value; none for `key_width`.
+        bias: Whether the projections have a bias: all, none, or those listed, such as ["q", "k",
+            "v"].
+        qk_norm: Whether queries and keys are normalised.
+        scale: Factor on the product of a query and a key; none for 1/√key_width.
         softcap: Scores stay within ± this limit, by limit * tanh(score / limit).
-        summary: Linformer only: the number of keys the sequence is projected to.
+        dropout: Share of the attention weights that is dropped in training.
+        window: In self-attention, only positions fewer than this many steps away are visible; 0 for
+            no limit. A list gives each layer its own, starting with the first, and is repeated.
+        summary: The number of keys the sequence is projected to (linformer).
     """
 
     HOME: ClassVar[str] = "attention."
@@ -97,7 +102,15 @@ class AttentionConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeedForwardConfig:
-    """The feed-forward net. `hidden` is four times the width by default."""
+    """The feed-forward net.
+
+    Args:
+        kind: `relu`, `relu2`, `gelu`, `gelu-tanh`, `silu`, `swiglu`, `geglu`, `geglu-tanh` or
+            `convolution`.
+        hidden: Width of the hidden layer; none for four times `dim`.
+        bias: Whether its layers have a bias.
+        dropout: Share of the hidden elements that is dropped in training.
+    """
 
     HOME: ClassVar[str] = "feedforward."
 
@@ -117,6 +130,7 @@ class NormConfig:
     """The norm.
 
     Args:
+        kind: `layer`, `rms` or `batch`.
         epsilon: Added under the root; default 1e-5 (layer, batch) or 1e-6 (rms). If given, it is
             also that of attention.qk_norm.
         bias: Whether a learned shift is added; default true. `rms` has none.
@@ -147,7 +161,8 @@ class NormConfig:
 class ConvolutionConfig:
     """The convolutions inside a Conformer, Branchformer or E-Branchformer block, and a TCN's.
 
-    A TCN uses only the width, typically 3.
+    Args:
+        width: Kernel size, an odd number. A TCN, for which 3 is usual, uses this setting alone.
     """
 
     HOME: ClassVar[str] = "convolution."
@@ -167,6 +182,7 @@ class ScalingConfig:
     """Scaling of rotary positions to sequences longer than in training.
 
     Args:
+        kind: `linear`, `ntk`, `yarn` or `llama3`.
         factor: How many times longer.
         trained_length: The length in training (yarn, llama3).
         fast: Channel pairs with at least this many rotations within it are unchanged; default 32
@@ -215,6 +231,7 @@ class PositionConfig:
     """The position scheme. Settings of other kinds are refused.
 
     Args:
+        kind: `none`, `learned`, `sinusoidal`, `rotary`, `alibi`, `t5`, `shaw` or `transformer-xl`.
         base: The slowest channel pair rotates once in about 2π base steps; default 10,000 (rotary).
         scaling: Scaling to longer sequences (rotary).
         fraction: Share of each head's channels that are rotated; default 1 (rotary).

@@ -35,8 +35,16 @@ class StackConfig:
     """A stack of equal layers: `kind` attention consists of blocks, the others are baselines.
 
     Args:
+        kind: `attention`, `gru`, `lstm` or `tcn`.
+        block: `transformer`, `conformer`, `branchformer` or `e-branchformer`.
+        dim: Width of the vectors.
+        depth: Number of layers.
+        order: Norms before each sublayer (`pre`), after it (`post`) or both (`sandwich`).
         parallel: Whether the sublayers of a transformer block all read its input, side by side,
             instead of one after the other. Wang and Komatsuzaki, "GPT-J-6B", 2021.
+        max_length: The longest sequence, for learned positions and linformer.
+        dropout: Share of the activations that is dropped in training.
+        depth_dropout: Share of the rows that skip a sublayer in training.
     """
 
     kind: str = "attention"
@@ -97,13 +105,17 @@ class FrontendConfig:
     """How samples become vectors.
 
     Args:
-        kind: The name of a frontend, or a class of your own as `module:Class`.
+        kind: `tokens`, `ngrams`, `subsampling`, `conv1d`, `resnet` or `patches`; or a class of your
+            own as `module:Class` (docs/senses.md).
         bins: Mel bins per audio frame (subsampling, conv1d, resnet).
         factor: Frames per vector, a power of two (subsampling, conv1d, resnet).
         hidden: Inner width (conv1d, resnet).
         channels: Channels of an image (patches), or of a sequence (your own).
-        patch: Side of a square patch of an image of this height and width (patches).
-        position: How a patch tells its row and column (patches).
+        patch: Side of a square patch of an image (patches).
+        height: Height of an image in pixels (patches).
+        width: Width of an image in pixels (patches).
+        position: `learned` (a vector for every patch) or `sinusoidal` (waves of its row and of its
+            column) (patches).
         grams: The longest n-gram, in tokens (ngrams).
         buckets: Number of vectors that the n-grams share (ngrams).
     """
@@ -139,9 +151,10 @@ class ModelConfig:
     """A model: an encoder, a decoder, or both, with its frontend and output layer.
 
     Args:
-        pool: How a classifier pools a sequence into one vector.
-        ngrams: Whether a classifier of texts has a linear model of n-grams as a second part: auto
-            decides by the validation rows.
+        pool: `mean`, `max`, `first` or `attention`: how a classifier pools a sequence into one
+            vector.
+        ngrams: `auto`, `no` or `yes`: whether a classifier of texts has a linear model of n-grams
+            as a second part; `auto` decides by the validation rows.
         scale: Whether embeddings are multiplied by the square root of their width.
         softcap: Scores of tokens stay within ± this limit, by limit * tanh(score / limit).
         tie: Whether the output layer shares the weights of the output embedding.

@@ -21,13 +21,15 @@ class Config:
     """A job and all its settings.
 
     Args:
+        task: The job's own settings, a record declared by the job.
+        seed: Random seed.
         origin: The run it was initialised from.
         own_model: The name of a model that was given in Python.
-        pretrain: Whether to pretrain on its texts first; `auto` until a trial has decided.
-        curve: Whether to compute a learning curve.
+        pretrain: `no`, `auto` (a trial decides) or `yes`: whether to pretrain on the same texts
+            first. `classify` starts with `auto`.
+        curve: Whether to add a learning curve to the report.
         baseline: Whether the report shows a simple baseline, trained on the same rows.
         version: Of the program that wrote it.
-        task: The job's own settings, a record declared by the job.
     """
 
     job: str

@@ -24,9 +24,13 @@ class OptimiserConfig:
     """The optimiser.
 
     Args:
-        kind: AdamW for all weights, or Muon for the matrices inside blocks and AdamW for the rest.
+        kind: `adamw`, or `muon` for the matrices inside blocks and AdamW for the rest.
         lr: The highest learning rate, reached after the warm-up.
-        schedule: How the learning rate decays after the warm-up.
+        weight_decay: Weight decay of matrices.
+        beta1: Decay of the mean of the gradients.
+        beta2: Decay of the mean of their squares.
+        schedule: `cosine`, `linear`, `inverse-root` or `constant`: how the learning rate goes on
+            after the warm-up.
         warmup: Share of the steps in which it rises from zero.
         floor: Share of the highest learning rate at which `cosine` and `linear` end.
     """
@@ -73,7 +77,8 @@ class VirtualAdversaryConfig:
 class RegulariserConfig:
     """Regularisation against overfitting, for any job.
 
-    `r_drop` weighs the divergence of two passes with different dropout. Liang et al., 2021.
+    Args:
+        r_drop: Weight of the divergence of two passes with different dropout. Liang et al., 2021.
     """
 
     r_drop: float = 0.0
@@ -88,17 +93,21 @@ class TrainConfig:
     """The length of training, its stability, and which checkpoints are kept.
 
     Args:
-        steps, epochs, time, flops: Length of training; one of them. `time`, in seconds, and
-            `flops`, floating-point operations of all steps, become a number of steps at the start.
+        steps: Length of training in steps; one of `steps`, `epochs`, `time` and `flops`.
+        epochs: Length of training in epochs.
+        time: Length of training in seconds, all in all; becomes a number of steps at the start.
+        flops: Length of training in floating-point operations of all steps; becomes a number of
+            steps at the start.
         accumulate: Batches per step.
         clip: Largest gradient norm; 0 for no clipping.
         ema: Decay of an exponential average of the weights, used instead of the last ones.
         average: Use the mean of this many best checkpoints, if that is better than the best.
-        save_every, validate_every, log_every: Interval in steps; None chooses by the length of the
-            run.
-        validate_rows: Rows to validate on; None chooses all of them, or a fixed sample if all would
-            take more than a tenth of the time.
-        patience: Stop after so many validations without improvement.
+        save_every: Steps between checkpoints; none saves at each validation.
+        validate_every: Steps between validations; none for up to ten in a run.
+        validate_rows: Rows to validate on; none for all, or a fixed sample if all would take more
+            than a tenth of the time.
+        log_every: Steps between two lines of the log.
+        patience: Stop after so many validations without improvement; none for never.
         keep: How many of the best checkpoints are kept.
         freeze: Freeze parameters whose names start with these prefixes.
         recompute: Recompute the activations inside blocks in the backward pass: less memory, about
@@ -149,13 +158,16 @@ class TrainConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MachineConfig:
-    """The device and precision. `auto` takes the best available.
+    """The device and precision.
 
     Args:
-        compile: Whether steps are compiled, and on a GPU captured as CUDA graphs. `auto` captures
-            on a GPU, and compiles if the run is long enough for it to pay; `false` runs eagerly.
+        device: `auto`, `cpu`, `cuda` or `mps`; `auto` takes the best available.
+        precision: `auto`, `fp32` or `bf16`; `auto` takes bf16 where it works and is faster.
+        compile: `auto`, `true` or `false`: whether steps are compiled, and on a GPU captured as
+            CUDA graphs; `auto` captures on a GPU, and compiles if the run is long enough for it to
+            pay.
         deterministic: Whether a GPU must give bit-identical results; a CPU does anyway.
-        threads: Threads of one process; None leaves it to PyTorch.
+        threads: Threads of one process; none leaves it to PyTorch.
     """
 
     device: str = "auto"

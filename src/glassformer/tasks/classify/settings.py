@@ -15,11 +15,12 @@ class ClassifyConfig(SoundConfig):
 
     Args:
         max_length: Maximum number of tokens that are read at once.
-        long: Which part of a longer text is read; of a recording longer than `max_seconds`, its
-            beginning is.
+        long: `head`, `tail`, `both` (ends) or `windows`: which part of a longer text is read; of a
+            recording longer than `max_seconds`, its beginning is.
         separator: What separates several labels in one field; implies multi_label.
         multi_label: Whether a row has any number of labels; implied by lists in the data.
         class_weights: Whether rows are weighted so that all labels have the same total weight.
+        label_smoothing: Share of the target that is spread over all labels.
         rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
     """
 

@@ -17,6 +17,7 @@ class GenerateConfig:
         max_length: Tokens in a window: how far the model looks back in training.
         stride: Steps between two windows in evaluation, where each token but the first ones of a
             text sees at least `max_length - stride` before it; half a window by default.
+        label_smoothing: Share of the target that is spread over all tokens.
         decode: Decoding settings, for predictions.
     """
 

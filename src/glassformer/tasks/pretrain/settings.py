@@ -8,7 +8,12 @@ from glassformer.config.values import Values, plain
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PretrainConfig:
-    """Settings of the job. `masked` is the share of the words that are masked."""
+    """Settings of the job.
+
+    Args:
+        max_length: Maximum number of tokens that are read at once.
+        masked: Share of the words that are masked.
+    """
 
     max_length: int = 256
     masked: float = 0.25

@@ -11,11 +11,11 @@ class ImageAugmentConfig:
     """What training changes in each image, anew in every epoch.
 
     Args:
-        crop: Images are moved by up to this share of their sides; the border is repeated.
+        crop: Images are moved by up to this share of their longer side; the border is repeated.
         flip: Whether half of the images are mirrored; letters and digits should not be.
         erase: Share of images in which a rectangle is replaced by noise.
-        mixup: Each image is mixed with another one, and so are their labels; the share is drawn
-            from Beta(mixup, mixup). 0 for none; 0.2 is usual.
+        mixup: Each image is mixed with another, and so are their labels; the share is drawn from
+            Beta(mixup, mixup); 0 for none, 0.2 is usual.
     """
 
     crop: float = 0.125
@@ -34,15 +34,18 @@ class RecogniseConfig:
     """Settings of the job.
 
     Args:
-        height, width: The size to which images are scaled, in pixels; by default the median of the
-            training images.
+        height: Height to which images are scaled, in pixels; by default the median of the training
+            images.
+        width: Width to which images are scaled, in pixels; by default the median of the training
+            images.
         largest: The longer side of that median, at most.
         channels: 1 for grey, 3 for colours; by default 3 if an image has colours.
-        patch: Side of a square patch, in pixels; by default about an eighth of the longer
-            side, 2 at least.
-        separator: What separates several labels in one field; implies multi_label.
+        patch: Side of a square patch in pixels; by default about an eighth of the longer side, 2 at
+            least.
+        separator: What separates several labels in one field; implies `multi_label`.
         multi_label: Whether an image has any number of labels; implied by lists in the data.
         class_weights: Whether rows are weighted so that all labels have the same total weight.
+        label_smoothing: Share of the target that is spread over all labels.
         rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
     """
 

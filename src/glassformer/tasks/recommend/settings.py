@@ -18,17 +18,19 @@ class RecommendConfig:
     """Settings of the job.
 
     Args:
-        method: A vector and a bias for each user and item, or a decoder that reads the user's
-            items in order. Koren et al., 2009; Kang and McAuley, 2018.
-        feedback: Whether ratings are predicted (explicit), or only which items a user takes.
-        features: Width of the vectors.
-        penalty: Weight of the squared norms of the vectors and biases of each row.
-        loss: How implicit feedback is learned: softmax over the item and some others, or each
-            against the item in pairs. Rendle et al., 2009.
-        negatives: How many other items are drawn for each item of implicit feedback.
-        lowest, highest: The scale of the ratings; by default that of the training rows.
+        method: `factors` (a vector and a bias for each user and item; Koren et al., 2009) or
+            `sasrec` (a decoder that reads the user's items in order; Kang and McAuley, 2018).
+        feedback: `explicit` (ratings are predicted) or `implicit` (only which items a user takes);
+            `auto` goes by the data.
+        features: Width of the vectors (factors).
+        penalty: Weight of the squared norms of the vectors and biases of each row (factors).
+        loss: `softmax` over the item and some others, or `bpr`, each against the item in pairs
+            (Rendle et al., 2009): how implicit feedback is learned (factors).
+        negatives: Other items drawn for each item of implicit feedback (factors).
+        lowest: The lowest rating there can be; by default that of the training rows.
+        highest: The highest rating there can be; by default that of the training rows.
         liked: The rating from which an item counts as liked; by default the mean rating.
-        max_length: The most recent items of a user that the decoder reads.
+        max_length: The most recent items of a user that are read (sasrec).
     """
 
     method: str = "factors"

@@ -88,13 +88,14 @@ class SoundConfig:
 
     Args:
         rate: Samples a second; recordings of another rate are resampled.
-        features: Log-mel energies, cepstral coefficients (MFCC), or the log energies around the
-            loudest pitch of each recording; model.frontend.bins a frame.
-        window: Milliseconds of sound in a frame, of which there are a hundred a second. Longer ones
+        features: `mel` (log-mel energies), `mfcc` (cepstral coefficients) or `tone` (log energies
+            around the loudest pitch of a recording), `model.frontend.bins` a frame.
+        window: Milliseconds of sound in a frame, of which there are a hundred a second; longer ones
             tell pitches apart, and from noise, but not when they change.
-        normalise: By the mean and variance of all training recordings, or of each recording.
-        store: Whether a run stores features, or waveforms to compute them from on the fly; auto
-            stores waveforms if task.augment makes too many versions of them to be stored.
+        normalise: `all` or `recording`: by the mean and variance of all training recordings, or of
+            each.
+        store: `features` or `waveforms`: what a run stores; `auto` stores waveforms if
+            `task.augment` makes too many versions.
         max_seconds: Longer recordings are neither trained on nor scored.
         masking: What is hidden while training.
         augment: How recordings are changed while training.

@@ -50,13 +50,15 @@ class TranscribeConfig(SoundConfig):
             a quarter more than the longest one that is trained on.
         lowercase: Whether transcripts are lowercased.
         punctuation: Whether transcripts keep their punctuation.
-        ctc_weight: The share of CTC in the loss and in a joint search; the rest is attention's.
-            1 is CTC alone, without a decoder; 0 is attention alone.
+        ctc_weight: The share of CTC in the loss and in a joint search; the rest is attention's. 1
+            is CTC alone, without a decoder; 0 is attention alone.
         intermediate: The share of CTC's loss that is taken after half of the encoder's blocks.
-        label_smoothing: Of the attention loss.
-        search: Which scores decide what is written; auto uses all that are trained.
-        measure: What the goal counts: errors in words, or in characters where a script has no
-            spaces; auto looks at the transcripts.
+        label_smoothing: Share of the target that is spread over all tokens, in the loss of
+            attention.
+        search: `auto`, `ctc`, `attention` or `joint`: which scores decide what is written; `auto`
+            uses all that are trained.
+        measure: `words` or `characters`: what the goal counts errors in; `auto` looks at the
+            transcripts: characters where a script has no spaces.
         stream: How the encoder is trained to read streams.
         decode: Decoding settings: greedy or beam.
         lm: The weight of an n-gram model of the training transcripts in beam searches, 0 for none.

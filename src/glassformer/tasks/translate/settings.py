@@ -19,12 +19,14 @@ class TranslateConfig:
 
     Args:
         max_length: Maximum number of tokens per side, without the end; longer texts are truncated.
-        joint: Whether both sides share a vocabulary; None decides by their characters.
+        label_smoothing: Share of the target that is spread over all tokens.
+        joint: Whether both sides share a vocabulary; none decides by their characters.
         target: Tokenizer settings of the target; by default those of the source, except that
             symbols such as phonemes are kept whole.
-        measure: Whether targets are sentences (text), or words spelt in symbols or in letters.
-        goal: The score by which the best model is chosen: bleu, cer or exact. By default bleu for
-            sentences, or cer or exact where a library is missing, and exact for words.
+        measure: `text` for sentences, `symbols` or `letters` for words spelt in those; `auto` looks
+            at the targets.
+        goal: `bleu`, `cer` or `exact`: the score by which the best model is chosen; `auto` takes
+            bleu for sentences, or cer or exact where a library is missing, and exact for words.
         decode: Decoding settings, for predictions and for the scores of the trained model.
         monolingual: Files of target-language texts, one per line, to train on as well.
         backward: The run that translates those back into sources. Sennrich et al., 2015.

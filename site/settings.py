@@ -1,0 +1,156 @@
+"""docs/settings.md: every setting with its default and its meaning, from the records.
+
+A record is a dataclass of the configuration; the `Args:` of its docstring say what each of its
+settings means. A setting without a word there is an error.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from inspect import getdoc
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from glassformer.config.run import Config
+from glassformer.runs.request import FACTS
+from glassformer.tasks import BUILT_IN, JOBS
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+INTRODUCTION = """\
+# Every setting
+
+Give a setting as `--set train.clip=0.5`, in Python as `set={"train.clip": 0.5}`, or in a TOML file
+with `--config`. The headings name the table that a setting belongs to: `clip` under `train` is
+`train.clip`. A decoder has the tables of an encoder; right under `model`, their settings hold for
+every stack of the job: `model.dim=64`, `model.position=alibi`. `none` stands for no value.
+[training.md](training.md) explains the important settings; what a job sets otherwise is [at the
+end](#what-jobs-set-otherwise). `make docs` writes this page from the records in
+`src/glassformer/config/` and from those of the jobs.
+"""
+COLUMNS = "| setting | default | what it does |\n|---|---|---|"
+OTHERWISE = (
+    "## What jobs set otherwise\n\n| job | setting | on a CPU | on a GPU |\n|---|---|---|---|"
+)
+MEANING = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+DOCUMENT = re.compile(r"\bdocs/(\w+\.md)")
+
+
+@dataclass
+class Table:
+    """A record, the names under which a configuration has it, and the jobs that alone do."""
+
+    record: type
+    names: list[str] = field(default_factory=list)
+    jobs: list[str] = field(default_factory=list)
+
+    @property
+    def heading(self) -> str:
+        """Its names; and its jobs, unless every job has it."""
+        names = ", ".join(f"`{name}`" for name in self.names if name) or "The run"
+        everywhere = not all(name.startswith("task") for name in self.names)
+        return names if everywhere else f"{names} of {listed(self.jobs)}"
+
+
+def settings_page() -> str:
+    """The whole page."""
+    sections = [section(table) for table in tables()]
+    rows = [row for job in BUILT_IN for row in otherwise(job)]
+    return "\n\n".join([INTRODUCTION.strip(), *sections, "\n".join([OTHERWISE, *rows])]) + "\n"
+
+
+def tables() -> list[Table]:
+    """Every record: those of all jobs, then those of each."""
+    found: dict[type, Table] = {}
+    collect(found, Config, "")
+    for job in BUILT_IN:
+        collect(found, JOBS[job].settings, "task", job)
+    return list(found.values())
+
+
+def collect(found: dict[type, Table], record: type, name: str, job: str | None = None) -> None:
+    """Add a record and those inside it."""
+    table = found.setdefault(record, Table(record))
+    if name in table.names if job is None else job in table.jobs:
+        return
+    table.names += [name] if name not in table.names else []
+    table.jobs += [] if job is None else [job]
+    if name == "model.decoder":  # its tables are those of an encoder
+        return
+    for setting, inside in nested(record).items():
+        collect(found, inside, f"{name}.{setting}".lstrip("."), job)
+
+
+def nested(record: type) -> dict[str, type]:
+    """The records inside a record, by name."""
+    hints = get_type_hints(record)
+    kinds = {one.name: get_args(hints[one.name]) or (hints[one.name],) for one in fields(record)}
+    return {name: one for name, parts in kinds.items() for one in parts if is_dataclass(one)}
+
+
+def section(table: Table) -> str:
+    """A table with a row for each setting of a record."""
+    record = table.record
+    left_out = {*nested(record), *(("task", *FACTS) if record is Config else ())}
+    own = [one for one in fields(record) if one.name not in left_out]
+    rows = [
+        f"| `{one.name}` | {written(default(one))} | {meaning(record, one.name)} |" for one in own
+    ]
+    summary = [] if {*table.names} & {"", "task"} else [(getdoc(record) or "").split("\n\n")[0], ""]
+    return "\n".join([f"## {table.heading}", "", *summary, COLUMNS, *rows])
+
+
+def meaning(record: type, name: str) -> str:
+    """What a setting means, from the docstring of its record or of one that this extends."""
+    for kind in record.__mro__:
+        found = dict(MEANING.findall(getdoc(kind) or ""))
+        if name in found:
+            return DOCUMENT.sub(r"[\1](\1)", " ".join(found[name].split()))
+    raise ValueError(f"say what {name} means in the Args of {record.__name__}")
+
+
+def default(one: "Field[Any]") -> Any:
+    """The default of a field; MISSING where it has none."""
+    return one.default if one.default_factory is MISSING else one.default_factory()
+
+
+def written(value: Any) -> str:
+    """A value as it is given in a setting."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return f"[{', '.join(map(str, value))}]"
+    return "required" if value is MISSING else str(value)
+
+
+def otherwise(job: str) -> Iterator[str]:
+    """A row for each setting whose default a job changes."""
+    usual = {
+        f"{name}.{one.name}".lstrip("."): default(one)
+        for table in tables()
+        for name in table.names
+        for one in fields(table.record)
+    }
+    cpu, gpu = (flat(JOBS[job].defaults(accelerated)) for accelerated in (False, True))
+    for setting in cpu | gpu:
+        general = usual[setting.replace("model.decoder.", "model.encoder.")]
+        values = [found.get(setting, general) for found in (cpu, gpu)]
+        if values != [general, general]:
+            yield f"| {job} | `{setting}` | {' | '.join(map(written, values))} |"
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested values by their full names."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= (
+            flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
+    return found
+
+
+def listed(names: list[str]) -> str:
+    """Names as a sentence has them."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

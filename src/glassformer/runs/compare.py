@@ -87,7 +87,7 @@ def compare(
         if name not in known:
             raise GlassformerError(unknown("argument of compare", name, [*OWN, *known]))
     base, display = training_arguments(job, *data, quiet=quiet, **options)
-    asked = comparison_request(
+    request = comparison_request(
         base,
         vary,
         seeds=seeds,
@@ -96,7 +96,7 @@ def compare(
         longer=longer,
         at_once=at_once,
     )
-    return run_comparison(asked, display)
+    return run_comparison(request, display)
 
 
 def train_names() -> list[str]:

@@ -64,9 +64,9 @@ def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
     raise errors[0]
 
 
-def also_fitting(choices: Sequence[TrainRequest], taken: TrainRequest) -> list[str]:
+def also_fitting(choices: Sequence[TrainRequest], chosen: TrainRequest) -> list[str]:
     """Another job that fits: one that finds a column for its answers by name."""
-    others = [request for request in choices if request.job != taken.job]
+    others = [request for request in choices if request.job != chosen.job]
     return [request.job for request in others if answers_named(request)][:1]
 
 

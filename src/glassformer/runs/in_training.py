@@ -111,13 +111,13 @@ class RunInTraining:
         load_weights(model, checkpoint_weights(folder.checkpoints, step), "the checkpoint")
         rows = validation_samples(folder)
         predictor: Any = JOBS[config.job].predictor(task)
-        asked = questions(task, rows)
+        inputs = questions(task, rows)
         if isinstance(predictor, TokenWriter):
             predictor = predictor.with_decoding({"max_length": WRITTEN, "min_length": 0})
         ready = for_inference(model.to(machine.device).eval())
-        answers = list(predictions(predictor, ready, machine, asked))
+        answers = list(predictions(predictor, ready, machine, inputs))
         if not self.samples:
-            self.samples = [shown(task, row, given) for row, given in zip(rows, asked, strict=True)]
+            self.samples = [shown(task, row, given) for row, given in zip(rows, inputs, strict=True)]
         for sample, found in zip(self.samples, answers, strict=True):
             text = found.details.get("continuation", found.text)
             sample["answers"] = [

@@ -207,9 +207,9 @@ class TrainRequest:
             return
         if stage is None:
             jobs = ", ".join(name for name in JOBS if JOBS[name].first_stage)
-            asked = "--unlabelled" if config.data.unlabelled else f"pretrain={config.pretrain}"
+            option = "--unlabelled" if config.data.unlabelled else f"pretrain={config.pretrain}"
             raise GlassformerError(
-                f"{asked}: {self.job} has no pretraining stage, only {jobs} does; drop it"
+                f"{option}: {self.job} has no pretraining stage, only {jobs} does; drop it"
             )
         require(
             self.origin is None,
@@ -222,10 +222,10 @@ class TrainRequest:
             f"one",
         )
         objection = stage.objection(config, None)
-        asked = "--unlabelled" if config.data.unlabelled else "pretrain=yes"
+        option = "--unlabelled" if config.data.unlabelled else "pretrain=yes"
         require(
             not objection or not (config.data.unlabelled or config.pretrain == "yes"),
-            f"{asked}: {objection}; leave it out, or change the model",
+            f"{option}: {objection}; leave it out, or change the model",
         )
 
 

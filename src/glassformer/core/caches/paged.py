@@ -203,11 +203,11 @@ class PagePool:
             self.v[:, page] = self.v[:, pages[at]]
             self._release(pages[at])
             pages[at] = page
-        if taken := self._take(self.pages_for(length + count) - len(pages)):
-            new = to_device(taken, self.device)
+        if claimed := self._take(self.pages_for(length + count) - len(pages)):
+            new = to_device(claimed, self.device)
             for held in (self.k, self.v):
                 held.index_fill_(1, new, 0)  # clears what the last owner left, NaN above all
-            pages += taken
+            pages += claimed
         self._lengths[sequence] = length + count
 
     def _must_copy(self, sequence: int, count: int) -> bool:
@@ -243,10 +243,10 @@ class PagePool:
 
     def _take(self, count: int) -> list[int]:
         """Free pages, which now have an owner."""
-        taken = [self._free.pop() for _ in range(count)]
-        for page in taken:
+        claimed = [self._free.pop() for _ in range(count)]
+        for page in claimed:
             self._owners[page] = 1
-        return taken
+        return claimed
 
     def _release(self, page: int) -> None:
         self._owners[page] -= 1

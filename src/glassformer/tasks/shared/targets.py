@@ -101,5 +101,5 @@ def labelled_map(
         tuple(names) if len(names) == size else tuple(str(number + 1) for number in range(size))
         for names, size in zip((queries, keys), weights.shape[1:], strict=True)
     )
-    asked, held = sides
-    return AttentionMap(name=name, queries=asked, keys=held, weights=weights.float().cpu())
+    of_queries, of_keys = sides
+    return AttentionMap(name=name, queries=of_queries, keys=of_keys, weights=weights.float().cpu())

@@ -117,7 +117,8 @@ class RunInTraining:
         ready = for_inference(model.to(machine.device).eval())
         answers = list(predictions(predictor, ready, machine, inputs))
         if not self.samples:
-            self.samples = [shown(task, row, given) for row, given in zip(rows, inputs, strict=True)]
+            pairs = zip(rows, inputs, strict=True)
+            self.samples = [shown(task, row, given) for row, given in pairs]
         for sample, found in zip(self.samples, answers, strict=True):
             text = found.details.get("continuation", found.text)
             sample["answers"] = [

@@ -105,6 +105,8 @@ def test_a_row_in_an_epoch_depends_on_seed_epoch_and_row_alone(images, tmp_path)
         "task.augment.flip": True,
         "task.augment.erase": 0.5,
         "task.augment.mixup": 0.4,
+        "task.augment.rotate": 15,
+        "task.augment.zoom": 0.2,
         "model.frontend.position": "sinusoidal",
     }
     task = opened(learn(images, tmp_path / "run", steps=1, **changed))

@@ -105,6 +105,22 @@ def test_a_shift_keeps_the_size_and_repeats_the_border():
     assert np.pad(pixels[..., 0], 1, mode="edge")[:4, :4].tobytes() in seen
 
 
+def test_a_picture_is_turned_and_scaled_about_its_middle_as_pillow_does_it():
+    pixels = np.zeros((13, 29, 1), dtype=np.float32)
+    pixels[3:8, 6:17] = 1.0  # wider than high, so that a wrong aspect shows
+    several = np.stack([pixels, pixels])
+    turned, larger = augment.warped(several, np.array([20.0, 0.0]), np.array([1.0, 1.5]))
+    image = Image.fromarray(pixels[..., 0])
+    expected = image.rotate(20, resample=Image.Resampling.BILINEAR)
+    assert abs(turned[..., 0] - np.asarray(expected)).max() < 1e-4
+    middle = (29 / 2 * (1 - 1 / 1.5), 13 / 2 * (1 - 1 / 1.5))
+    matrix = (1 / 1.5, 0, middle[0], 0, 1 / 1.5, middle[1])
+    expected = image.transform(
+        image.size, Image.Transform.AFFINE, matrix, resample=Image.Resampling.BILINEAR
+    )
+    assert abs(larger[..., 0] - np.asarray(expected)).max() < 1e-4
+
+
 def test_a_flip_happens_half_of_the_time_and_erasing_as_often_as_asked():
     pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
     rngs = [np.random.default_rng(seed) for seed in range(200)]

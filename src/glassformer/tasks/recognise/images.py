@@ -17,8 +17,8 @@ from glassformer.config import DataConfig, FrontendConfig, ModelConfig, require
 from glassformer.config.run import Config
 from glassformer.core.layout import Layout
 from glassformer.data.arrays import map_array
-from glassformer.data.batches import row_rng
-from glassformer.data.images.augment import erased, flipped, mixed, shifted
+from glassformer.data.batches import row_noise, row_rng
+from glassformer.data.images.augment import erased, flipped, mixed, shifted, warped
 from glassformer.data.images.bundles import Pixels
 from glassformer.data.images.fitting import fitted
 from glassformer.data.images.reading import read_image
@@ -36,6 +36,7 @@ ACROSS = 8  # patches along the longer side, about, unless the settings say
 SMALLEST = 2  # pixels of the side of a patch
 
 Stored = UInt8[np.ndarray, "N height width channels"]
+Images = Float[np.ndarray, "B height width channels"]  # as a model reads them, from -1 to 1
 Mixes = tuple[Rows, Float[np.ndarray, " chosen"]]  # the other row, and the share of this one
 
 
@@ -101,6 +102,7 @@ class ImageInputs(Inputs):
             images = scaled(self.images[numbers])
         else:
             images = np.stack([self._changed(number, epoch) for number in numbers.tolist()])
+            images = self._warped(images, numbers, epoch)
         return *laid_out(images, self.vectors), np.arange(len(numbers))
 
     def _changed(self, number: int, epoch: int) -> Float[np.ndarray, "height width channels"]:
@@ -119,6 +121,15 @@ class ImageInputs(Inputs):
         if augment.flip:
             pixels = flipped(pixels, rng)
         return erased(pixels, rng, augment.erase) if augment.erase else pixels
+
+    def _warped(self, images: Images, numbers: Rows, epoch: int) -> Images:
+        """Images turned and scaled as an epoch sees them, all at once: one by one is slow."""
+        augment = self.settings.augment
+        if not (augment.rotate or augment.zoom):
+            return images
+        noise = row_noise(self.config.seed, epoch, numbers, np.full(len(numbers), 2))
+        turn, scale = (2 * noise - 1).reshape(-1, 2).T
+        return warped(images, turn * augment.rotate, 1 + scale * augment.zoom)
 
     def mixes(self, numbers: Rows, epoch: int) -> Mixes:
         """Which training row each row is mixed with in an epoch, and how much of it is left."""

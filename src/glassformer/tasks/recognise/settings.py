@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from glassformer.config import positive, require, share, stack_of_size
 from glassformer.config.values import Values, plain
 
+HALF_TURN = 180  # degrees
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageAugmentConfig:
@@ -16,17 +18,29 @@ class ImageAugmentConfig:
         erase: Share of images in which a rectangle is replaced by noise.
         mixup: Each image is mixed with another, and so are their labels; the share is drawn from
             Beta(mixup, mixup); 0 for none, 0.2 is usual.
+        rotate: Images are turned by up to so many degrees, either way.
+        zoom: Images are scaled up or down by up to this share.
     """
 
     crop: float = 0.125
     flip: bool = False
     erase: float = 0.0
     mixup: float = 0.0
+    rotate: float = 0.0
+    zoom: float = 0.0
 
     def __post_init__(self) -> None:
         share("task.augment.crop", self.crop)
         share("task.augment.erase", self.erase)
         require(self.mixup >= 0, f"task.augment.mixup must be 0 (none) or more, got {self.mixup:g}")
+        require(
+            0 <= self.rotate <= HALF_TURN,
+            f"task.augment.rotate must be from 0 to {HALF_TURN} degrees, got {self.rotate:g}",
+        )
+        require(
+            0 <= self.zoom < 1,
+            f"task.augment.zoom must be at least 0 and below 1, got {self.zoom:g}",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,8 +3,9 @@
     python benchmarks/an4.py choose runs/choose    # on held-out speakers; no test row is read
     python benchmarks/an4.py table runs/table      # the recipe with three seeds, and the table
 
-Each training is a process of its own; all of them share the GPU. What is asked for after the folder
-are the names of some trainings; the default is all of them.
+Each training is a process of its own; all of them share the GPU. Names after the folder select some
+of the trainings. With --limit, those still running after so many seconds are ended, and the table
+shows what they reached on the validation rows.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -33,16 +35,20 @@ ENCODERS = {
     "e-branchformer": ("model.encoder.block=e-branchformer", "model.encoder.depth=5"),
 }  # models of 7.4 to 7.7 million parameters
 LOSSES = {"ctc": ("task.ctc_weight=1",), "attention": ("task.ctc_weight=0", "task.intermediate=0")}
+WORDS = ("data.tokenizer.kind=words",)
+MORE_MASKS = ("task.masking.times=4", "task.masking.bins=20")
 CHOICES = {
     "recipe": (),
-    "words": ("data.tokenizer.kind=words",),
-    "more-masks": ("task.masking.times=4", "task.masking.bins=20"),
+    "words": WORDS,
+    "more-masks": MORE_MASKS,
+    "words-more-masks": (*WORDS, *MORE_MASKS),
     "more-dropout": ("model.encoder.dropout=0.2", "model.decoder.dropout=0.2"),
-    "of-each-recording": ("task.normalise=recording",),
     "lower-rate": ("train.optimiser.lr=1e-3",),
-    "larger-batches": ("data.batch_tokens=8192", "train.optimiser.lr=3e-3"),
-    "smaller-batches": ("data.batch_tokens=2048", "train.optimiser.lr=1e-3"),
+    "smaller-batches": ("data.batch_tokens=2048",),
+    "deeper": ("model.encoder.dim=144", "model.encoder.depth=10", "model.decoder.dim=144"),
+    "compiled": ("machine.compile=true",),
 }
+SHARED = ("machine.threads=1", "data.workers=2")  # of each training: all share the processor
 SEEDS = (0, 1, 2)
 STUDENT = (12.71, 4.30)  # of two and of three seeds: the 97.5 % quantiles of Student's t
 
@@ -68,17 +74,18 @@ def without_test(folder: Path) -> Path:
     return path
 
 
-def trainings(kind: str, folder: Path, epochs: float | None) -> dict[str, list[str]]:
+def trainings(kind: str, folder: Path, steps: int | None) -> dict[str, list[str]]:
     """The command of each training, by name."""
     [stage] = tomllib.loads(RECIPES["an4"].read_text(encoding="utf-8"))["stage"]
     settings = list(settings_of(stage["values"]))
     common = [sys.executable, "-m", "glassformer", "train", "transcribe", "--quiet", "--group"]
-    common += ["speaker", "--epochs", str(epochs or stage["epochs"])]
+    length = ["--epochs", str(stage["epochs"])] if steps is None else ["--steps", str(steps)]
+    common += ["speaker", *length]
 
     def command(name: str, data: str, more: tuple[str, ...], seed: int) -> list[str]:
         left_out = {one[1:] for one in more if one.startswith("-")}
         kept = [one for one in settings if one.partition("=")[0] not in left_out]
-        given = (*kept, *(one for one in more if not one.startswith("-")), "machine.threads=1")
+        given = (*kept, *(one for one in more if not one.startswith("-")), *SHARED)
         sets = [f"--set={one}" for one in given]
         return [*common, data, "--run", str(folder / name), "--seed", str(seed), *sets]
 
@@ -99,7 +106,7 @@ def show(folder: Path, names: list[str]) -> None:
     for name in names:
         path = folder / name / "report.json"
         if not path.exists():
-            table.add_row(name, f"failed: see {folder / name}.log")
+            table.add_row(name, "", "", f"no report: {last_validation(folder / name)}")
             continue
         report = json.loads(path.read_text(encoding="utf-8"))
         scores, facts = next(iter(report["scores"].values())), report["facts"]
@@ -115,6 +122,17 @@ def show(folder: Path, names: list[str]) -> None:
             speed.partition(":")[0],
         )
     Console(width=140).print(table)
+
+
+def last_validation(run: Path) -> str:
+    """The last score of a training that did not end, of greedy search."""
+    path = run / "metrics.jsonl"
+    events = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for event in map(json.loads, reversed(events)):
+        if "scores" in event:
+            wer, step = 100 * event["scores"]["wer"], event["step"]
+            return f"{wer:.1f} on validation rows at step {step:,}"
+    return f"see {run}.log"
 
 
 def show_means(folder: Path, names: list[str]) -> None:
@@ -142,18 +160,23 @@ def main() -> None:
     parser.add_argument("kind", choices=("choose", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--epochs", type=float)
+    parser.add_argument("--steps", type=int, help="by default, the epochs of the recipe")
+    parser.add_argument("--limit", type=float, help="seconds for all trainings")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     next(iter(open_entry("an4").rows()))  # unpacks it once, before many processes would
-    commands = trainings(args.kind, args.folder, args.epochs)
+    commands = trainings(args.kind, args.folder, args.steps)
     names = args.names or list(commands)
-    running = []
+    running, started = [], time.monotonic()
     for name in names:
         with (args.folder / f"{name}.log").open("w", encoding="utf-8") as log:
             running.append(subprocess.Popen(commands[name], stdout=log, stderr=log))
     for process in running:
-        process.wait()
+        left = None if args.limit is None else max(0.0, started + args.limit - time.monotonic())
+        try:
+            process.wait(left)
+        except subprocess.TimeoutExpired:
+            process.kill()
     show(args.folder, names)
     if args.kind == "table":
         show_means(args.folder, names)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from chapters import chapters
+from chapters import FULL, chapters
 from commands import commands_page
 from latex2mathml.converter import convert
 
@@ -71,7 +71,8 @@ def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str,
             return found[0]
         return f"[{found[0]}]({os.path.relpath(reference[name], here or '.')}#{name})"
 
-    parts = FENCED.split(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8").removeprefix(FULL)  # MkDocs looks for a title on top
+    parts = FENCED.split(text)
     for number in range(0, len(parts), 2):  # what is not fenced
         prose = MODULE.sub(refer, LINK.sub(follow, parts[number]))
         if "/tour/" in f"/{target}":
@@ -126,7 +127,7 @@ def main() -> int:
     whole = {"INHERIT": "../site/mkdocs.yml", "nav": navigation()}
     config.write_text(yaml.safe_dump(whole, allow_unicode=True), encoding="utf-8")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-f", config]
+        [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-f", config], cwd=ROOT
     )
     if not built.returncode:
         print("open build/site/index.html")

@@ -36,6 +36,13 @@ def test_a_page_of_the_site_links_to_where_things_are_there():
     assert code_of(text) == code_of((TOUR / "02-attention.md").read_text(encoding="utf-8"))
 
 
+def test_every_chapter_has_its_title_on_top_where_the_menu_finds_it():
+    pages = pytest.importorskip("pages", reason="needs the extra docs")
+    targets, reference = pages.sources(), pages.modules()
+    texts = [pages.page(c.path, f"tour/{c.path.name}", targets, reference) for c in chapters()]
+    assert [text.strip()[:2] for text in texts] == ["# "] * len(texts)
+
+
 def test_the_menu_has_every_page():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     named = [page for part in pages.navigation() for title in part.values() for page in title]

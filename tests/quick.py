@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import jaxtyping
 import pytest
 import torch
 
@@ -21,3 +22,13 @@ def quickly() -> Iterator[None]:
         patch.setattr(log, "open_board", lambda folder, step: None)
         torch.set_num_threads(1)
         yield
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Without the hook that checks shapes: training has its own tests."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,11 +1,9 @@
 """A tiny translator whose true alignment is known: each word by its own, in the opposite order."""
 
 import random
-from contextlib import contextmanager
 from pathlib import Path
 
-import jaxtyping
-from quick import quickly
+from quick import quickly, unchecked
 
 from glassformer.runs import api
 
@@ -42,14 +40,6 @@ def write_pairs(path, count=700):
     lines = (f"{source}\t{translation(source)}\n" for source in sentences(count))
     path.write_text("source\ttarget\n" + "".join(lines), encoding="utf-8")
     return path
-
-
-@contextmanager
-def unchecked():
-    """Without the hook that checks shapes: training has its own tests."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def translator(factory):

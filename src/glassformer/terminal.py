@@ -100,3 +100,11 @@ class Terminal(Console):
     def say(self, line: str, *, style: str = "") -> None:
         """One line, however long, whatever stands in it."""
         self.print(printable(line), style=style, soft_wrap=True)
+
+
+def drawn(what: RenderableType) -> str:
+    """What a console would print, without colours."""
+    console = Terminal(color_system=None, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(what)
+    return captured.get().rstrip("\n")

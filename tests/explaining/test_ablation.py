@@ -11,7 +11,7 @@ from glassformer.core.int8 import Int8Linear
 from glassformer.core.layout import Layout
 from glassformer.errors import GlassformerError
 from glassformer.explaining.ablation import ablated, heads_of, layers_of, named_parts
-from glassformer.explaining.pruning import by_importance, has_fallen, head_importance, prune
+from glassformer.explaining.pruning import by_importance, head_importance, is_worse, prune
 from glassformer.explaining.watching import watching
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
@@ -180,7 +180,7 @@ def compared(value, reach=0.01):
 
 
 @pytest.mark.parametrize(
-    ("comparison", "higher", "fell"),
+    ("comparison", "higher", "worse"),
     [
         (compared(-0.04, reach=0.05), True, False),
         (compared(-0.06, reach=0.1), True, True),
@@ -192,8 +192,8 @@ def compared(value, reach=0.01):
     ],
     ids=["within", "beyond", "certain", "better", "more errors", "certainly more", "fewer"],
 )
-def test_a_score_falls_beyond_its_tolerance_or_beyond_doubt(comparison, higher, fell):
-    assert has_fallen(comparison, higher_is_better=higher, tolerance=0.05) == fell
+def test_a_score_is_worse_beyond_its_tolerance_or_beyond_doubt(comparison, higher, worse):
+    assert is_worse(comparison, higher_is_better=higher, tolerance=0.05) == worse
 
 
 def test_heads_go_a_few_at_a_time_until_the_score_falls():
@@ -211,8 +211,8 @@ def test_heads_go_a_few_at_a_time_until_the_score_falls():
     order = heads_of(model)
     steps = list(prune(model, order, compare, steps=5))
     assert sizes == [3, 6, 9, 7, 8]
-    assert [step.fell for step in steps] == [False, False, True, False, True]
+    assert [step.worse for step in steps] == [False, False, True, False, True]
     assert steps[3].removed == tuple(order[:7])
     kept = list(prune(model, order, lambda twin: compared(0.0), steps=5))
     assert [len(step.removed) for step in kept] == [3, 6, 9, 12]
-    assert not any(step.fell for step in kept)
+    assert not any(step.worse for step in kept)

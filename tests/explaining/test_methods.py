@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from captum.attr import IntegratedGradients
 from planted import learn_planted, planted_text
+from quick import quickly, unchecked
 
 from glassformer.config import ModelConfig, stack_of_size
 from glassformer.core.layout import Layout
@@ -21,7 +22,8 @@ from glassformer.models.frontends.tokens import Tokens
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return learn_planted(tmp_path_factory.mktemp("planted"))
+    with quickly(), unchecked():
+        return learn_planted(tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="module")

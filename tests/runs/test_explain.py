@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import torch
+from quick import quickly, unchecked
 from small_runs import WORDS, learn, write_reviews
 
 import glassformer
@@ -20,14 +21,16 @@ TEXT = "The film was great, with some people who said: a lovely town."
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
     data = write_reviews(folder / "reviews.csv")
-    return learn(data, folder / "run", "model.ngrams=no", steps=30)
+    with unchecked():
+        return learn(data, folder / "run", "model.ngrams=no", steps=30)
 
 
 @pytest.fixture(scope="module")
 def windows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("windows")
-    longer = ("task.long=windows", "task.max_length=7", "model.ngrams=no")
-    return learn(write_reviews(folder / "reviews.csv"), folder / "run", *longer, steps=3)
+    longer = ("task.long=windows", "task.max_length=7")
+    with quickly():
+        return learn(write_reviews(folder / "reviews.csv"), folder / "run", *longer, steps=3)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -76,9 +79,9 @@ def test_a_run_without_a_baseline_has_no_ngrams_to_explain_by(run, tmp_path):
 
 
 def test_what_a_model_does_not_read_is_in_no_piece(tmp_path):
-    short = learn(
-        write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", "task.max_length=5", steps=1
-    )
+    data = write_reviews(tmp_path / "reviews.csv")
+    with quickly():
+        short = learn(data, tmp_path / "run", "task.max_length=5", steps=1)
     found = short.explain(TEXT, method="attention")
     assert found.pieces == ("The ", "film ", "was ", "great")
     assert found.notes[0].startswith("The text is too long; words that are not read: ")
@@ -108,7 +111,8 @@ def test_an_unknown_choice_is_refused(run, options, message):
 
 def test_an_empty_text_is_refused(run, tmp_path):
     data, letters = write_reviews(tmp_path / "few.csv", 20), "data.tokenizer.kind=characters"
-    spelt = learn(data, tmp_path / "run", letters, "model.ngrams=no", steps=1)
+    with quickly():
+        spelt = learn(data, tmp_path / "run", letters, steps=1)
     for used, text in ((run, " "), (spelt, " "), (spelt, "")):
         with pytest.raises(GlassformerError, match=f"'{text}' has nothing to explain; give a text"):
             used.explain(text)
@@ -128,7 +132,7 @@ def test_what_is_measured_on_other_rows_is_not_kept(run, tmp_path):
     run.explain(TEXT)
     path = run.folder.path / "faithfulness.json"
     kept = path.read_text()
-    assert run.explainer.measure(write_reviews(tmp_path / "few.csv", 5)).rows <= 5
+    assert run.explainer.measure(write_reviews(tmp_path / "few.csv", 5)).found.rows <= 5
     assert path.read_text() == kept
 
 
@@ -190,10 +194,12 @@ def test_a_summary_lists_the_words_that_matter_for_each_label(run, capsys):
 def test_a_summary_needs_no_labels(run, tmp_path):
     data = tmp_path / "texts.csv"
     data.write_text("text\n" + "a lovely film\n" * 4)
-    assert run.explainer.summary(str(data), method="occlusion").rows == 4
+    summary = run.explainer.summary(str(data), method="occlusion")
+    assert summary.found.rows == 4
+    assert "Words that matter overall, in 4 rows" in summary._repr_html_()
     assert run.heads.look(str(data)).rows == 4
     data.write_text("text,label\n" + "a lovely film,\n" * 3)
-    assert run.explainer.summary(str(data), method="occlusion").rows == 3
+    assert run.explainer.summary(str(data), method="occlusion").found.rows == 3
     with pytest.raises(GlassformerError, match="no column for label"):
         run.heads.ablate("0.1", data=[{"text": "a film"}])
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 import torch
+from quick import quickly, unchecked
 
 from glassformer.errors import GlassformerError
 from glassformer.explaining.methods import METHODS
@@ -27,9 +28,9 @@ def run(tmp_path_factory):
         who = rng.choice(["they", "we", "you", "people"])
         lines.append(f"{who} came from the {side} where it was {PAIRS[side]} . {number}")
     (folder / "texts.txt").write_text("\n".join(lines))
-    return api.train(
-        "pretrain", folder / "texts.txt", run=folder / "run", quiet=True, steps=150, set=SETTINGS
-    )
+    options = {"run": folder / "run", "quiet": True, "steps": 150, "set": SETTINGS}
+    with quickly(), unchecked():
+        return api.train("pretrain", folder / "texts.txt", **options)
 
 
 def test_a_gap_is_explained_by_the_word_that_decides_it(run):

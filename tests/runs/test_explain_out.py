@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from quick import quickly
 from small_runs import learn, write_reviews
 
 from glassformer.cli import main
@@ -20,7 +21,8 @@ TEXT = "The film was great, with some people who said: a lovely town."
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
     data = write_reviews(folder / "reviews.csv", length=6)
-    return learn(data, folder / "run", TWO_LAYERS, "model.ngrams=no", steps=1)
+    with quickly():
+        return learn(data, folder / "run", TWO_LAYERS, steps=1)
 
 
 def test_every_method_works_with_a_pool_that_attends(tmp_path):
@@ -45,6 +47,11 @@ def test_the_terminal_shows_labels_words_and_the_asked_attention(run, capsys):
     assert "layer 0, head 1" in out
 
 
+def test_an_explanation_prints_as_on_the_command_line(run, capsys):
+    explain(run, "--method", "occlusion")
+    assert f"{run.explain(TEXT, method='occlusion')}\n" == capsys.readouterr().out
+
+
 @pytest.mark.parametrize("suffix", [".html", ".json", ".svg"])
 def test_an_explanation_is_written_as_its_name_says(run, suffix, tmp_path, capsys):
     path = tmp_path / f"a{suffix}"
@@ -63,8 +70,8 @@ def test_an_explanation_is_written_as_its_name_says(run, suffix, tmp_path, capsy
 def test_an_explanation_is_written_from_python_as_well(run, tmp_path):
     found = run.explain(TEXT, method="attention", out=tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<?xml")
-    run.explain(TEXT, method="attention", out=str(tmp_path / "a.html"))
-    assert (tmp_path / "a.html").read_text(encoding="utf-8") == found.as_page()
+    found.save(str(tmp_path / "a.html"), layer="0", head=1)
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == found.as_page(layer="0", head=1)
     with pytest.raises(GlassformerError, match=r"an explanation is written as \.html, "):
         run.explain(TEXT, out="a.txt")
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from quick import quickly
+from quick import quickly, unchecked
 from small_runs import learn, write_reviews
-from small_translator import SETTINGS, unchecked, write_pairs
+from small_translator import SETTINGS, write_pairs
 
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
@@ -89,13 +89,13 @@ def test_results_about_heads_show_themselves(run):
     assert "<p>" in run.heads.look(rows=1)._repr_html_()
 
 
-def test_heads_are_pruned_until_the_score_falls(run, reviews, capsys):
+def test_heads_are_pruned_until_the_score_gets_worse(run, reviews, capsys):
     found = run.heads.prune(reviews, tolerance=1.0)
     assert found.heads == 4
     assert found.tolerance == pytest.approx(found.whole.score.value)
     sizes = [len(step.removed) for step in found.steps]
     assert sizes == list(range(1, len(sizes) + 1))
-    kept = [step for step in found.steps if not step.fell]
+    kept = [step for step in found.steps if not step.worse]
     assert len(found.removed) == len(kept)
     assert main(["explain", str(run.folder.path), "--prune"]) == 0
     assert "of 4 heads can go together before accuracy" in capsys.readouterr().out

@@ -74,7 +74,7 @@ def explain(
 
     Example: glassformer explain runs/reviews "What a film"
     """
-    from glassformer.explaining.views.output import check_out, write_explanation
+    from glassformer.explaining.views.output import check_out
     from glassformer.explaining.views.terminal import ExplanationView
     from glassformer.runs.run import Run
 
@@ -104,7 +104,7 @@ def explain(
         parsed, method=method, target=target, unit=unit, nearest=nearest, **options
     )
     if out is not None:
-        write_explanation(found, out, layer=layer, head=head)
+        found.save(out, layer=layer, head=head)
         print_line(f"wrote {out}", stderr=True)
     if as_json:
         print_json(found.as_values())

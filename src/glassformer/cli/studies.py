@@ -51,13 +51,12 @@ class Studies:
         """What is found out."""
         from glassformer.explaining.watching import attention_layers
         from glassformer.runs.display import Display
-        from glassformer.runs.row_results import MethodsCompared, WordsRanked
 
         if self.faithfulness:
-            return [MethodsCompared(run.explainer.measure(*data))]
+            return [run.explainer.measure(*data)]
         found: list[StudyResult] = []
         if self.summary:
-            found.append(WordsRanked(run.explainer.summary(*data, method=method)))
+            found.append(run.explainer.summary(*data, method=method))
         if self.heads or (self.summary and attention_layers(run.model)):
             with Display().bar("reading rows") as progress:
                 found.append(run.heads.look(*data, progress=progress))

@@ -7,7 +7,8 @@ watching     the attention weights of any model, whatever kernel runs, as `recor
 alignment    which source words each word of a translation attended to
 hearing      what a transcriber makes of a sound: CTC posteriors and attention over time
 parts        the parts of an explanation, as plain data
-explanation  what one prediction is based on
+record       what one prediction is based on, as plain data
+explanation  the same, which shows itself
 looking      the attention of one reading
 heads        where each head looks, and its name
 ablation     a model without some of its heads or layers

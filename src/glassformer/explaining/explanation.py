@@ -1,201 +1,53 @@
-"""An explanation: what a prediction is based on, as plain data that any picture can draw.
+"""An explanation: what a prediction is based on, which shows itself in every way there is.
 
-    pieces      what was read, in parts that can be left out: words, tokens, stretches of sound
-    targets     what is explained: labels, written words, the fill of a gap
-    influence   how much each piece speaks for (positive) or against (negative) each target; of
-                methods without a sign, how much it counts
-    attention   the weights of every attention, between tokens
-
-`views` shows it: in the terminal, as a picture, as a page. `as_values` is the same for JSON.
+print(found)                what the command line prints, without colours
+found                       in a notebook, the page
+found.save("why.png")       a file: a page, a picture or JSON
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor
-
-from glassformer.explaining.parts import (
-    AttentionMap,
-    Branch,
-    Image,
-    Neighbour,
-    Sound,
-    Target,
-    are_written,
-)
-from glassformer.explaining.views.packing import (
-    MOST_SECONDS,
-    packed_attention,
-    packed_image,
-    packed_influence,
-    packed_sound,
-)
-from glassformer.explaining.views.page import framed, page
-from glassformer.explaining.views.selection import select
-from glassformer.explaining.views.wording import method_name, reading_of
-
-DIGITS = 9  # that tell all 32-bit numbers apart
-PLACES = 4  # after the point, of weights in JSON
+from glassformer.explaining.record import ExplanationRecord
+from glassformer.explaining.views.document import packed_record, page_of
+from glassformer.explaining.views.output import write_explanation
+from glassformer.explaining.views.page import framed
+from glassformer.explaining.views.terminal import ExplanationView
+from glassformer.explaining.views.wording import method_name
+from glassformer.terminal import drawn
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Explanation:
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True, repr=False)
+class Explanation(ExplanationRecord):
     """What one prediction is based on.
 
-    Attributes:
-        given, answer: The input and the prediction as text.
-        pieces: Joined, they are the text that was read.
-        method: The method that gave `influence`, a name in `explaining.methods.METHODS`.
-        signed: Whether that method tells for from against.
-        verdict: How far that method can be trusted on this run, in one sentence.
-        notes: Sentences on what is missing.
+    Wherever `layer` and `head` are given, they choose the attention that is shown, as
+    `views.selection.select` takes them.
     """
 
-    job: str
-    given: str
-    answer: str
-    pieces: tuple[str, ...]
-    targets: tuple[Target, ...]
-    influence: Float[Tensor, "targets pieces"]
-    method: str
-    signed: bool = True
-    verdict: str = ""
-    attention: tuple[AttentionMap, ...] = ()
-    sound: Sound | None = None
-    image: Image | None = None
-    beam: Sequence[Sequence[Branch]] = ()
-    neighbours: tuple[Neighbour, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def written(self) -> bool:
-        """Whether the targets are parts of a text rather than labels to choose from."""
-        return are_written(self.targets)
-
     def __repr__(self) -> str:
-        """The prediction and its method in one line; `print` a view of it to see more."""
+        """The prediction and its method in one line."""
         first = max(self.targets, key=lambda target: target.probability, default=None)
         sure = "" if first is None or self.written else f" ({first.probability:.2f})"
         return f"<Explanation of {self.answer!r}{sure} by {method_name(self.method)}>"
+
+    def __str__(self) -> str:
+        """What the command line prints, without colours."""
+        return drawn(ExplanationView(explanation=self))
 
     def _repr_html_(self) -> str:
         """The page in a frame, for notebooks."""
         return framed(self.as_page())
 
+    def save(self, path: str | Path, *, layer: str | None = None, head: int | None = None) -> None:
+        """Write a page (.html), a picture (.png, .svg, .pdf) or all numbers (.json)."""
+        write_explanation(self, Path(path), layer=layer, head=head)
+
     def as_page(self, *, layer: str | None = None, head: int | None = None) -> str:
-        """One self-contained HTML file.
+        """One self-contained HTML file."""
+        return page_of(self, layer=layer, head=head)
 
-        Args:
-            layer, head: The attention that is shown first, as `views.selection.select` takes them.
-        """
-        values = self.as_packed(layer=layer, head=head)
-        return page(values, title=f"{self.answer[:60]} – {self.job}, explained")
-
-    def as_packed(self, *, layer: str | None = None, head: int | None = None) -> dict[str, Any]:
+    def as_packed(self) -> dict[str, Any]:
         """Plain values with packed numbers, which a page draws."""
-        chosen = select(self.attention, layer=layer, head=head)
-        attention = packed_attention(self.attention, self.sound, chosen)
-        sound = None if self.sound is None else packed_sound(self.sound)
-        notes = list(self.notes)
-        if attention["strongest"] is not None:
-            notes.append(
-                f"Attention is shown for the {attention['strongest']} strongest weights of each "
-                "token, in each layer and head."
-            )
-        if sound is not None and sound["cut"]:
-            notes.append(f"The first {MOST_SECONDS:.0f} seconds of the recording are shown.")
-        return {
-            **self._texts(),
-            "reading": reading_of(self.method, signed=self.signed)._asdict(),
-            "method": method_name(self.method),
-            "written": self.written,
-            "influence": packed_influence(self.influence),
-            "attention": attention,
-            "sound": sound,
-            "image": None if self.image is None else packed_image(self.image),
-            "notes": notes,
-        }
-
-    def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        values = {
-            **self._texts(),
-            "influence": [list(map(significant, row)) for row in self.influence.tolist()],
-            "attention": [
-                {
-                    "name": one.name,
-                    "queries": list(one.queries),
-                    "keys": list(one.keys),
-                    "weights": _rounded(one.weights),
-                }
-                for one in self.attention
-            ],
-        }
-        if self.image is not None:
-            values["grid"] = [self.image.rows, self.image.columns]
-        return values if self.sound is None else {**values, "sound": _sound_values(self.sound)}
-
-    def _texts(self) -> dict[str, Any]:
-        return {
-            "job": self.job,
-            "input": self.given,
-            "prediction": self.answer,
-            "method": self.method,
-            "signed": self.signed,
-            "verdict": self.verdict,
-            "pieces": list(self.pieces),
-            "targets": [_target_values(target) for target in self.targets],
-            "beam": [[_branch_values(branch) for branch in step] for step in self.beam],
-            "neighbours": [
-                {
-                    "where": one.where,
-                    "text": one.text,
-                    "target": one.target,
-                    "similarity": significant(one.similarity),
-                }
-                for one in self.neighbours
-            ],
-            "notes": list(self.notes),
-        }
-
-
-def _target_values(target: Target) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "text": target.text,
-        "probability": significant(target.probability),
-        "alternatives": [[text, significant(p)] for text, p in target.alternatives],
-    }
-    if target.entropy is not None:
-        values["entropy"] = significant(target.entropy)
-    return values if target.time is None else {**values, "time": list(target.time)}
-
-
-def _branch_values(branch: Branch) -> dict[str, Any]:
-    return {
-        "token": branch.token,
-        "score": significant(branch.score),
-        "parent": branch.parent,
-        "kept": branch.kept,
-    }
-
-
-def _sound_values(sound: Sound) -> dict[str, Any]:
-    return {
-        "seconds": significant(sound.seconds),
-        "vector": sound.vector,
-        "stretches": [list(stretch) for stretch in sound.stretches],
-        "symbols": list(sound.symbols),
-        "posteriors": None if sound.posteriors is None else _rounded(sound.posteriors),
-    }
-
-
-def significant(value: float) -> float:
-    """A number with as many digits as count."""
-    return float(f"{value:.{DIGITS}g}")
-
-
-def _rounded(values: Tensor) -> list[Any]:
-    nested: list[Any] = (values.double() * 10**PLACES).round().div(10**PLACES).tolist()
-    return nested
+        return packed_record(self)

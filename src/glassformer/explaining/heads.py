@@ -26,8 +26,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from glassformer.explaining.explanation import significant
 from glassformer.explaining.parts import AttentionMap
+from glassformer.explaining.record import significant
 
 NAMED, LIFT = 0.5, 2.0
 BROAD = 0.9

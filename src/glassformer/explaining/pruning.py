@@ -1,12 +1,12 @@
-"""Pruning: which heads can go together before the score falls.
+"""Pruning: which heads can go together before the score gets worse.
 
 Heads are ordered by how much the loss depends on them,
 
     importance = mean over rows of |∂ loss / ∂ gate|        gate: a factor on the head's output, 1
 
 each layer's scaled to length 1, and removed from the least important on, a few at a time, until the
-score falls. Michel et al., "Are Sixteen Heads Really Better than One?", 2019. Nothing is trained
-again, so the share of heads that can go is a lower bound.
+score gets worse. Michel et al., "Are Sixteen Heads Really Better than One?", 2019. Nothing is
+trained again, so the share of heads that can go is a lower bound.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,12 +36,12 @@ class PruningStep:
     Attributes:
         removed: All heads that are gone, in the order of their removal.
         comparison: Without them minus with them.
-        fell: Whether the score is too much worse.
+        worse: Whether the score is too much worse.
     """
 
     removed: tuple[Part, ...]
     comparison: Comparison
-    fell: bool
+    worse: bool
 
 
 def prune(
@@ -53,10 +53,10 @@ def prune(
     tolerance: float = 0.0,
     steps: int = STEPS,
 ) -> Iterator[PruningStep]:
-    """Remove heads in this order, a few at a time, until the score falls.
+    """Remove heads in this order, a few at a time, until the score gets worse.
 
-    The last few are then removed one by one, until it falls again. It falls if it is worse by more
-    than `tolerance`, or if the interval of the difference leaves no doubt that it is worse.
+    The last few are then removed one by one, until it gets worse again: by more than `tolerance`,
+    or without doubt, by the interval of the difference.
 
     Args:
         compare: The score of a model compared with that of the whole one, the given one first.
@@ -65,21 +65,21 @@ def prune(
 
     def without(count: int) -> PruningStep:
         comparison = compare(ablated(model, order[:count]))
-        fell = has_fallen(comparison, higher_is_better=higher_is_better, tolerance=tolerance)
-        return PruningStep(tuple(order[:count]), comparison, fell)
+        worse = is_worse(comparison, higher_is_better=higher_is_better, tolerance=tolerance)
+        return PruningStep(tuple(order[:count]), comparison, worse)
 
     for count in (*range(size, len(order), size), len(order)):
         yield (step := without(count))
-        if step.fell:
+        if step.worse:
             break
         kept = count
     for count in range(kept + 1, min(kept + size, len(order))):
         yield (step := without(count))
-        if step.fell:
+        if step.worse:
             break
 
 
-def has_fallen(comparison: Comparison, *, higher_is_better: bool, tolerance: float) -> bool:
+def is_worse(comparison: Comparison, *, higher_is_better: bool, tolerance: float) -> bool:
     """Whether the first of two systems is worse by more than the tolerance, or certainly worse."""
     difference = comparison.difference
     if higher_is_better:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.explaining.explanation import Explanation, significant
+from glassformer.explaining.record import ExplanationRecord, significant
 
 LEAST = 3  # inputs that a word must be in
 MOST = 15  # words for and against each target
@@ -56,7 +56,7 @@ class Summary:
         }
 
 
-def summarise(explanations: Iterable[Explanation], *, least: int = LEAST) -> Summary:
+def summarise(explanations: Iterable[ExplanationRecord], *, least: int = LEAST) -> Summary:
     """What matters overall in explanations by one method."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     rows, last = 0, None

@@ -16,8 +16,8 @@ from glassformer.explaining.looking import attention_of
 from glassformer.explaining.methods import METHODS, Influence
 from glassformer.explaining.parts import Neighbour
 from glassformer.explaining.subject import Subject
-from glassformer.explaining.summary import Summary, summarise
-from glassformer.explaining.views.output import check_out, write_explanation
+from glassformer.explaining.summary import summarise
+from glassformer.explaining.views.output import check_out
 from glassformer.runs.arguments import Data
 from glassformer.runs.display import Display, Done
 from glassformer.runs.faithfulness import (
@@ -31,6 +31,7 @@ from glassformer.runs.faithfulness import (
 )
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.nearest import TrainingVectors, training_vectors
+from glassformer.runs.row_results import MethodsCompared, WordsRanked
 from glassformer.runs.rows import OpenedRows
 from glassformer.tasks import JOBS
 from glassformer.tasks.explainer import Explainer
@@ -97,7 +98,7 @@ class RunExplainer:
             check_out(Path(out))
         found = self.explain(self.predictor.accept(given), chosen)
         if out is not None:
-            write_explanation(found, Path(out))
+            found.save(out)
         return found
 
     def explain(self, given: Any, chosen: Choices) -> Explanation:
@@ -131,7 +132,7 @@ class RunExplainer:
             notes=(*subject.notes, *([LEFT_OUT.format(left_out)] if left_out else [])),
         )
 
-    def measure(self, *data: Data, rows: int = ROWS) -> Faithfulness:
+    def measure(self, *data: Data, rows: int = ROWS) -> MethodsCompared:
         """How faithful every method is on these data, or on the validation rows.
 
         What was measured on the validation rows is kept in the run.
@@ -142,9 +143,11 @@ class RunExplainer:
         found = self._measured(data, rows=rows)
         if not data:
             keep(self.folder, found)
-        return found
+        return MethodsCompared(found)
 
-    def summary(self, *data: Data, method: str | None = None, rows: int = SUMMARISED) -> Summary:
+    def summary(
+        self, *data: Data, method: str | None = None, rows: int = SUMMARISED
+    ) -> WordsRanked:
         """Which words matter overall in these data, or in the validation rows.
 
         Args:
@@ -152,7 +155,7 @@ class RunExplainer:
         """
         with self.opened(data) as opened, self.display.bar("explaining rows") as progress:
             try:
-                return summarise(self._explained(opened, method, rows, progress))
+                return WordsRanked(summarise(self._explained(opened, method, rows, progress)))
             except ValueError:
                 raise GlassformerError(
                     "no row has anything to explain; give a file of other rows"

@@ -132,7 +132,7 @@ class Ablations(StudyResult):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Pruned(StudyResult):
-    """Heads that were removed together, step by step, until the score fell.
+    """Heads that were removed together, step by step, until the score got worse.
 
     Attributes:
         heads: How many there are.
@@ -146,8 +146,8 @@ class Pruned(StudyResult):
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """The most heads without which the score did not fall, the least important first."""
-        kept = [step for step in self.steps if not step.fell]
+        """The most heads without which the score is not worse, the least important first."""
+        kept = [step for step in self.steps if not step.worse]
         return tuple(part.label for part in kept[-1].removed) if kept else ()
 
     @property
@@ -163,7 +163,7 @@ class Pruned(StudyResult):
             [
                 str(len(step.removed)),
                 *self.whole.changed(step.comparison),
-                "too much worse" if step.fell else "",
+                "too much worse" if step.worse else "",
             ]
             for step in self.steps
         ]
@@ -187,7 +187,7 @@ class Pruned(StudyResult):
             "steps": [
                 {
                     "removed": [part.label for part in step.removed],
-                    "fell": step.fell,
+                    "worse": step.worse,
                     **step.comparison.as_values(),
                 }
                 for step in self.steps

@@ -2,7 +2,7 @@
 
     run.heads.look()              where each head looks, and a name for it
     run.heads.ablate("3.5")       the score without a head or a layer
-    run.heads.prune()             how many heads can go before the score falls
+    run.heads.prune()             how many heads can go before the score gets worse
 
 Rows are those of the data given, or the validation rows of the run.
 """
@@ -107,7 +107,7 @@ class RunHeads:
         tolerance: float = TOLERANCE,
         progress: Done = done_unseen,
     ) -> Pruned:
-        """Remove heads together, the least important first, until the score falls.
+        """Remove heads together, the least important first, until the score gets worse.
 
         Args:
             tolerance: The share of the score that may be lost.
@@ -184,7 +184,7 @@ class Scored:
         score = reporter_of(task).scores(answers)[task.goal]
         if task.higher_is_better and score.value == 0:
             raise GlassformerError(
-                f"the {task.goal} of this model is 0 on these rows, so nothing can make it fall; "
+                f"the {task.goal} of this model is 0 on these rows, so nothing can make it worse; "
                 f"train it longer, or give other rows"
             )
         whole = WholeModel(goal=task.goal, higher_is_better=task.higher_is_better, score=score)

@@ -4,7 +4,8 @@ wording             numbers and tokens, in words
 selection           which layer and head of attention is shown
 terminal            an explanation in the terminal
 picture             an explanation as a picture
-page                an explanation as one self-contained HTML file; `packing` packs its numbers
+page                one self-contained HTML file of packed numbers
+document            an explanation as such a page; `packing` packs its numbers
 output              an explanation as a file of any of these kinds
 
 Parts of them:

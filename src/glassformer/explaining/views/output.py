@@ -8,7 +8,8 @@
 from pathlib import Path
 
 from glassformer.errors import GlassformerError
-from glassformer.explaining.explanation import Explanation
+from glassformer.explaining.record import ExplanationRecord
+from glassformer.explaining.views.document import page_of
 from glassformer.explaining.views.picture import draw_explanation
 from glassformer.explaining.views.pictures import FORMATS, check_picture
 from glassformer.files import write_json, write_text
@@ -30,7 +31,7 @@ def check_out(path: Path) -> None:
 
 
 def write_explanation(
-    explanation: Explanation, path: Path, *, layer: str | None = None, head: int | None = None
+    explanation: ExplanationRecord, path: Path, *, layer: str | None = None, head: int | None = None
 ) -> None:
     """Write an explanation in the format that the path ends in.
 
@@ -40,7 +41,7 @@ def write_explanation(
     check_out(path)
     suffix = path.suffix.lower()
     if suffix == ".html":
-        write_text(explanation.as_page(layer=layer, head=head), path)
+        write_text(page_of(explanation, layer=layer, head=head), path)
     elif suffix == ".json":
         write_json(explanation.as_values(), path)
     else:

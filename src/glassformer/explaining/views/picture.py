@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.explanation import Explanation
 from glassformer.explaining.parts import Image, Target
+from glassformer.explaining.record import ExplanationRecord
 from glassformer.explaining.views.alignment_picture import centres, draw_sides
 from glassformer.explaining.views.blocks import (
     MARGIN,
@@ -57,7 +57,7 @@ USED = "+−.0123456789 %<>,:–…␣↵∅()"  # characters of the wording its
 
 
 def draw_explanation(
-    explanation: Explanation, path: Path, *, layer: str | None = None, head: int | None = None
+    explanation: ExplanationRecord, path: Path, *, layer: str | None = None, head: int | None = None
 ) -> None:
     """Draw an explanation in the format that the path ends in.
 
@@ -93,7 +93,7 @@ def draw_explanation(
     draw_blocks(blocks, path)
 
 
-def _texts(explanation: Explanation, chosen: Selection | None) -> list[str]:
+def _texts(explanation: ExplanationRecord, chosen: Selection | None) -> list[str]:
     """All that is drawn."""
     targets = explanation.targets
     found = [*explanation.pieces, *(target.text for target in targets), explanation.answer]
@@ -112,13 +112,13 @@ def _heading(text: str, fonts: Fonts) -> Block:
     return replace(block, width=min(wide, WIDTH - 2 * MARGIN))
 
 
-def _marks(explanation: Explanation) -> str:
+def _marks(explanation: ExplanationRecord) -> str:
     """What the colours of words say."""
     reading = reading_of(explanation.method, signed=explanation.signed)
     return MARKS if explanation.signed else f"{DARKER} {reading.legend}"
 
 
-def _label_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
+def _label_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
     """The text once for each of the likeliest labels, or for all where it is the same."""
     blocks = []
     likeliest: list[Sequence[Target]] = [(one,) for one in explanation.targets[:MOST_LABELS]]
@@ -137,7 +137,7 @@ def _label_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
 
 
 def _image_blocks(
-    explanation: Explanation, image: Image, chosen: Selection | None, fonts: Fonts
+    explanation: ExplanationRecord, image: Image, chosen: Selection | None, fonts: Fonts
 ) -> list[Block]:
     """The image, what of it counts for the likeliest labels, and where attention looked."""
     shown: list[Panel] = [("image", None, False)]
@@ -155,7 +155,7 @@ def _image_blocks(
     ]
 
 
-def _other_labels(explanation: Explanation, drawn: int = MOST_LABELS) -> list[str]:
+def _other_labels(explanation: ExplanationRecord, drawn: int = MOST_LABELS) -> list[str]:
     """The next labels for which nothing is drawn, in a line."""
     others = explanation.targets[drawn : drawn + MOST_OTHERS]
     said = [f"{visible(one.text)} {percent(one.probability)}" for one in others]
@@ -181,7 +181,9 @@ def _label_block(targets: Sequence[Target], fonts: Fonts) -> Block:
     return Block(height=height, draw=draw)
 
 
-def _translation_blocks(explanation: Explanation, chosen: Selection, fonts: Fonts) -> list[Block]:
+def _translation_blocks(
+    explanation: ExplanationRecord, chosen: Selection, fonts: Fonts
+) -> list[Block]:
     """Linked words, the matrix of attention, and that of influence."""
     found = chosen.attention
     weights, keys, queries = found.weights[0], found.keys, found.queries
@@ -208,7 +210,7 @@ def _links_block(alignment: Alignment, fonts: Fonts) -> Block:
     return Block(height=2.4, draw=draw, width=widest * INCHES_PER_CELL)
 
 
-def _text_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
+def _text_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
     """What was written and how sure; of a few words their alternatives; what speaks for each."""
     targets = explanation.targets
     texts = [target.text for target in targets]
@@ -237,14 +239,14 @@ def _text_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
     ]
 
 
-def _reading_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
+def _reading_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
     """What a matrix without a sign says; one with a sign has that on its scale."""
     if explanation.signed:
         return []
     return [text_block(_marks(explanation), fonts, size=SMALL, color=QUIET)]
 
 
-def _influence_blocks(explanation: Explanation, fonts: Fonts) -> list[Block]:
+def _influence_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
     """What speaks for each word that was written; beside it how sure it was, and what else."""
     targets, signed = explanation.targets, explanation.signed
     values = explanation.influence.float().numpy()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glassformer.explaining.explanation import Explanation
 from glassformer.explaining.parts import Sound
+from glassformer.explaining.record import ExplanationRecord
 from glassformer.explaining.views.hearing_picture import HearingPicture
 from glassformer.explaining.views.neighbour_picture import NEAREST, short_place
 from glassformer.explaining.views.selection import Selection
@@ -14,7 +14,7 @@ from glassformer.explaining.views.wording import note_of, percent, rounded, visi
 MOST_LABELS = 6
 
 
-def heard(explanation: Explanation, sound: Sound, chosen: Selection | None) -> HearingPicture:
+def heard(explanation: ExplanationRecord, sound: Sound, chosen: Selection | None) -> HearingPicture:
     """What the picture of a recording draws."""
     tokens: Sequence[str] = ()
     attention = None
@@ -49,14 +49,14 @@ def heard(explanation: Explanation, sound: Sound, chosen: Selection | None) -> H
     )
 
 
-def _labels(explanation: Explanation) -> list[str]:
+def _labels(explanation: ExplanationRecord) -> list[str]:
     """The likeliest labels of a recording, in a line."""
     likeliest = () if explanation.written else explanation.targets[:MOST_LABELS]
     said = [f"{visible(one.text)} {percent(one.probability)}" for one in likeliest]
     return [", ".join(said)] if said else []
 
 
-def _nearest(explanation: Explanation) -> list[str]:
+def _nearest(explanation: ExplanationRecord) -> list[str]:
     """The nearest training rows, a line each."""
     lines = [
         f"{rounded(max(one.similarity, 0.0), 2)}  {one.target}  ({short_place(one)})"

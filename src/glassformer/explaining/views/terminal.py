@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from glassformer.explaining.alignment import Alignment
-from glassformer.explaining.explanation import Explanation
 from glassformer.explaining.parts import Image, Target
+from glassformer.explaining.record import ExplanationRecord
 from glassformer.explaining.views.alignment_terminal import AlignmentTable, fitted
 from glassformer.explaining.views.image_terminal import (
     attention_grid,
@@ -59,7 +59,7 @@ class ExplanationView:
         layer, head: The attention to show, as `selection.select` takes them.
     """
 
-    explanation: Explanation
+    explanation: ExplanationRecord
     layer: str | None = None
     head: int | None = None
 
@@ -89,7 +89,7 @@ class ExplanationView:
         return across or self.layer is not None or self.head is not None
 
 
-def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
+def _labels(shown: ExplanationRecord, *, coloured: bool) -> Iterator[RenderableType]:
     """Labels with bars, and the text coloured for the first."""
     names = [fitted(target.text) for target in shown.targets[:MOST_LABELS]]
     margin = max(map(cell_len, names), default=0)
@@ -114,7 +114,7 @@ def _labels(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
 
 
 def _image(
-    shown: Explanation, image: Image, chosen: Selection | None, *, coloured: bool
+    shown: ExplanationRecord, image: Image, chosen: Selection | None, *, coloured: bool
 ) -> RenderableType:
     """The image, what of it counts for the first label, and where attention looked."""
     drawn = [("image", pixels_of(image, coloured=coloured))]
@@ -127,7 +127,7 @@ def _image(
     return panels(*drawn)
 
 
-def coloured_words(shown: Explanation, *, coloured: bool) -> Text:
+def coloured_words(shown: ExplanationRecord, *, coloured: bool) -> Text:
     """The text with its words in colours, or with marks, for the first target."""
     pieces, values = shown.pieces, shown.influence[0].tolist()
     most, text = max(map(abs, values), default=0.0) or 1.0, Text()
@@ -147,7 +147,7 @@ def coloured_words(shown: Explanation, *, coloured: bool) -> Text:
     return text
 
 
-def _for_and_against(shown: Explanation, target: Target, values: Sequence[float]) -> Text:
+def _for_and_against(shown: ExplanationRecord, target: Target, values: Sequence[float]) -> Text:
     """The words that speak most for and against a target, with their influence."""
     line = Text().append(f"for {printable(target.text)}: ", "bold")
     line.append(_strongest(shown, values, lambda value: value) or "nothing")
@@ -155,7 +155,7 @@ def _for_and_against(shown: Explanation, target: Target, values: Sequence[float]
     return line.append("; against: ", "bold").append(against) if against else line
 
 
-def _amounts(shown: Explanation) -> Iterator[Text]:
+def _amounts(shown: ExplanationRecord) -> Iterator[Text]:
     """The words that count most, once for all labels where they are the same."""
     reading, rows = reading_of(shown.method, signed=False), shown.influence.tolist()
     names = [printable(target.text) for target in shown.targets]
@@ -168,7 +168,7 @@ def _amounts(shown: Explanation) -> Iterator[Text]:
 
 
 def _strongest(
-    shown: Explanation,
+    shown: ExplanationRecord,
     values: Sequence[float],
     size: Callable[[float], float],
     *,
@@ -186,14 +186,14 @@ def _strongest(
     )
 
 
-def _styles(shown: Explanation, value: float) -> tuple[str, str, str]:
+def _styles(shown: ExplanationRecord, value: float) -> tuple[str, str, str]:
     """The colours of an influence, from faint to strong."""
     if not shown.signed:
         return AMOUNT
     return FOR if value > 0 else AGAINST
 
 
-def _written(shown: Explanation, *, coloured: bool) -> Iterator[RenderableType]:
+def _written(shown: ExplanationRecord, *, coloured: bool) -> Iterator[RenderableType]:
     """The answer, and each word of it: how sure, what else, and what it depends on.
 
     Where there is one alone, such as the fill of a gap, the text that was read is coloured for it.
@@ -259,7 +259,7 @@ def _looked_at(keys: Sequence[str], weights: Sequence[float]) -> str:
     return ", ".join(f"{keys[place]} {percent(weights[place])}" for place in best)
 
 
-def _neighbours(shown: Explanation) -> Table:
+def _neighbours(shown: ExplanationRecord) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")

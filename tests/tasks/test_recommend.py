@@ -224,7 +224,7 @@ def test_items_that_were_not_there_count_as_missed_and_are_told(tmp_path):
     job = recommender(tmp_path, rows, lowest=1.0, highest=5.0)
     [remark] = RecommendReporter(job).remarks()
     assert remark == (
-        "1 held-out rows of items that training does not have (new): they cannot be recommended, "
+        "1 held-out row of items that training does not have (new): they cannot be recommended, "
         "and count as missed"
     )
     answers = job.answers(job.model(), [job.batch("test", np.arange(USERS + 1), None)])
@@ -238,7 +238,7 @@ def test_a_later_row_of_a_pair_replaces_the_earlier_one_and_is_told(tmp_path):
     again = {**rows[3], "rating": 1.0, "time": 1e9}
     job = recommender(tmp_path, [*rows, again, {**rows[5], "time": -7}], lowest=1.0, highest=5.0)
     [remark] = RecommendReporter(job).remarks()
-    assert "left out: 2 rows with a later row of the same user and item, first" in remark
+    assert "Left out: 2 rows with a later row of the same user and item, first" in remark
     assert "row 4" in remark
     train = job.samples.rows("train")
     assert len(train) == 9 * USERS
@@ -250,8 +250,16 @@ def test_ratings_outside_the_scale_are_left_out_and_told(tmp_path):
     rows = [*ratings(), {"user": "u1", "item": "item 3", "rating": 77, "time": 5}]
     job = recommender(tmp_path, rows, lowest=1.0, highest=5.0)
     [remark] = RecommendReporter(job).remarks()
-    assert "left out: 1 rating outside the scale from 1 to 5, first" in remark
+    assert "Left out: 1 rating outside the scale from 1 to 5, first" in remark
     assert job.settings.highest == 5.0
+
+
+def test_a_rating_far_from_all_others_is_named_where_no_scale_is_given(tmp_path):
+    job = recommender(
+        tmp_path, [*ratings(), {"user": "u1", "item": "item 3", "rating": 77, "time": 5}]
+    )
+    [remark] = RecommendReporter(job).remarks()
+    assert remark.startswith("1 rating far from all others: 77. If that is a slip, give the scale")
 
 
 @pytest.mark.parametrize(

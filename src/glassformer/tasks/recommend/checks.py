@@ -135,22 +135,29 @@ class RatingScale(Check):
         )
 
     def _stray(self) -> list[float]:
-        """The extreme ratings that would more than double the scale of the others."""
         if self.lowest is not None or self.highest is not None:
             return []
-        values, total = sorted(self.rows), sum(map(len, self.rows.values()))
-        stray: list[float] = []
-        while len(values) > 2:
-            width = values[-1] - values[0]
-            for end, others in ((values[0], values[1:]), (values[-1], values[:-1])):
-                rare = len(self.rows[end]) <= STRAY * total
-                if rare and width > 2 * (others[-1] - others[0]):
-                    stray.append(end)
-                    values = others
-                    break
-            else:
+        return stray_ratings({value: len(numbers) for value, numbers in self.rows.items()})
+
+
+def stray_ratings(counts: Mapping[float, int]) -> list[float]:
+    """The rare extreme ratings that would more than double the scale of the others.
+
+    >>> stray_ratings({1.0: 60, 2.0: 70, 4.0: 70, 5.0: 80, 50.0: 1})
+    [50.0]
+    """
+    values, total = sorted(counts), sum(counts.values())
+    stray: list[float] = []
+    while len(values) > 2:
+        width = values[-1] - values[0]
+        for end, others in ((values[0], values[1:]), (values[-1], values[:-1])):
+            if counts[end] <= STRAY * total and width > 2 * (others[-1] - others[0]):
+                stray.append(end)
+                values = others
                 break
-        return sorted(stray)
+        else:
+            break
+    return sorted(stray)
 
 
 def in_scale(rating: float, lowest: float | None, highest: float | None) -> bool:

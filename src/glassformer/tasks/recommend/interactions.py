@@ -1,5 +1,6 @@
 """Who took what, how it was rated, and when: the samples of a run as numbers."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from glassformer.data.arrays import map_array, map_numbers
 from glassformer.data.doctor.check import counted
 from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.errors import GlassformerError
-from glassformer.tasks.recommend.checks import in_scale
+from glassformer.tasks.recommend.checks import in_scale, stray_ratings
 from glassformer.tasks.recommend.names import UNKNOWN, Names
 from glassformer.tasks.recommend.settings import RecommendConfig
 
@@ -61,14 +62,15 @@ class RawRows:
             if outside:
                 scale = f"from {low:g} to {high:g}" if None not in (low, high) else "given"
                 remarks.append(
-                    f"left out: {counted(len(outside), 'rating')} outside the scale {scale}, "
+                    f"Left out: {counted(len(outside), 'rating')} outside the scale {scale}, "
                     f"first {samples[outside[0]]['where']}"
                 )
+            remarks += self._stray(splits)
         repeated = self._replaced(splits)
         splits[repeated] = NO_SPLIT
         if repeated:
             remarks.append(
-                f"left out: {counted(len(repeated), 'row')} with a later row of the same user and "
+                f"Left out: {counted(len(repeated), 'row')} with a later row of the same user and "
                 f"item, first {samples[min(repeated)]['where']}"
             )
         return splits, remarks
@@ -80,6 +82,23 @@ class RawRows:
                     f"{samples[row]['where']}: has no rating, but ratings are to be predicted; add "
                     f"a column of ratings, or train with --set task.feedback=implicit"
                 )
+
+    def _stray(self, splits: UInt8[np.ndarray, " rows"]) -> list[str]:
+        """What to say of ratings that are far from all others."""
+        counts = Counter(
+            rating
+            for rating, split in zip(self.ratings, splits, strict=True)
+            if split != NO_SPLIT and rating is not None
+        )
+        stray = stray_ratings(counts)
+        if not stray:
+            return []
+        values = ", ".join(f"{value:g}" for value in stray)
+        number = counted(sum(counts[value] for value in stray), "rating")
+        return [
+            f"{number} far from all others: {values}. If that is a slip, give the scale with "
+            f"task.lowest and task.highest, which leaves such rows out."
+        ]
 
     def _replaced(self, splits: UInt8[np.ndarray, " rows"]) -> list[int]:
         """The rows that a later one of the same user, item and split replaces."""

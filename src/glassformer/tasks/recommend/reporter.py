@@ -55,8 +55,8 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
         asked, liked = int(answers.recommendable.sum()), answers.liked
         which = "rows" if liked is None else f"rows rated {liked:g} or better"
         return [
-            f"Lists are scored on {asked:,} {which}: all {answers.items:,} items that the user had "
-            f"not taken before are ranked. Intervals and comparisons go by user."
+            f"Lists are scored on {asked:,} {which}: of all {answers.items:,} items, those that "
+            f"the user had not taken before are ranked. Intervals and comparisons go by user."
         ]
 
     def sections(self, answers: Recommended, samples: Sequence[Sample]) -> Sections:

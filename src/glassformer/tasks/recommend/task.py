@@ -17,6 +17,7 @@ from torch import nn
 
 from glassformer.config import ModelConfig
 from glassformer.config.run import Config
+from glassformer.data.doctor.check import counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import SPLITS, Samples
 from glassformer.errors import GlassformerError
@@ -128,7 +129,8 @@ class RecommendTask(JobTask[Any, Any, Recommended]):
             return []
         column = raw.items if role == "item" else raw.users
         names = dict.fromkeys(column[n] for n in np.flatnonzero(rows).tolist())
-        what = f"{int(rows.sum()):,} held-out rows of {role}s that training does not have"
+        rows_of = counted(int(rows.sum()), "held-out row")
+        what = f"{rows_of} of {role}s that training does not have"
         return [f"{what} ({listed([*names])}): {COLD[role]}"]
 
     def model(self) -> nn.Module:

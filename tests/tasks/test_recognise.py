@@ -13,6 +13,7 @@ from glassformer.cli import main
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import AttentionMap, Image as Shown
+from glassformer.explaining.views import image_terminal
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks.recognise.images import settled
 from glassformer.tasks.recognise.pixel_baseline import PixelBaseline
@@ -187,6 +188,13 @@ def test_attention_without_a_class_token_is_that_of_all_patches():
     shown = Shown(pixels=torch.zeros(4, 6, 1, dtype=torch.uint8), rows=2, columns=3)
     found = shown.looked_at(AttentionMap(name="x", queries=names, keys=names, weights=weights))
     assert torch.allclose(found, weights.mean((0, 1)).reshape(2, 3))
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+def test_a_wide_image_is_drawn_small_enough_to_stand_beside_its_patches(coloured):
+    pixels = torch.zeros(30, 90, 3, dtype=torch.uint8)
+    drawn = image_terminal.pixels_of(Shown(pixels=pixels, rows=2, columns=8), coloured=coloured)
+    assert {line.cell_len for line in drawn.split()} == {28}
 
 
 def test_an_image_is_explained_in_every_view(run, images, tmp_path, capsys):

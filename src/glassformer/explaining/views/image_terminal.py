@@ -21,7 +21,7 @@ LEVELS = (0.15, 0.4, 0.75)  # shares of the largest influence from which a patch
 FOR = ("on #9ecbe5", "on #4a9fd0", "on #0072b2")
 AGAINST = ("on #f1bf9b", "on #e08544", "on #bf5400")
 PLUS, MINUS, NOTHING = (" +", "++", "##"), (" -", "--", "=="), " ·"
-WIDEST = 32  # pixels that are drawn in a line
+WIDEST = 28  # characters of the image, so that eight patches a line fit beside it in 80 columns
 APART = 3  # characters between panels
 
 
@@ -37,7 +37,7 @@ def panels(*shown: tuple[str, Text]) -> RenderableType:
 
 def pixels_of(image: Image, *, coloured: bool) -> Text:
     """The image itself, scaled down where it is wide."""
-    wide = min(WIDEST, image.pixels.shape[1])
+    wide = min(WIDEST if coloured else WIDEST // 2, image.pixels.shape[1])
     tall = max(1, round(image.pixels.shape[0] * wide / image.pixels.shape[1]))
     planes = image.pixels.permute(2, 0, 1)[None].float()
     small = F.interpolate(planes, (tall, wide), mode="area")[0].permute(1, 2, 0)

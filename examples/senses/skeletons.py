@@ -42,12 +42,12 @@ def gesture(name: str, rng: np.random.Generator) -> np.ndarray:
     return rest + swing[:, None] + rng.normal(scale=0.1, size=(len(phase), JOINTS, 2))
 
 
-def make(folder: Path, count: int = 300) -> None:
+def make(folder: Path, count: int = 1200) -> None:
     """Gestures with a label each, and sequences of them that spell a sentence."""
     rng, rows = np.random.default_rng(0), {n: list[tuple[str, str]]() for n in ("labels", "words")}
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
-        words = rng.choice(list(GESTURES), size=1 if number % 2 else rng.integers(2, 4)).tolist()
+        words = rng.choice(list(GESTURES), size=1 if number % 2 else rng.integers(2, 5)).tolist()
         np.savez(folder / f"{number}.npz", np.concatenate([gesture(w, rng) for w in words]))
         rows["labels" if number % 2 else "words"].append((f"{number}.npz", " ".join(words)))
     for name, columns in {"labels": ("text", "label"), "words": ("source", "target")}.items():

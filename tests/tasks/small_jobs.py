@@ -4,6 +4,7 @@ import itertools
 import json
 
 import numpy as np
+import pytest
 import torch
 
 from glassformer.config.run import config_of
@@ -22,6 +23,7 @@ def job_of(name, folder, rows, origin=None, **settings):
     """A job over these rows, which are for training unless they say otherwise."""
     folder.mkdir(exist_ok=True)
     source = folder / "rows.jsonl"
+    rows = [with_file(row, folder / f"{number}.png") for number, row in enumerate(rows)]
     source.write_text("\n".join(json.dumps({"split": "train"} | row) for row in rows))
     job, kind = JOBS[name], JOBS[name].task
     values = merge_values(job.defaults(False), merge_values(SMALL, settings))
@@ -31,6 +33,14 @@ def job_of(name, folder, rows, origin=None, **settings):
     config = kind.prepare(config, samples, folder, origin)
     kind(config, folder, None).index(samples, folder / "data")
     return kind(config, folder, folder / "data")
+
+
+def with_file(row, path):
+    """The row, with its pixels in a file."""
+    if "pixels" not in row:
+        return row
+    pytest.importorskip("PIL.Image").fromarray(row["pixels"]).save(path)
+    return {"path": path.name, **{key: row[key] for key in row if key != "pixels"}}
 
 
 def labelled(*pairs, split="train"):

@@ -45,6 +45,14 @@ JOBS = {
         [{"text": text, "label": ["x", "y"][: n % 3]} for n, text in enumerate(TEXTS)],
         PACKED | {"task": {"class_weights": True}},
     ),
+    "images": (
+        "recognise",
+        [
+            {"pixels": np.full((8, 6), 20 * n, np.uint8), "label": "xyz"[n % 3]}
+            for n in range(len(TEXTS))
+        ],
+        {"task": {"patch": 2, "augment": {"mixup": 0.2}, "class_weights": True}},
+    ),
     "gaps": ("pretrain", [{"text": text} for text in TEXTS], PACKED),
     "pairs": (
         "translate",

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
+from torch.utils._pytree import register_dataclass
 
 from glassformer.config import DataConfig, FrontendConfig, ModelConfig, require
 from glassformer.config.run import Config
@@ -26,7 +27,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
 from glassformer.models.transformer import Noise
 from glassformer.tasks.recognise.settings import RecogniseConfig
-from glassformer.tasks.shared.batches import LaidOutBatch
+from glassformer.tasks.shared.batches import LaidOutBatch, pad_first
 from glassformer.tasks.shared.image_data import picture_of
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.own_models import given
@@ -54,6 +55,29 @@ class ImageBatch(LaidOutBatch):
     layout: Layout
     labels: Tensor
     row_ids: Int[Tensor, " B"]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of images; all are of one size."""
+        return (len(self.images),)
+
+    def filled(self, sizes: tuple[int, ...]) -> "ImageBatch":
+        """The same with images that count nothing."""
+        [rows] = sizes
+        images, labels = (pad_first(x, rows, 0) for x in (self.images, self.labels))
+        fillers = torch.arange(rows) >= len(self.images)
+        layout = replace(Layout.full(rows, self.layout.longest), fillers=fillers)
+        return ImageBatch(images, layout, labels, pad_first(self.row_ids, rows, -1))
+
+    def twice(self) -> "ImageBatch":
+        """All images, and then all of them again."""
+        images, labels, row_ids = (
+            torch.cat([x, x]) for x in (self.images, self.labels, self.row_ids)
+        )
+        return ImageBatch(images, self.layout.twice(), labels, row_ids)
+
+
+register_dataclass(ImageBatch)
 
 
 class ImageInputs(Inputs):

@@ -46,7 +46,6 @@ CHOICES = {
     "lower-rate": ("train.optimiser.lr=1e-3",),
     "smaller-batches": ("data.batch_tokens=2048",),
     "deeper": ("model.encoder.dim=144", "model.encoder.depth=10", "model.decoder.dim=144"),
-    "compiled": ("machine.compile=true",),
 }
 SHARED = ("machine.threads=1", "data.workers=2")  # of each training: all share the processor
 SEEDS = (0, 1, 2)
@@ -79,8 +78,7 @@ def trainings(kind: str, folder: Path, steps: int | None) -> dict[str, list[str]
     [stage] = tomllib.loads(RECIPES["an4"].read_text(encoding="utf-8"))["stage"]
     settings = list(settings_of(stage["values"]))
     common = [sys.executable, "-m", "glassformer", "train", "transcribe", "--quiet", "--group"]
-    length = ["--epochs", str(stage["epochs"])] if steps is None else ["--steps", str(steps)]
-    common += ["speaker", *length]
+    common += ["speaker", "--steps", str(steps or stage["steps"])]
 
     def command(name: str, data: str, more: tuple[str, ...], seed: int) -> list[str]:
         left_out = {one[1:] for one in more if one.startswith("-")}
@@ -160,7 +158,7 @@ def main() -> None:
     parser.add_argument("kind", choices=("choose", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--steps", type=int, help="by default, the epochs of the recipe")
+    parser.add_argument("--steps", type=int, help="of each training; by default, as in the recipe")
     parser.add_argument("--limit", type=float, help="seconds for all trainings")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)

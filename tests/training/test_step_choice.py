@@ -32,15 +32,13 @@ class Captured(CapturedStep):
 def choose(tmp_path, monkeypatch):
     """The kinds of steps that were tried, and the note, for a run on a GPU."""
 
-    def chosen(
-        steps, *, fails=(), compile_steps=None, deterministic=False, recompute=False, shape=(1,)
-    ):
+    def chosen(steps, *, fails=(), compile_steps=None, deterministic=False, recompute=False):
         task = make("first", tmp_path)
         setup = setup_for(task, steps=steps, recompute=recompute)
         monkeypatch.setattr(Captured, "fails", fails)
         monkeypatch.setattr(Captured, "made", made := [], raising=False)
         monkeypatch.setattr(step_choice, "CapturedStep", Captured)
-        monkeypatch.setattr(step_choice, "common_shape", lambda *_: shape)
+        monkeypatch.setattr(step_choice, "common_shape", lambda *_: (1,))
         monkeypatch.setattr(step_choice, "first_fitting", lambda *_: setup_batch)
         machine = replace(
             setup.machine,
@@ -49,7 +47,6 @@ def choose(tmp_path, monkeypatch):
             deterministic=deterministic,
         )
         setup_batch = type("First", (), {"batch": None})
-        monkeypatch.setattr(step_choice, "compile_blocks", lambda *_, **how: made.append(how))
         step, note = step_choice.choose_step(
             task.model(), task, replace(setup, machine=machine), Progress()
         )
@@ -79,13 +76,3 @@ def test_what_fails_gives_way_to_the_next_simpler_kind(choose):
     made, kind, note = choose(10_000, recompute=True)
     assert (made, kind) == ([], EagerStep)
     assert note == "steps run eagerly, not as CUDA graphs: train.recompute is on"
-
-
-def test_blocks_are_compiled_for_any_shape_only_on_request(choose):
-    made, kind, note = choose(10_000, shape=None)
-    assert (made, kind) == ([], EagerStep)
-    assert note == "steps run eagerly, not as CUDA graphs: batches of this job differ in shape"
-    made, kind, note = choose(10, shape=None, compile_steps=True)
-    assert (made, kind) == ([{"dynamic": True}], EagerStep)
-    assert note.startswith("blocks are compiled for any shape, not as CUDA graphs: batches of")
-    assert choose(10, compile_steps=True, recompute=True)[0] == []

@@ -35,15 +35,12 @@ def choose_step(
         return EagerStep(model, task, setup), None
     reason = reason_to_stay_eager(model, setup)
     shape = None if reason else common_shape(task, setup, progress.micro_batches)
-    if shape is not None:
-        return captured_step(model, task, setup, progress, shape)
-    how = "steps run eagerly"
-    if wanted and reason is None:
-        compile_blocks(model, dynamic=True)
-        how = "blocks are compiled for any shape"
-    reason = reason or "batches of this job differ in shape"
-    note = Note(progress.step, f"{how}, not as CUDA graphs: {reason}")
-    return EagerStep(model, task, setup), note
+    if shape is None:
+        reason = reason or "batches of this job differ in shape"
+        return EagerStep(model, task, setup), Note(
+            progress.step, f"steps run eagerly, not as CUDA graphs: {reason}"
+        )
+    return captured_step(model, task, setup, progress, shape)
 
 
 def captured_step(

@@ -16,6 +16,8 @@ class Jagged:
     >>> rows = Jagged.of([np.array([5, 6]), np.array([7])])
     >>> rows.after(1).values.tolist(), rows.before(np.array([8, 9])).values.tolist()
     ([5, 6, 1, 7, 1], [8, 5, 6, 9, 7])
+    >>> rows.between(8, 9).values.tolist()
+    [8, 5, 6, 9, 8, 7, 9]
     >>> [row.tolist() for row in rows.rows], rows.take(np.array([1, 0, 1])).values.tolist()
     ([[5, 6], [7]], [7, 5, 6, 7])
     >>> rows.starts.tolist(), rows.row_of.tolist(), rows.places.tolist()
@@ -63,6 +65,16 @@ class Jagged:
     def after(self, value: int | Int[np.ndarray, " rows"]) -> "Jagged":
         """Append a value to every row."""
         return Jagged(np.insert(self.values, np.cumsum(self.lengths), value), self.lengths + 1)
+
+    def between(self, first: int, last: int) -> "Jagged":
+        """Put every row between two values."""
+        lengths = self.lengths + 2
+        ends = np.cumsum(lengths)
+        inside = np.ones(lengths.sum(), dtype=bool)
+        inside[ends - lengths] = inside[ends - 1] = False
+        values = np.empty(len(inside), dtype=self.values.dtype)
+        values[ends - lengths], values[ends - 1], values[inside] = first, last, self.values
+        return Jagged(values, lengths)
 
 
 def places_in_rows(lengths: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " values"]:

@@ -95,6 +95,11 @@ class Engine:
         """Whether any request is unfinished."""
         return bool(self.scheduler.waiting or self.scheduler.running)
 
+    @property
+    def due_tokens(self) -> int:
+        """About how many tokens the next step reads."""
+        return self.scheduler.due_tokens
+
     def submit(self, request: GenerationRequest) -> int:
         """Take a request; returns its number. It is refused if it could never fit."""
         if (request.source is None) != (self.decoder.sources is None):

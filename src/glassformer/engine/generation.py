@@ -122,6 +122,11 @@ class Generation:
         return len(self.request.prompt) + self.chosen - self.read
 
     @property
+    def source_length(self) -> int:
+        """How many vectors its source has, at most."""
+        return 0 if self.request.source is None else self.request.source.length
+
+    @property
     def most_tokens(self) -> int:
         """The most tokens that the pool will have to hold; the last one is never read."""
         return len(self.request.prompt) + self.limit - 1

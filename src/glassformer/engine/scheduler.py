@@ -8,7 +8,6 @@ sequences stay in the pool until their pages are needed: a new prompt that begin
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 
-from glassformer.core.caches import PagePool
 from glassformer.engine.generation import Generation
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.prefixes import Prefixes
@@ -38,6 +37,13 @@ class Scheduler:
         page = chunk if exact else self.pool.page_size
         self.held, self.coming = Prefixes(page), Prefixes(page)  # what was read, and what will be
 
+    @property
+    def due_tokens(self) -> int:
+        """About how many the next step reads: the newest ones, those of prompts, and sources."""
+        coming = sum(one.unread for one in self.reading.values())
+        coming += sum(one.unread + one.source_length for one in self.waiting)
+        return len(self.running) + min(coming, self.chunk)
+
     def plan(self) -> list[Reading]:
         """Admit what fits; returns whose prompts are read next, and how much of each."""
         encoded = 0  # vectors of sources, which take time like tokens of prompts
@@ -46,8 +52,7 @@ class Scheduler:
                 break
             generation = self.waiting.popleft()
             self.running[generation.number] = self.reading[generation.number] = generation
-            if generation.request.source is not None:
-                encoded += generation.request.source.length
+            encoded += generation.source_length
         return list(self._chunks())
 
     def began(self, generation: Generation) -> None:
@@ -83,14 +88,14 @@ class Scheduler:
     def fits(self, generation: Generation) -> bool:
         """Whether it could be admitted if it were the only one."""
         sources = self.decoder.sources
-        if sources is not None and source_pages(generation, sources) > sources.pages:
+        if sources is not None and sources.pages_for(generation.source_length) > sources.pages:
             return False
         return self.pool.pages_for(generation.most_tokens) <= self.pool.pages
 
     def _reserve(self, generation: Generation) -> bool:
         """Open the sequences of a request, if all pages that it may need are certain."""
         sources = self.decoder.sources
-        if sources is not None and source_pages(generation, sources) > sources.free_pages:
+        if sources is not None and sources.pages_for(generation.source_length) > sources.free_pages:
             return False
         prompt = generation.tokens[:-1]  # the last token is read for its scores
         holder, shared = self.held.longest(prompt)
@@ -148,9 +153,3 @@ class Scheduler:
         self.pool.close(generation.sequence)
         if self.decoder.sources is not None:
             self.decoder.sources.close(generation.source)
-
-
-def source_pages(generation: Generation, sources: PagePool) -> int:
-    """How many pages the source of a request needs."""
-    source = generation.request.source
-    return 0 if source is None else sources.pages_for(source.length)

@@ -16,6 +16,7 @@ from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 from glassformer.serving.settings import EngineMemory
+from glassformer.serving.threads import Threads
 from glassformer.serving.worker import Source, Worker
 from glassformer.tasks.served import TextStream
 
@@ -74,6 +75,7 @@ class Generator(Source):
 
     Args:
         inference: The context in which the model is called.
+        threads: How many compute a step.
     """
 
     def __init__(
@@ -82,8 +84,9 @@ class Generator(Source):
         model: LanguageModel | Transformer | Transcriber,
         memory: EngineMemory,
         inference: Callable[[], AbstractContextManager[object]],
+        threads: Threads,
     ) -> None:
-        self.worker, self.inference = worker, inference
+        self.worker, self.inference, self.threads = worker, inference, threads
         pages, has_source = -(-memory.tokens // PAGE), not isinstance(model, LanguageModel)
         with inference():
             self.engine = Engine(
@@ -119,6 +122,7 @@ class Generator(Source):
         """Choose a token of each text."""
         if not self.open:
             return None
+        self.threads.choose(self.engine.due_tokens)
         with self.inference():
             progress = self.engine.step()
         for one in progress:

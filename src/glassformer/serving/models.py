@@ -32,6 +32,7 @@ from glassformer.serving.metrics import Metrics
 from glassformer.serving.schemas import is_remote
 from glassformer.serving.settings import Batching, EngineMemory, ServeConfig
 from glassformer.serving.sources import SourceAnswers
+from glassformer.serving.threads import Threads, vectors_of
 from glassformer.serving.worker import Worker
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Prediction
@@ -69,6 +70,7 @@ class ServedModel:
         self.embeddings = Batcher(worker, self._embed, config.batching, observe)
         self.explanations = Batcher(worker, self._explain, Batching(wait=0.0, most=1))
         self.model = run.fast_model.eval()
+        self.threads = Threads(self.model)
         end_when_cancelled(run.model, self.model)
         self.generator = self._generator(worker, config.engine)
         self.sources: SourceAnswers | None = None
@@ -81,7 +83,7 @@ class ServedModel:
         if isinstance(writer, SourceWriter) and writer.is_stepwise({}):
             assert isinstance(model, Transformer | Transcriber)
             if model.decoder is not None and can_page(model.decoder):
-                return Generator(worker, model, memory, self._inference)
+                return Generator(worker, model, memory, self._inference, self.threads)
         if not isinstance(writer, TokenWriter):
             return None
         if not isinstance(model, LanguageModel) or not can_page(model.decoder):
@@ -89,7 +91,7 @@ class ServedModel:
                 f"{self.run.folder.path}: its decoder keeps more than keys and values, which the "
                 f"engine has no pages for; serve a model with softmax attention"
             )
-        return Generator(worker, model, memory, self._inference)
+        return Generator(worker, model, memory, self._inference, self.threads)
 
     async def predict(
         self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
@@ -150,12 +152,15 @@ class ServedModel:
 
     def _predict(self, inputs: list[Any], options: dict[str, Any]) -> list[Prediction]:
         predictor = self.run.configured(**options)
-        return list(predictions(predictor, self.model, self.run.machine, inputs))
+        self.threads.choose(vectors_of(inputs))
+        with torch.inference_mode():
+            return list(predictions(predictor, self.model, self.run.machine, inputs))
 
     def _embed(self, inputs: list[str], options: dict[str, Any]) -> list[tuple[Vector, int]]:
         """The vector of each text, and the number of its tokens."""
         assert isinstance(self.predictor, Embedder)
         assert isinstance(self.predictor, TextPredictor)
+        self.threads.choose(vectors_of(inputs))
         with self._inference():
             vectors = self.predictor.embed(self.model, inputs)
         return list(zip(vectors, map(self.predictor.tokens_of, inputs), strict=True))
@@ -163,6 +168,7 @@ class ServedModel:
     def _explain(self, inputs: list[Any], options: dict[str, Any]) -> list[dict[str, Any]]:
         """Explanations by the most faithful method, where the run knows it; nothing is measured."""
         packed = options.pop("packed", False)
+        torch.set_num_threads(self.threads.most)
         found = (self.run.explain(given, measure=False, **options) for given in inputs)
         return [one.as_packed() if packed else one.as_values() for one in found]
 

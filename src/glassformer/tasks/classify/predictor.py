@@ -101,7 +101,7 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
 
     def _unlabelled(self, encoded: Jagged) -> Iterator[TextBatch]:
         """Batches of texts in pieces, grouped by length."""
-        pieces, row_ids = self.texts.cut(encoded, np.arange(len(encoded.lengths)))
+        pieces, row_ids = self.texts.whole_or_cut(encoded)
         return unlabelled_batches(self.task, pieces, row_ids)
 
     def baseline(self) -> "BaselineLabelPredictor | None":
@@ -174,8 +174,10 @@ def unlabelled_batches(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> Ite
     Args:
         row_ids: The text that each piece is of.
     """
-    for rows in batches_of_lengths(pieces.lengths, task.config.data.batch_tokens):
-        ids, layout = text_batch(pieces.take(rows), packed=False)
+    budget = task.config.data.batch_tokens
+    alone = len(row_ids) == 1  # a single text is answered sooner without the sorting
+    for rows in [np.zeros(1, np.int64)] if alone else batches_of_lengths(pieces.lengths, budget):
+        ids, layout = text_batch(pieces if alone else pieces.take(rows), packed=False)
         if layout.tokens == layout.rows * layout.longest:
             layout = Layout.full(layout.rows, layout.longest)
         none = unlabelled(task.labels, len(rows))

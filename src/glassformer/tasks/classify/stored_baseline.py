@@ -24,7 +24,7 @@ from glassformer.files import read_json, replacing, write_json
 from glassformer.metrics.calibration import Logits, Probabilities, to_probabilities
 from glassformer.tasks.classify.linear import logits_of
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
-from glassformer.tasks.shared.ngram_hashing import buckets_of, ngrams_of
+from glassformer.tasks.shared.ngram_hashing import bucket_of, buckets_of, ngrams_of
 from glassformer.tasks.shared.ngram_spans import Spans, buckets_of_spans, spans_of
 from glassformer.tasks.shared.ngrams import BUCKETS, Analyser
 
@@ -220,11 +220,12 @@ class StoredBaseline:
 
         Where an n-gram is known, its parts are: no row has the one without the others.
         """
-        for number, analyser in enumerate(self.analysers):
-            parts = [part for part in ngrams_of(text, Analyser(analyser.unit, 1)) if part.strip()]
-            if (self._column_of[number * BUCKETS + buckets_of(parts)] >= 0).any():
-                return True
-        return False
+        return any(
+            self._column_of[number * BUCKETS + bucket_of(part)] >= 0
+            for number, analyser in enumerate(self.analysers)
+            for part in ngrams_of(text, Analyser(analyser.unit, 1))
+            if part.strip()
+        )
 
     def save(self, folder: Path) -> None:
         """Write the two files, each at once."""

@@ -100,6 +100,13 @@ class TextInputs(Inputs):
         rngs = (row_rng(seed, epoch, number) for number in numbers.tolist())
         return Jagged.of(list(map(dropout.encode, texts, repeat(share), rngs)))
 
+    def whole_or_cut(self, texts: Jagged) -> tuple[Jagged, Int[np.ndarray, " pieces"]]:
+        """All pieces that are read of some texts, and which text each is of."""
+        every = np.arange(len(texts.lengths))
+        if texts.lengths.max() + 2 <= self.settings.max_length:
+            return texts.between(self.tokenizer.start, self.tokenizer.end), every
+        return self.cut(texts, every)
+
     def cut(
         self,
         texts: Jagged | Ragged,

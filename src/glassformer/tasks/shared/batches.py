@@ -134,5 +134,7 @@ def text_batch(rows: Jagged, *, packed: bool) -> tuple[Tensor, Layout]:
     if packed:
         return values, Layout.packed(lengths)
     layout = Layout.padded(lengths)
+    if len(values) == layout.rows * layout.longest:
+        return values.view(layout.rows, layout.longest), layout
     ids = torch.zeros(layout.rows, layout.longest, dtype=torch.long)
     return ids.masked_scatter(layout.real, values), layout

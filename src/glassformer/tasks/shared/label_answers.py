@@ -67,6 +67,8 @@ class ClassAnswers:
                 "damaged; train with a lower learning rate, or copy the run again"
             )
         label_ids = labels.numpy().astype(np.int64)
+        if (owner[1:] > owner[:-1]).all():  # one piece of each text, in order
+            return cls(gathered, label_ids, rows=owner)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
         if len(texts) < len(owner):
             voted = _votes(gathered, np.searchsorted(texts, owner), counts, multi)

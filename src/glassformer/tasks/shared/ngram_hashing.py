@@ -6,6 +6,7 @@ Buckets are those of MurmurHash3 in its 32-bit form. Appleby, 2011.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Int, UInt32
@@ -39,6 +40,12 @@ def buckets_of(ngrams: Sequence[str]) -> Int[np.ndarray, " N"]:
     """The bucket of each n-gram."""
     signed = murmur3([ngram.encode("utf-8", "surrogatepass") for ngram in ngrams]).view(np.int32)
     return np.abs(signed.astype(np.int64)) % BUCKETS
+
+
+@lru_cache(maxsize=1 << 12)
+def bucket_of(ngram: str) -> int:
+    """The bucket of one n-gram; common ones are remembered."""
+    return int(buckets_of([ngram])[0])
 
 
 def murmur3(keys: Sequence[bytes]) -> Hashes:

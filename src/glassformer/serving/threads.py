@@ -1,0 +1,39 @@
+"""Threads: a small batch is computed by one.
+
+Between its steps a second thread spins, on a core that clients and the event loop need meanwhile.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+WORTHWHILE = 5e8  # operations of a call from which several threads pay: about 10 ms of one
+CHARACTERS = 4  # about as many make a token,
+SAMPLES = 400  # and so many make a vector
+
+
+class Threads:
+    """How many threads compute a call of one model.
+
+    Attributes:
+        most: For large calls.
+        weights: Numbers in the matrices that every vector is multiplied with.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.most = torch.get_num_threads()
+        tables = {id(one.weight) for one in model.modules() if isinstance(one, nn.Embedding)}
+        self.weights = sum(
+            one.numel() for one in model.parameters() if one.ndim > 1 and id(one) not in tables
+        )
+
+    def choose(self, vectors: int) -> None:
+        """Use as many as this number of vectors is worth, in this thread."""
+        many = 2 * self.weights * vectors >= WORTHWHILE
+        torch.set_num_threads(self.most if many else 1)
+
+
+def vectors_of(inputs: list[Any]) -> int:
+    """About how many vectors a model makes of some texts or recordings."""
+    return sum(len(one) // (CHARACTERS if isinstance(one, str) else SAMPLES) for one in inputs)

@@ -7,7 +7,6 @@ import threading
 import pytest
 from small_served import Served, wait_until
 
-from glassformer.decode import beam
 from glassformer.serving import models
 
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 4000, "temperature": 1.0}
@@ -48,13 +47,13 @@ def test_a_text_is_written_no_further_and_its_pages_are_free(server, stream):
 
 
 def test_a_request_that_waits_is_never_begun(server):
-    batcher = server.models.served["words"].predictions
+    batcher = server.models.served["reviews"].predictions
     go_on, begun, answered = threading.Event(), threading.Event(), []
     own, batcher.answer = batcher.answer, lambda inputs, options: answered.append(inputs)
     try:
         server.worker.post(batcher, lambda: begun.set() or go_on.wait(20))
         assert begun.wait(30)
-        connection = send(server, "/v1/translate", {"model": "words", "input": "red"})
+        connection = send(server, "/v1/classify", {"model": "reviews", "input": "red"})
         wait_until(lambda: server.gate.open.total() == 1)
         connection.close()
         server.idle()
@@ -85,11 +84,6 @@ def steps_after_leaving(server, monkeypatch, module, path, values):
     hold.set()
     wait_until(lambda: not server.worker._active)
     return len(steps)
-
-
-def test_a_search_that_nobody_waits_for_ends_at_its_next_step(server, monkeypatch):
-    values = {"model": "words", "input": "red old new"}
-    assert steps_after_leaving(server, monkeypatch, beam, "/v1/translate", values) == 3
 
 
 @pytest.mark.parametrize("name", ["reviews", "words"])

@@ -23,7 +23,7 @@ def assert_all_pages_are_free(engine):
         assert pool.free_pages == pool.pages
 
 
-@pytest.mark.parametrize("name", ["greedy", "drawn"])
+@pytest.mark.parametrize("name", ["greedy", "drawn", "words"])
 @pytest.mark.parametrize("options", [{}, {"forbidden": ["alt"], "scores": True}, {"align": True}])
 def test_a_translation_is_that_of_predict(served, runs, name, options):
     texts = [*sentences(5, seed=4), "", "an unknown 猫 red"]
@@ -39,31 +39,37 @@ def test_a_translation_is_that_of_predict(served, runs, name, options):
     assert_all_pages_are_free(engine)
 
 
-@pytest.mark.parametrize("options", [{"alternatives": 2}, {"prefix": "rot"}])
-def test_what_the_engine_cannot_write_is_a_batch(served, runs, options):
-    engine, [text] = engine_of(served, "drawn"), sentences(1, seed=4)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("drawn", {"alternatives": 2}),
+        ("drawn", {"prefix": "rot"}),
+        ("words", {"alternatives": 3}),
+        ("words", {"required": ["rot"], "prefix": "neu"}),
+    ],
+)
+def test_a_search_is_that_of_predict(served, runs, name, options):
+    engine, texts = engine_of(served, name), sentences(3, seed=4)
     before = engine._submitted
-    [found] = served.post(PATH, {"model": "drawn", "input": text, **options}).json()["data"]
-    assert engine._submitted == before
-    found.pop("index")
-    run = glassformer.load(runs["drawn"], device="cpu")
-    assert close(found, run.predict(text, **options).as_values())
+    found = served.post(PATH, {"model": name, "input": texts, **options}).json()["data"]
+    assert engine._submitted == before + 3
+    own = glassformer.load(runs[name], device="cpu").predict(texts, **options)
+    for one, other in zip(found, own, strict=True):
+        one.pop("index")
+        assert close(one, other.as_values())
+    assert_all_pages_are_free(engine)
 
 
-def test_beams_are_batches(served):
-    assert served.models.served["words"].generator is None
-    assert served.models.served["speech"].generator is None
-
-
+@pytest.mark.parametrize("name", ["dictation", "speech"])
 @pytest.mark.parametrize("form", ["json", "verbose_json"])
-def test_a_transcription_is_that_of_predict(served, runs, tmp_path, form):
-    engine, sound = engine_of(served, "dictation"), recording("bead")
+def test_a_transcription_is_that_of_predict(served, runs, tmp_path, name, form):
+    engine, sound = engine_of(served, name), recording("bead")
     before = engine._submitted
-    files, data = {"file": ("a.wav", sound)}, {"model": "dictation", "response_format": form}
+    files, data = {"file": ("a.wav", sound)}, {"model": name, "response_format": form}
     found = served.post(SPEECH, files=files, data=data).json()
     assert engine._submitted == before + 1
     (tmp_path / "a.wav").write_bytes(sound)
-    run = glassformer.load(runs["dictation"], device="cpu")
+    run = glassformer.load(runs[name], device="cpu")
     own = run.predict(tmp_path / "a.wav", align=form != "json")
     assert found["text"] == own.text != ""
     if form != "json":
@@ -96,25 +102,30 @@ def test_required_words_need_beams(served):
     assert "beam" in wrong.json()["error"]["message"]
 
 
-def test_a_source_whose_client_goes_is_written_no_further(served, monkeypatch):
-    engine, begun, go_on = engine_of(served, "greedy"), threading.Event(), threading.Event()
-    own = engine.step
+@pytest.mark.parametrize("name", ["greedy", "words"])
+def test_a_source_whose_client_goes_is_written_no_further(served, monkeypatch, name):
+    engine, begun, go_on = engine_of(served, name), threading.Event(), threading.Event()
+    own, steps = engine.step, 0
 
     def step():
+        nonlocal steps
+        steps += 1
         found = own()
         begun.set()
         go_on.wait(20)
         return found
 
     monkeypatch.setattr(engine, "step", step)
-    connection = send(served, PATH, {"model": "greedy", "input": sentences(9)})
+    connection = send(served, PATH, {"model": name, "input": sentences(9)})
     assert begun.wait(30)
     assert engine.scheduler.running
     connection.close()
     served.idle()
     go_on.set()
     wait_until(lambda: not served.worker._active)
+    assert steps == 1
     assert not engine.busy
+    assert not engine.searches.running
     assert_all_pages_are_free(engine)
 
 

@@ -35,7 +35,7 @@ def check(server, count, **bounds):
     assert statuses[503] > 0
     server.idle()
     generators = [one.generator for one in server.models if one.generator is not None]
-    assert len(generators) == 4
+    assert len(generators) == 6
     for generator in generators:
         assert_nothing_is_left(generator)
     return outcome

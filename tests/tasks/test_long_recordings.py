@@ -14,8 +14,9 @@ from glassformer.config.values import merge_values
 from glassformer.data.audio.features import FilterBank
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Partial
+from glassformer.tasks.transcribe.choices import Timed, Written
 from glassformer.tasks.transcribe.pieces import cut_at_pauses
-from glassformer.tasks.transcribe.searching import Searcher, Timed, Written
+from glassformer.tasks.transcribe.searching import Searcher
 
 WORDS = [word for word in ALL_WORDS if word != "abba"]  # two equal letters sound like a long one
 BANK = FilterBank(RATE, 20)

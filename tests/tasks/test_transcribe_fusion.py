@@ -16,10 +16,10 @@ from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.tasks import JOBS
 from glassformer.tasks.transcribe.answers import Transcripts
+from glassformer.tasks.transcribe.choices import Choice
 from glassformer.tasks.transcribe.language_model import CHOSEN, NGRAMS, WEIGHTS, choose_weights
 from glassformer.tasks.transcribe.listened import listened
 from glassformer.tasks.transcribe.rescoring import attention_scores
-from glassformer.tasks.transcribe.searching import Choice
 from glassformer.tasks.transcribe.sounds import BLANK
 
 TEXTS = ("ad", "bead", "ace bad", "abba")

@@ -25,7 +25,7 @@ from glassformer.decode.automaton import RequiredWords
 from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.decode.paths import END, LENGTH, STOP, UNFINISHED, Hypothesis, Paths
 from glassformer.decode.penalties import Ranking
-from glassformer.decode.request import Request, resolve_limits
+from glassformer.decode.request import Request, row_limits
 from glassformer.decode.required import Required, build_required
 from glassformer.decode.rules import build_rules
 from glassformer.decode.scorer import Scorer, log_probabilities
@@ -70,7 +70,7 @@ class Group:
 @torch.no_grad()
 def beam_search(scorer: Scorer, request: Request, config: DecodeConfig) -> list[list[Hypothesis]]:
     """The best answers of each row, best first."""
-    limits, device = resolve_limits(request, config, scorer), scorer.first.device
+    limits, device = row_limits(scorer, request, config), scorer.first.device
     search = Search(request, config, limits, device)
     rows = ActiveRows(len(limits), scorer.compact_below)
     state = scorer.begin(config.beam.width, max(limits))

@@ -11,7 +11,7 @@ import torch
 from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.beam import Search
 from glassformer.decode.paths import Paths
-from glassformer.decode.request import Request, resolve_limits
+from glassformer.decode.request import Request, row_limits
 from glassformer.decode.scorer import Scorer, log_probabilities
 
 
@@ -35,7 +35,7 @@ class BeamBranch:
 @torch.no_grad()
 def beam_steps(scorer: Scorer, request: Request, config: DecodeConfig) -> list[list[BeamBranch]]:
     """The branches of a single row after each step, best first: those that go on or just ended."""
-    [limit], device = resolve_limits(request, config, scorer), scorer.first.device
+    [limit], device = row_limits(scorer, request, config), scorer.first.device
     search = Search(request, config, [limit], device)
     state = scorer.begin(config.beam.width, limit)
     tokens = scorer.first[:, None].expand(-1, config.beam.width)

@@ -1,7 +1,8 @@
 """What each row must and must not contain, as tokens."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -49,9 +50,19 @@ class Request:
     fusion: Fusion | None = None
 
 
-def resolve_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> list[int]:
-    """The maximum number of tokens of each row; refuses a request that does not fit the rows."""
-    rows = len(scorer.first)
+def row_limits(scorer: Scorer, request: Request, config: DecodeConfig) -> list[int]:
+    """The maximum number of tokens of each row of a scorer; refuses a request that does not fit."""
+    return resolve_limits(request, config, len(scorer.first), scorer.room)
+
+
+def resolve_limits(
+    request: Request, config: DecodeConfig, rows: int, rooms: Sequence[int] | None = None
+) -> list[int]:
+    """The same for so many rows.
+
+    Args:
+        rooms: How many tokens the model has positions for in each row; None for no limit.
+    """
     for name in ("prompts", "prefix", "limits", "required", "openings", "seeds"):
         values = getattr(request, name)
         if len(values) not in (0, rows):
@@ -60,7 +71,7 @@ def resolve_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> li
             )
     limits = [max(1, min(config.max_length, n)) for n in request.limits]
     limits = limits or [config.max_length] * rows
-    for row, room in enumerate(scorer.room or ()):
+    for row, room in enumerate(rooms or ()):
         if room < 1:
             raise GlassformerError(
                 f"row {row + 1}: the prompt leaves no positions for an answer; shorten it"
@@ -72,6 +83,15 @@ def resolve_limits(request: Request, config: DecodeConfig, scorer: Scorer) -> li
         if length > limit:
             raise too_long_error(row, length, limit, config)
     return limits
+
+
+def together(requests: Sequence[Request]) -> Request:
+    """Requests that differ only in what belongs to their rows, as one."""
+    rows: dict[str, Any] = {
+        name: [row for one in requests for row in getattr(one, name)]
+        for name in ("prompts", "prefix", "limits", "required", "openings", "seeds")
+    }
+    return replace(requests[0], **rows)
 
 
 def too_long_error(row: int, needed: int, limit: int, config: DecodeConfig) -> GlassformerError:

@@ -25,7 +25,7 @@ from glassformer.decode.active_rows import ActiveRows
 from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.decode.filters import filter_scores
 from glassformer.decode.paths import END, LENGTH, STOP, STUCK, UNFINISHED, Hypothesis, Paths
-from glassformer.decode.request import Request, resolve_limits
+from glassformer.decode.request import Request, row_limits
 from glassformer.decode.rules import Rules, build_rules
 from glassformer.decode.scorer import Scorer, log_probabilities
 from glassformer.decode.stopping import build_stops
@@ -54,7 +54,7 @@ def token_by_token(
 
     To be advanced under `torch.no_grad`.
     """
-    limits, device = resolve_limits(request, config, scorer), scorer.first.device
+    limits, device = row_limits(scorer, request, config), scorer.first.device
     count, branches, longest = len(limits), config.best, max(limits)
     rows, ends = ActiveRows(count, scorer.compact_below), Ends(limits, branches, request, config)
     choice = Choice(
@@ -94,7 +94,11 @@ def token_by_token(
 
 
 class Choice:
-    """Chooses the next tokens and writes them to the paths; on CUDA as a graph, if rules allow."""
+    """Chooses the next tokens and writes them to the paths; on CUDA as a graph, if rules allow.
+
+    Args:
+        captured: Whether that may be a graph: the scores lie in the same memory at every step.
+    """
 
     def __init__(
         self,
@@ -103,13 +107,15 @@ class Choice:
         seeds: Int[Tensor, " B"],
         config: DecodeConfig,
         step: int = 0,
+        *,
+        captured: bool = True,
     ) -> None:
         self.paths, self.rules, self.seeds, self.config = paths, rules, seeds, config
-        self.step, device = step, paths.tokens.device
+        self.step, self.captured, device = step, captured, paths.tokens.device
         self.at = torch.full((1,), step, device=device)  # the same, on the device
         self.tokens = torch.zeros_like(paths.lengths)
         self.each = torch.arange(paths.tokens.shape[1], device=device)[None]
-        self.graph = graph_on(device, fixed=rules.steady)
+        self.graph = graph_on(device, fixed=rules.steady) if captured else None
         plain = config.method == "greedy" and not config.alternatives
         self.quick = plain and self.graph is not None and has_triton()
 
@@ -142,7 +148,8 @@ class Choice:
     def select_rows(self, rows: Int[Tensor, " selected"]) -> "Choice":
         """Continue with these rows only."""
         paths, rules = self.paths.select_rows(rows), self.rules.select_rows(rows)
-        return Choice(paths, rules, self.seeds[rows], self.config, self.step)
+        captured = self.captured
+        return Choice(paths, rules, self.seeds[rows], self.config, self.step, captured=captured)
 
 
 class Reading:

@@ -7,6 +7,7 @@
     steps            the newest token of all running requests: three ways to read it
     rows             on a CPU, from keys and values that lie end to end
     paged_steps      on CUDA, by graphs, with a kernel that reads pages (`paged_attention`)
+    searching        searches, whose branches are rows of the same steps (`searches`)
     sampling         the next token of many requests, each with its own settings
     engine           all of it, step by step
     borrowing        an engine that is kept for the next who needs one
@@ -18,8 +19,18 @@ request's own seed and on the number of the token, so an answer does not depend 
 """
 
 from glassformer.engine.borrowing import borrowed_engine
-from glassformer.engine.engine import Engine, Progress
+from glassformer.engine.engine import Engine
 from glassformer.engine.generation import GenerationRequest, Source
 from glassformer.engine.paged_decoder import can_page
+from glassformer.engine.progress import Progress
+from glassformer.engine.searching import SearchRequest
 
-__all__ = ["Engine", "GenerationRequest", "Progress", "Source", "borrowed_engine", "can_page"]
+__all__ = [
+    "Engine",
+    "GenerationRequest",
+    "Progress",
+    "SearchRequest",
+    "Source",
+    "borrowed_engine",
+    "can_page",
+]

@@ -1,9 +1,9 @@
 """Engine: answers many requests at once, a token of each in every step."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from operator import is_
 
 import torch
 from jaxtyping import Float
@@ -11,37 +11,21 @@ from torch import Tensor
 
 from glassformer.core.caches.paged import to_device
 from glassformer.decode.paths import Hypothesis
-from glassformer.engine.generation import Alternatives, Generation, GenerationRequest
+from glassformer.engine.generation import Branch, Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.paged_steps import PagedSteps, supports
+from glassformer.engine.progress import Progress
 from glassformer.engine.rows import RowSteps
 from glassformer.engine.sampling import Choice, Chooser
 from glassformer.engine.scheduler import Reading, Scheduler
+from glassformer.engine.searches import Searches
+from glassformer.engine.searching import SearchBranch, SearchRequest, branched, by_kind
 from glassformer.engine.steps import GatheredSteps, Steps
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 
 CHUNK = {"cpu": 256, "cuda": 8192}  # tokens of prompts in a step
-
-
-class Progress(NamedTuple):
-    """A token that was just chosen.
-
-    Attributes:
-        number: Of the request.
-        token: The token; -1 if none was left to choose.
-        finished: Whether it was the last.
-        answer: The whole answer, if it was; None if the request got stuck.
-        score, alternatives: The token's log-probability, and the likeliest tokens.
-    """
-
-    number: int
-    token: int
-    finished: bool
-    answer: Hypothesis | None
-    score: float
-    alternatives: Alternatives
 
 
 class Engine:
@@ -89,6 +73,7 @@ class Engine:
         self.chooser = Chooser(self.decoder.device)
         self.exact, self._submitted = exact, 0
         self._started: deque[list[Choice]] = deque()  # steps whose tokens are not known yet
+        self.searches = Searches(self.scheduler, self.steps)
 
     @property
     def busy(self) -> bool:
@@ -100,11 +85,12 @@ class Engine:
         """About how many tokens the next step reads."""
         return self.scheduler.due_tokens
 
-    def submit(self, request: GenerationRequest) -> int:
+    def submit(self, request: GenerationRequest | SearchRequest) -> int:
         """Take a request; returns its number. It is refused if it could never fit."""
         if (request.source is None) != (self.decoder.sources is None):
             raise ValueError("an encoder-decoder needs a source with every request, others none")
-        limit, room = request.decode.max_length, self.decoder.positions
+        room = self.decoder.positions
+        limit = request.limit if isinstance(request, SearchRequest) else request.decode.max_length
         if room is not None:
             limit = min(limit, room - len(request.prompt) + 1)
         if limit < 1:
@@ -113,27 +99,37 @@ class Engine:
                 f"which leaves none for an answer; shorten it"
             )
         self._submitted += 1
-        generation = Generation(
-            number=self._submitted,
-            request=request,
-            limit=limit,
-            settings=self.chooser.settings(request),
-            tokens=[*request.prompt],
-        )
-        if not self.scheduler.fits(generation):
-            raise GlassformerError(
-                f"the request could need {generation.most_tokens} tokens of memory, more than the "
-                f"engine has; lower decode.max_length, shorten the prompt, or give it more pages"
+        branch: Branch
+        if isinstance(request, SearchRequest):
+            branch = branched(self._submitted, request, limit)
+        else:
+            branch = Generation(
+                number=self._submitted,
+                request=request,
+                prompt=request.prompt,
+                origin=request.source,
+                limit=limit,
+                settings=self.chooser.settings(request),
+                tokens=[*request.prompt],
             )
-        self.scheduler.waiting.append(generation)
-        return generation.number
+        if not self.scheduler.fits(branch):
+            count = 1 + len(branch.others)
+            raise GlassformerError(
+                f"the request could need {count * branch.most_tokens} tokens of memory in {count} "
+                f"rows, more than the engine has; lower decode.max_length or decode.beam.width, "
+                f"shorten the prompt, or give it more pages"
+            )
+        self.scheduler.waiting.append(branch)
+        return branch.number
 
     def cancel(self, number: int) -> None:
         """Forget a request; its pages are free at once. A finished one is left alone."""
-        generation = self.scheduler.running.get(number)
-        if generation is not None:
-            generation.cancelled = True
-            self.steps.leave(generation)
+        running = self.scheduler.running.get(number)
+        if isinstance(running, SearchBranch):
+            self.searches.end(running)
+        elif running is not None:
+            running.cancelled = True
+            self.steps.leave(running)
         self.scheduler.cancel(number)
 
     def forget(self) -> None:
@@ -147,26 +143,27 @@ class Engine:
         """
         reading = self.scheduler.plan()
         due = self.steps.due()
-        started = []
+        started, found = list[Choice](), list[Progress]()
         if due:
-            started.append(self._chosen(self.steps.scores(due), due))
+            self._go_on(self.steps.scores(due), due, started, found)
         if reading:
-            started += self._read(reading)
+            self._read(reading, started, found)
         if started:
             self._started.append(started)
         # Rules that look at the tokens before need to know them.
         running = self.scheduler.running.values()
-        wait = not started or any(one.settings.by_history for one in running)
-        found: list[Progress] = []
+        wait = not started or any(
+            isinstance(one, Generation) and one.settings.by_history for one in running
+        )
         while len(self._started) > (0 if wait else self.steps.late):
             for choice in self._started.popleft():
                 found += self._added(choice)
         return found
 
     def answers(
-        self, requests: Iterable[GenerationRequest], *, ahead: int | None = None
+        self, requests: Iterable[GenerationRequest | SearchRequest], *, ahead: int | None = None
     ) -> Iterator[Hypothesis | None]:
-        """The answers to all of these, in order; None for one that got stuck.
+        """The answers to all of these, the best of a search, in order; None if one got stuck.
 
         Args:
             ahead: The most requests to take before the first of them is answered; by default, all.
@@ -191,19 +188,39 @@ class Engine:
             for number in numbers:
                 self.cancel(number)
 
-    def _read(self, reading: Sequence[Reading]) -> list[Choice]:
+    def _go_on(
+        self,
+        scores: Float[Tensor, "B V"],
+        due: Sequence[Branch],
+        started: list[Choice],
+        found: list[Progress],
+    ) -> None:
+        """Choose the next token of all that is being written."""
+        row_of = {one.number: row for row, one in enumerate(due)}
+        plain = [one for one in due if isinstance(one, Generation)]
+        if plain:
+            started.append(self._chosen(rows_of(scores, row_of, plain, due), plain))
+        for searching in self.searches.running:
+            found += self.searches.advance(
+                searching, rows_of(scores, row_of, searching.branches, due)
+            )
+
+    def _read(
+        self, reading: Sequence[Reading], started: list[Choice], found: list[Progress]
+    ) -> None:
         """Read prompts, and choose the first token of those that were read to their end."""
-        generations, counts = zip(*reading, strict=True)
-        scores = self.decoder.read(generations, counts, exact=self.exact)
-        rows = [row for row, one in enumerate(generations) if not one.unread]
-        if not rows:
-            return []
-        complete = [generations[row] for row in rows]
-        if len(rows) < len(generations):
-            scores = scores[to_device(rows, scores.device)]
+        branches, counts = zip(*reading, strict=True)
+        scores = self.decoder.read(branches, counts, exact=self.exact)
+        row_of = {one.number: row for row, one in enumerate(branches) if not one.unread}
+        complete = [one for one in branches if not one.unread]
         for one in complete:
             self.scheduler.began(one)
-        return [self._chosen(scores, complete, join=True)]
+        plain = [one for one in complete if isinstance(one, Generation)]
+        if plain:
+            scored = rows_of(scores, row_of, plain, branches)
+            started.append(self._chosen(scored, plain, join=True))
+        for alike in by_kind(one for one in complete if isinstance(one, SearchBranch)):
+            found += self.searches.begin(alike, rows_of(scores, row_of, alike, branches))
 
     def _chosen(
         self, scores: Float[Tensor, "B V"], generations: Sequence[Generation], *, join: bool = False
@@ -227,6 +244,18 @@ class Engine:
                 self.scheduler.finish(generation)
             answer = generation.answer() if ended else None
             yield Progress(generation.number, token, ended, answer, score, alternatives)
+
+
+def rows_of(
+    scores: Float[Tensor, "B V"],
+    row_of: Mapping[int, int],
+    chosen: Sequence[Branch],
+    every: Sequence[Branch],
+) -> Float[Tensor, "chosen V"]:
+    """The scores of some of the branches."""
+    if len(chosen) == len(every) and all(map(is_, chosen, every)):
+        return scores
+    return scores[to_device([row_of[one.number] for one in chosen], scores.device)]
 
 
 def steps_for(decoder: PagedDecoder, *, rows: int, exact: bool) -> Steps:

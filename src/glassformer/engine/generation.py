@@ -1,4 +1,4 @@
-"""A request, and how far its answer has come."""
+"""Requests for one text each, and how far they have come."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -78,58 +78,72 @@ class Settings:
 
 
 @dataclass(kw_only=True, eq=False, slots=True)
-class Generation:
-    """A request that the engine works on.
+class Branch:
+    """A sequence that the decoder reads and continues.
 
     Attributes:
         number: Its name in the engine.
         limit: The most tokens to generate.
-        settings: How a token is chosen.
+        origin: What the decoder attends to; None for a language model.
         sequence, source: The numbers of its pages in the pools; -1 where it has none.
         read: How many tokens the decoder has read.
         chosen: How many tokens were chosen, even if only the device knows the last of them.
         tokens: The prompt and what was generated, as far as it is known.
-        scores, alternatives: For each generated token: the model's log-probability, and the
-            likeliest tokens.
-        reason: Why it ended; None while it goes on, or if it got stuck.
-        stuck: Whether no token was left to choose.
         cancelled: Whether nobody waits for it any more.
+        others: Branches that go on from the same prompt, and take memory together with it.
     """
 
     number: int
-    request: GenerationRequest
+    prompt: tuple[int, ...]
     limit: int
-    settings: Settings
+    origin: Source | None = None
     sequence: int = -1
     source: int = -1
     read: int = 0
     chosen: int = 0
     tokens: list[int] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    alternatives: list[Alternatives] = field(default_factory=list)
-    reason: Reason | None = None
-    stuck: bool = False
     cancelled: bool = False
+    others: "Sequence[Branch]" = ()
 
     @property
     def generated(self) -> list[int]:
         """The tokens after the prompt."""
-        return self.tokens[len(self.request.prompt) :]
+        return self.tokens[len(self.prompt) :]
 
     @property
     def unread(self) -> int:
         """How many tokens the model has yet to read before it can score the next."""
-        return len(self.request.prompt) + self.chosen - self.read
+        return len(self.prompt) + self.chosen - self.read
 
     @property
     def source_length(self) -> int:
         """How many vectors its source has, at most."""
-        return 0 if self.request.source is None else self.request.source.length
+        return 0 if self.origin is None else self.origin.length
 
     @property
     def most_tokens(self) -> int:
         """The most tokens that the pool will have to hold; the last one is never read."""
-        return len(self.request.prompt) + self.limit - 1
+        return len(self.prompt) + self.limit - 1
+
+
+@dataclass(kw_only=True, eq=False, slots=True)
+class Generation(Branch):
+    """A request that the engine works on.
+
+    Attributes:
+        settings: How a token is chosen.
+        scores, alternatives: For each generated token: the model's log-probability, and the
+            likeliest tokens.
+        reason: Why it ended; None while it goes on, or if it got stuck.
+        stuck: Whether no token was left to choose.
+    """
+
+    request: GenerationRequest
+    settings: Settings
+    scores: list[float] = field(default_factory=list)
+    alternatives: list[Alternatives] = field(default_factory=list)
+    reason: Reason | None = None
+    stuck: bool = False
 
     @property
     def finished(self) -> bool:

@@ -15,7 +15,7 @@ from glassformer.core.kernels.forms import padded
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
 from glassformer.engine.fused_step import Turns, fused_scores, rotated, turns_at
-from glassformer.engine.generation import Generation
+from glassformer.engine.generation import Branch
 from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.branching import keeps_keys
@@ -81,24 +81,22 @@ class PagedDecoder:
 
     @torch.no_grad()
     def read(
-        self, generations: Sequence[Generation], counts: Sequence[int], *, exact: bool = False
+        self, branches: Sequence[Branch], counts: Sequence[int], *, exact: bool = False
     ) -> Float[Tensor, "B V"]:
         """Read so many tokens of each; returns the scores of the token after the last of them.
 
         Args:
             exact: Whether each is read by itself.
         """
-        if exact and len(generations) > 1:
+        if exact and len(branches) > 1:
             return torch.cat(
-                [self.read([one], [n]) for one, n in zip(generations, counts, strict=True)]
+                [self.read([one], [n]) for one, n in zip(branches, counts, strict=True)]
             )
         ids: list[int] = []
-        for one, count in zip(generations, counts, strict=True):
+        for one, count in zip(branches, counts, strict=True):
             ids += one.tokens[one.read : one.read + count]
             one.read += count
-        layout, caches = self.pool.extend(
-            [one.sequence for one in generations], counts, packed=True
-        )
+        layout, caches = self.pool.extend([one.sequence for one in branches], counts, packed=True)
         tokens, last = to_device(ids, self.device), layout.bounds[1:] - 1
         if self.fused is not None:
             turns = turns_at(self.fused, layout.positions)
@@ -106,7 +104,7 @@ class PagedDecoder:
             return fused_scores(self.fused, tokens, layout, by_heads, last)
         memory = None
         if self.sources is not None:
-            memory = self.sources.memories([one.source for one in generations])
+            memory = self.sources.memories([one.source for one in branches])
         x, _ = self.tokens(tokens, layout)  # (N, D)
         x = self.decoder(x, layout=layout, memory=memory, caches=caches)
         return scored(x[last], self.tokens, self.unembed)

@@ -20,7 +20,7 @@ from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
 from glassformer.engine.fused_step import Turns, fused_scores, turns_at
-from glassformer.engine.generation import Generation
+from glassformer.engine.generation import Branch
 from glassformer.engine.paged_attention import attend_pages, has_kernel
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
@@ -52,30 +52,30 @@ class PagedSteps(Steps):
         self._last: list[int] = []  # who took part in the last step
         self._at = torch.zeros(0, dtype=torch.long, device=device)  # their slots
 
-    def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
-        super().join(generations, tokens)
-        pages = [self.decoder.pool.pages_of(one.sequence) for one in generations]
-        slots, spare = [self.free.pop() for _ in generations], self.decoder.pool.pages
-        self.slots |= {one.number: slot for one, slot in zip(generations, slots, strict=True)}
+    def join(self, branches: Sequence[Branch], tokens: Int[Tensor, " B"]) -> None:
+        super().join(branches, tokens)
+        pages = [self.decoder.pool.pages_of(one.sequence) for one in branches]
+        slots, spare = [self.free.pop() for _ in branches], self.decoder.pool.pages
+        self.slots |= {one.number: slot for one, slot in zip(branches, slots, strict=True)}
         longest = max(map(len, pages))
         lines = [
             [slot, one.read, *held, *[spare] * (longest - len(held))]
-            for one, slot, held in zip(generations, slots, pages, strict=True)
+            for one, slot, held in zip(branches, slots, pages, strict=True)
         ]
         known = to_device(lines, self.decoder.device)
         self.tokens[known[:, 0]] = tokens.clamp(min=0)
         self.positions[known[:, 0]] = known[:, 1]
         self.table[known[:, 0], :longest] = known[:, 2:].int()
 
-    def leave(self, generation: Generation) -> None:
-        super().leave(generation)
-        if (slot := self.slots.pop(generation.number, None)) is not None:
+    def leave(self, branch: Branch) -> None:
+        super().leave(branch)
+        if (slot := self.slots.pop(branch.number, None)) is not None:
             self.free.append(slot)
             pool = self.decoder.pool
-            pool.advance(generation.sequence, generation.read - pool.length(generation.sequence))
+            pool.advance(branch.sequence, branch.read - pool.length(branch.sequence))
 
     @torch.no_grad()
-    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+    def scores(self, due: Sequence[Branch]) -> Float[Tensor, "B V"]:
         size = 1 << (len(due) - 1).bit_length()
         numbers = [one.number for one in due]
         if size not in self.graphs:
@@ -91,7 +91,7 @@ class PagedSteps(Steps):
             one.read += 1
         return graph()[: len(due)]
 
-    def put(self, due: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+    def put(self, due: Sequence[Branch], tokens: Int[Tensor, " B"]) -> None:
         self.tokens[self._at] = tokens.clamp(min=0)
 
     def score(self, slots: Int[Tensor, " rows"]) -> Float[Tensor, "rows V"]:

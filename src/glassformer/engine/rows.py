@@ -18,7 +18,7 @@ from glassformer.core.positions.rotary import Rotary
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 from glassformer.core.steps.attention import Rotation
 from glassformer.engine.fused_step import fused_scores
-from glassformer.engine.generation import Generation
+from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
 from glassformer.models.incremental.fused import FusedModel
@@ -32,32 +32,32 @@ class RowSteps(Steps):
 
     def __init__(self, decoder: PagedDecoder) -> None:
         super().__init__(decoder)
-        self.rows: list[Generation] = []
+        self.rows: list[Branch] = []
         self.past = Rows(decoder.pool)
         self.memory = None if decoder.sources is None else Rows(decoder.sources)
         self.rotation: Rotation | None = None
 
-    def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
-        super().join(generations, tokens)
+    def join(self, branches: Sequence[Branch], tokens: Int[Tensor, " B"]) -> None:
+        super().join(branches, tokens)
         first = len(self.rows)
-        self.rows += generations
-        self.past.make_room(len(self.rows), max(one.most_tokens for one in generations))
-        for row, one in enumerate(generations, first):
+        self.rows += branches
+        self.past.make_room(len(self.rows), max(one.most_tokens for one in branches))
+        for row, one in enumerate(branches, first):
             self.past.load(row, one.sequence)
         if self.memory is not None:
-            longest = max(self.memory.pool.length(one.source) for one in generations)
+            longest = max(self.memory.pool.length(one.source) for one in branches)
             self.memory.make_room(len(self.rows), longest)
-            for row, one in enumerate(generations, first):
+            for row, one in enumerate(branches, first):
                 self.memory.load(row, one.source)
 
-    def leave(self, generation: Generation) -> None:
+    def leave(self, branch: Branch) -> None:
         """Its row is filled with the last one."""
-        super().leave(generation)
-        if generation not in self.rows:
+        super().leave(branch)
+        if branch not in self.rows:
             return
-        row, last = self.rows.index(generation), len(self.rows) - 1
-        if not generation.cancelled:
-            self.past.store(row, generation.sequence, generation.read)
+        row, last = self.rows.index(branch), len(self.rows) - 1
+        if not branch.cancelled:
+            self.past.store(row, branch.sequence, branch.read)
         moved = self.rows.pop()
         self.past.move(last, row, moved.read)
         if self.memory is not None:
@@ -65,11 +65,19 @@ class RowSteps(Steps):
         if row != last:
             self.rows[row] = moved
 
-    def due(self) -> list[Generation]:
+    def reorder(self, branches: Sequence[Branch], parents: Sequence[int]) -> None:
+        row_of = {one.number: row for row, one in enumerate(self.rows)}
+        rows = [row_of[one.number] for one in branches]
+        moved = [at for at, parent in enumerate(parents) if at != parent]
+        if moved:
+            targets, sources = [rows[at] for at in moved], [rows[parents[at]] for at in moved]
+            self.past.copy(sources, targets, branches[0].read)
+
+    def due(self) -> list[Branch]:
         return list(self.rows)
 
     @torch.no_grad()
-    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+    def scores(self, due: Sequence[Branch]) -> Float[Tensor, "B V"]:
         read, fused = [one.read for one in due], self.decoder.fused
         longest, starts = max(read) + 1, torch.tensor(read)
         count, device = len(due), starts.device
@@ -144,6 +152,11 @@ class Rows:
                 rows[:, row, :, length:] = 0
             self.lengths[row] = self.lengths[last]
         self.lengths.pop()
+
+    def copy(self, sources: list[int], targets: list[int], length: int) -> None:
+        """Put the first tokens of some rows into others."""
+        for rows in (self.k, self.v):
+            rows[:, targets, :, :length] = rows[:, sources, :, :length]
 
     def memories(self, rows: int) -> list[Memory]:
         """What the first rows hold, as the memory of each layer."""

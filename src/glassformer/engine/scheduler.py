@@ -8,13 +8,14 @@ sequences stay in the pool until their pages are needed: a new prompt that begin
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 
-from glassformer.engine.generation import Generation
+from glassformer.core.caches import PagePool
+from glassformer.engine.generation import Branch, Source
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.prefixes import Prefixes
 
 ALONE = 8  # times as much of prompts is read while nobody else waits for a token,
 MOST = 32_768  # up to so many tokens
-Reading = tuple[Generation, int]  # a request, and how many of its tokens are read
+Reading = tuple[Branch, int]  # a request, and how many of its tokens are read
 
 
 class Scheduler:
@@ -30,9 +31,9 @@ class Scheduler:
     def __init__(self, decoder: PagedDecoder, *, rows: int, chunk: int, exact: bool) -> None:
         self.decoder, self.pool, self.exact = decoder, decoder.pool, exact
         self.rows, self.chunk = rows, chunk
-        self.waiting: deque[Generation] = deque()
-        self.running: dict[int, Generation] = {}
-        self.reading: dict[int, Generation] = {}  # those whose prompts are not read to the end
+        self.waiting: deque[Branch] = deque()
+        self.running: dict[int, Branch] = {}
+        self.reading: dict[int, Branch] = {}  # those whose prompts are not read to the end
         self.finished: OrderedDict[int, None] = OrderedDict()  # sequences that are still there
         page = chunk if exact else self.pool.page_size
         self.held, self.coming = Prefixes(page), Prefixes(page)  # what was read, and what will be
@@ -47,37 +48,44 @@ class Scheduler:
     def plan(self) -> list[Reading]:
         """Admit what fits; returns whose prompts are read next, and how much of each."""
         encoded = 0  # vectors of sources, which take time like tokens of prompts
-        while self.waiting and len(self.running) < self.rows and encoded < self.chunk:
-            if not self._reserve(self.waiting[0]):
+        while self.waiting and encoded < self.chunk:
+            first = self.waiting[0]
+            if len(self.running) + len(first.others) >= self.rows or not self._reserve(first):
                 break
-            generation = self.waiting.popleft()
-            self.running[generation.number] = self.reading[generation.number] = generation
-            encoded += generation.source_length
+            branch = self.waiting.popleft()
+            self.running[branch.number] = self.reading[branch.number] = branch
+            self.running |= {one.number: one for one in branch.others}
+            encoded += branch.source_length
         return list(self._chunks())
 
-    def began(self, generation: Generation) -> None:
+    def began(self, branch: Branch) -> None:
         """A prompt was read to its end; others may share it."""
-        del self.reading[generation.number]
+        del self.reading[branch.number]
+        for one in branch.others:
+            self.pool.store(one.sequence, *self.pool.load(branch.sequence))
+            one.read = branch.read
         if self.decoder.sources is None:  # with a source, equal tokens have other keys
-            self.coming.remove(generation.sequence)
-            self.held.add(generation.sequence, generation.request.prompt)
+            self.coming.remove(branch.sequence)
+            self.held.add(branch.sequence, branch.prompt)
 
-    def finish(self, generation: Generation) -> None:
+    def finish(self, branch: Branch) -> None:
         """Keep what others might share, and release the rest."""
-        del self.running[generation.number]
+        del self.running[branch.number]
         if self.decoder.sources is not None:
-            self._release(generation)
+            self._release(branch)
             return
-        self.pool.trim(generation.sequence)
-        self.held.add(generation.sequence, generation.tokens[: generation.read])
-        self.finished[generation.sequence] = None
+        self.pool.trim(branch.sequence)
+        self.held.add(branch.sequence, branch.tokens[: branch.read])
+        self.finished[branch.sequence] = None
 
     def cancel(self, number: int) -> None:
         """Forget a request, and free its pages at once."""
-        generation = self.running.pop(number, None)
-        if generation is not None:
+        branch = self.running.get(number)
+        if branch is not None:
             self.reading.pop(number, None)
-            self._release(generation)
+            for one in (branch, *branch.others):
+                del self.running[one.number]
+                self._release(one)
         self.waiting = deque(one for one in self.waiting if one.number != number)
 
     def drop_finished(self) -> None:
@@ -85,40 +93,52 @@ class Scheduler:
         while self.finished:
             self._drop_oldest()
 
-    def fits(self, generation: Generation) -> bool:
+    def fits(self, branch: Branch) -> bool:
         """Whether it could be admitted if it were the only one."""
         sources = self.decoder.sources
-        if sources is not None and sources.pages_for(generation.source_length) > sources.pages:
+        if sources is not None and sources.pages_for(branch.source_length) > sources.pages:
             return False
-        return self.pool.pages_for(generation.most_tokens) <= self.pool.pages
+        count = 1 + len(branch.others)
+        pages = count * self.pool.pages_for(branch.most_tokens)
+        return count <= self.rows and pages <= self.pool.pages
 
-    def _reserve(self, generation: Generation) -> bool:
-        """Open the sequences of a request, if all pages that it may need are certain."""
+    def _reserve(self, branch: Branch) -> bool:
+        """Open the sequences of a request, if all pages that they may need are certain."""
         sources = self.decoder.sources
-        if sources is not None and sources.pages_for(generation.source_length) > sources.free_pages:
+        if sources is not None and sources.pages_for(branch.source_length) > sources.free_pages:
             return False
-        prompt = generation.tokens[:-1]  # the last token is read for its scores
+        prompt = branch.tokens[:-1]  # the last token is read for its scores
         holder, shared = self.held.longest(prompt)
         if self.coming.longest(prompt)[1] > shared:
             return False  # more can be shared once that one is read
         if holder is not None and holder in self.finished:
             self.finished.move_to_end(holder)
         sequence = self.pool.open() if holder is None else self.pool.fork(holder, shared)
-        needed = self.pool.pages_for(generation.most_tokens) - self.pool.pages_for(shared)
-        if not self._make_room(needed):
+        needed = (1 + len(branch.others)) * self.pool.pages_for(branch.most_tokens)
+        if not self._make_room(needed - self.pool.pages_for(shared)):
             self.pool.close(sequence)
             return False
-        self.pool.reserve(sequence, generation.most_tokens)
-        generation.sequence, generation.read = sequence, shared
+        branch.sequence, branch.read = sequence, shared
+        for one in branch.others:
+            one.sequence = self.pool.open()
+        for one in (branch, *branch.others):
+            self.pool.reserve(one.sequence, branch.most_tokens)
         if sources is None:
-            self.coming.add(generation.sequence, generation.request.prompt)
-        elif generation.request.source is not None:
-            try:
-                generation.source = self.decoder.keep(generation.request.source.encode())
-            except Exception:
-                self.pool.close(sequence)
-                raise
+            self.coming.add(branch.sequence, branch.prompt)
+        elif branch.origin is not None:
+            self._encode(branch, branch.origin, sources)
         return True
+
+    def _encode(self, branch: Branch, origin: Source, sources: PagePool) -> None:
+        """Encode the source of a request, whose branches share its pages."""
+        try:
+            branch.source = self.decoder.keep(origin.encode())
+        except Exception:
+            for one in (branch, *branch.others):
+                self.pool.close(one.sequence)
+            raise
+        for one in branch.others:
+            one.source = sources.fork(branch.source)
 
     def _make_room(self, needed: int) -> bool:
         """Drop finished sequences, oldest first, until so many pages are free."""
@@ -138,18 +158,18 @@ class Scheduler:
         left = self.chunk
         if len(self.reading) == len(self.running):  # nobody else waits for a token
             left = max(left, min(ALONE * left, MOST))
-        for generation in self.reading.values():
-            count = min(left, generation.unread)
+        for branch in self.reading.values():
+            count = min(left, branch.unread)
             if self.exact:  # always the same chunks, whoever else reads
-                count = min(self.chunk - generation.read % self.chunk, generation.unread)
+                count = min(self.chunk - branch.read % self.chunk, branch.unread)
             if not left or count > left:
                 return
             left -= count
-            yield generation, count
+            yield branch, count
 
-    def _release(self, generation: Generation) -> None:
-        self.coming.remove(generation.sequence)
-        self.held.remove(generation.sequence)
-        self.pool.close(generation.sequence)
+    def _release(self, branch: Branch) -> None:
+        self.coming.remove(branch.sequence)
+        self.held.remove(branch.sequence)
+        self.pool.close(branch.sequence)
         if self.decoder.sources is not None:
-            self.decoder.sources.close(generation.source)
+            self.decoder.sources.close(branch.source)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.engine.generation import Generation
+from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
 
 
@@ -26,27 +26,31 @@ class Steps(ABC):
 
     def __init__(self, decoder: PagedDecoder) -> None:
         self.decoder = decoder
-        self.members: dict[int, Generation] = {}
+        self.members: dict[int, Branch] = {}
 
-    def join(self, generations: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+    def join(self, branches: Sequence[Branch], tokens: Int[Tensor, " B"]) -> None:
         """Requests whose prompts were read, with their first tokens."""
-        self.members |= {one.number: one for one in generations}
+        self.members |= {one.number: one for one in branches}
 
-    def leave(self, generation: Generation) -> None:
+    def leave(self, branch: Branch) -> None:
         """A request that is finished or cancelled."""
-        self.members.pop(generation.number, None)
+        self.members.pop(branch.number, None)
 
-    def due(self) -> list[Generation]:
+    def due(self) -> list[Branch]:
         """Those that want another token."""
         return [one for one in self.members.values() if one.chosen < one.limit]
 
     @abstractmethod
-    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+    def scores(self, due: Sequence[Branch]) -> Float[Tensor, "B V"]:
         """Scores of their next tokens."""
 
-    def put(self, due: Sequence[Generation], tokens: Int[Tensor, " B"]) -> None:
+    def put(self, due: Sequence[Branch], tokens: Int[Tensor, " B"]) -> None:
         """The tokens that were chosen, -1 for none, while the host does not know them."""
         return
+
+    def reorder(self, branches: Sequence[Branch], parents: Sequence[int]) -> None:
+        """Have each of these continue another of them, given by its place; all are as long."""
+        raise NotImplementedError(f"{type(self).__name__} has no branches")
 
 
 class GatheredSteps(Steps):
@@ -60,5 +64,16 @@ class GatheredSteps(Steps):
         super().__init__(decoder)
         self.exact = exact
 
-    def scores(self, due: Sequence[Generation]) -> Float[Tensor, "B V"]:
+    def scores(self, due: Sequence[Branch]) -> Float[Tensor, "B V"]:
         return self.decoder.read(due, [1] * len(due), exact=self.exact)
+
+    def reorder(self, branches: Sequence[Branch], parents: Sequence[int]) -> None:
+        pool = self.decoder.pool
+        moved = [
+            (one, parent)
+            for at, (one, parent) in enumerate(zip(branches, parents, strict=True))
+            if at != parent
+        ]
+        pasts = [pool.load(branches[parent].sequence) for _, parent in moved]
+        for (one, _), past in zip(moved, pasts, strict=True):
+            pool.rewrite(one.sequence, *past)

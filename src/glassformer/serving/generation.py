@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from glassformer.decode.paths import Hypothesis
-from glassformer.engine import Engine, GenerationRequest, Progress
+from glassformer.engine import Engine, GenerationRequest, Progress, SearchRequest
 from glassformer.engine.generation import Alternatives
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
@@ -44,12 +44,14 @@ class Piece:
         text: What can be shown of it.
         tokens: Those that were chosen since the last piece.
         found: The whole answer, if it is complete.
+        others: The next best answers of a search.
     """
 
     number: int
     text: str = ""
     tokens: tuple[Scored, ...] = ()
     found: Hypothesis | None = None
+    others: tuple[Hypothesis, ...] = ()
 
 
 @dataclass(eq=False)
@@ -62,7 +64,7 @@ class Writing:
         pieces: How many texts there are, then what is written of them.
     """
 
-    prepare: Callable[[], Sequence[GenerationRequest]]
+    prepare: Callable[[], Sequence[GenerationRequest | SearchRequest]]
     streams: Sequence[TextStream] = ()
     numbers: dict[int, int] = field(default_factory=dict)  # in the engine, to those of the texts
     pending: dict[int, list[Scored]] = field(default_factory=dict)  # not shown yet, by text
@@ -160,11 +162,12 @@ class Generator(Source):
         if progress.finished:
             del self.open[progress.number]
             if progress.answer is None:
-                self._tell(writing, GlassformerError(STUCK))
+                self._tell(writing, progress.error or GlassformerError(STUCK))
                 return
         if not writing.streams:
             if progress.finished:
-                self._tell(writing, Piece(number, found=progress.answer))
+                found, others = progress.answer, progress.others
+                self._tell(writing, Piece(number, found=found, others=others))
             return
         tokens = writing.pending.setdefault(number, [])
         tokens.append(Scored(progress.token, progress.score, progress.alternatives))

@@ -78,12 +78,14 @@ class ServedModel:
             self.sources = SourceAnswers(self.generator, run, self.model)
 
     def _generator(self, worker: Worker, memory: EngineMemory) -> Generator | None:
-        """What writes token by token, if the run's own settings do."""
+        """What writes token by token, if the run does."""
         model, writer = self.model, self.predictor
-        if isinstance(writer, SourceWriter) and writer.is_stepwise({}):
-            assert isinstance(model, Transformer | Transcriber)
-            if model.decoder is not None and can_page(model.decoder):
-                return Generator(worker, model, memory, self._inference, self.threads)
+        if isinstance(writer, SourceWriter):
+            if not isinstance(model, Transformer | Transcriber) or not writer.uses_decoder:
+                return None
+            if model.decoder is None or not can_page(model.decoder):
+                return None
+            return Generator(worker, model, memory, self._inference, self.threads)
         if not isinstance(writer, TokenWriter):
             return None
         if not isinstance(model, LanguageModel) or not can_page(model.decoder):
@@ -97,10 +99,7 @@ class ServedModel:
         self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
     ) -> list[Prediction]:
         """The predictions for the inputs of one request."""
-        writer = self.predictor
-        stepwise = isinstance(writer, SourceWriter) and writer.is_stepwise(dict(options))
-        answering = self.sources if stepwise and self.sources is not None else self.predictions
-        return await answering.answers(inputs, options, check)
+        return await (self.sources or self.predictions).answers(inputs, options, check)
 
     @property
     def forms(self) -> list[str]:

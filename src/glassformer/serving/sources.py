@@ -1,4 +1,4 @@
-"""Answers that a decoder writes token by token from what an encoder has read, by the engine."""
+"""Answers that a decoder writes from what an encoder has read, by the engine."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ class SourceAnswers:
             works.extend(self._works(inputs, dict(options)))
             return [request for work in works for request in work.requests]
 
-        found: dict[int, Hypothesis] = {}
+        found: dict[int, Sequence[Hypothesis]] = {}
         async for piece in self.generator.write(Writing(prepare)):
             assert piece.found is not None
-            found[piece.number] = piece.found
+            found[piece.number] = (piece.found, *piece.others)
         return await self._by_worker(partial(finished, works, found))
 
     def _works(self, inputs: list[Any], options: dict[str, Any]) -> list[EngineWork]:
@@ -69,7 +69,9 @@ def attempted(call: Call) -> object:
         return error
 
 
-def finished(works: Sequence[EngineWork], found: dict[int, Hypothesis]) -> list[Prediction]:
+def finished(
+    works: Sequence[EngineWork], found: dict[int, Sequence[Hypothesis]]
+) -> list[Prediction]:
     """The predictions for all inputs, from the texts in the order of their requests."""
     texts = iter(found[number] for number in sorted(found))
     return [work.finish([next(texts) for _ in work.requests]) for work in works]

@@ -1,7 +1,7 @@
 """What a predictor can do beside predicting, which a server offers in a form of its own.
 
     TokenWriter     continues a text token by token, through an engine
-    SourceWriter    answers what an encoder reads, token by token, through an engine
+    SourceWriter    answers what an encoder reads, by a decoder, through an engine
     Embedder        turns texts into vectors
     SpeechWriter    writes down speech, with the times of words if it knows them
 
@@ -19,7 +19,7 @@ from torch import nn
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.decode.paths import Hypothesis
-from glassformer.engine.generation import GenerationRequest
+from glassformer.engine import GenerationRequest, SearchRequest
 from glassformer.tasks.predictor import Prediction
 
 
@@ -67,23 +67,24 @@ class EngineWork:
 
     Attributes:
         requests: One for each text to write; none for an input that needs no model.
-        finish: The prediction, given what was written.
+        finish: The prediction, given the answers to each request, best first.
     """
 
-    requests: Sequence[GenerationRequest]
-    finish: Callable[[Sequence[Hypothesis]], Prediction]
+    requests: Sequence[GenerationRequest | SearchRequest]
+    finish: Callable[[Sequence[Sequence[Hypothesis]]], Prediction]
 
 
 class SourceWriter(ABC):
     """Answers inputs that an encoder reads; each text of an answer is one request to an engine."""
 
-    @abstractmethod
-    def is_stepwise(self, options: Mapping[str, Any]) -> bool:
-        """Whether, with these options, it chooses one token after another, as an engine does."""
+    @property
+    def uses_decoder(self) -> bool:
+        """Whether a decoder writes the answers, token by token."""
+        return True
 
     @abstractmethod
     def engine_work(self, model: nn.Module, given: Any) -> EngineWork:
-        """How an engine answers this input, if it `is_stepwise`."""
+        """How an engine answers this input, if it `uses_decoder`."""
 
 
 class Embedder(ABC):

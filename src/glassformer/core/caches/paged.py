@@ -149,6 +149,17 @@ class PagePool:
         self.k[:, pages, slots], self.v[:, pages, slots] = k, v
         self._lengths[sequence] = places.stop
 
+    def rewrite(
+        self,
+        sequence: int,
+        k: Float[Tensor, "layers T G K"],
+        v: Float[Tensor, "layers T G W"],
+    ) -> None:
+        """Replace all tokens of a sequence, which has the pages for them and shares none."""
+        self._require_open(sequence)
+        self._lengths[sequence] = 0
+        self.store(sequence, k, v)
+
     def advance(self, sequence: int, tokens: int) -> None:
         """Count tokens that were written into its reserved pages."""
         self._require_open(sequence)

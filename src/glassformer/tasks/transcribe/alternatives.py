@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from glassformer.tasks.transcribe.searching import Searcher, Written
+from glassformer.tasks.transcribe.choices import Written
+from glassformer.tasks.transcribe.searching import Searcher
 
 
 def with_choices(searcher: Searcher, count: int) -> Searcher:

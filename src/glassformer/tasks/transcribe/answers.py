@@ -16,7 +16,7 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
-from glassformer.tasks.transcribe.searching import Choices
+from glassformer.tasks.transcribe.choices import Choices
 
 MEASURES: dict[str, dict[str, Measure]] = {
     "words": {"wer": word_error_rate, "cer": character_error_rate, "exact": exact_match},

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from glassformer.config import require
+from glassformer.core.caches import Memory
 from glassformer.core.layout import Layout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Scorer
@@ -54,14 +55,17 @@ class EncodedSounds(Listened):
         self.model, self.heard = model, model.listen(features, layout, vectors=sum(vectors))
         self.frames = model.to_token(self.heard.vectors)
 
+    def memory(self) -> Sequence[Memory]:
+        """What each block of the decoder attends to."""
+        return self.model.keep(self.heard)
+
     def scorer(self) -> Scorer:
-        memory = self.model.keep(self.heard)
-        return attending(self.model, memory, self.heard.layout, first=Tokenizer.start)
+        return attending(self.model, self.memory(), self.heard.layout, first=Tokenizer.start)
 
     def decode(
         self, tokens: Int[Tensor, "M T"], layout: Layout, rows: Int[Tensor, " M"]
     ) -> Float[Tensor, "M T V"]:
-        memory = [chosen_rows(in_rows(one), rows) for one in self.model.keep(self.heard)]
+        memory = [chosen_rows(in_rows(one), rows) for one in self.memory()]
         return self.model.decode(tokens, layout, memory)
 
 

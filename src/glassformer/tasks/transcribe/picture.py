@@ -14,7 +14,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.explaining.hearing import hear
 from glassformer.explaining.views.hearing_picture import HearingPicture, draw_hearing
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
-from glassformer.tasks.transcribe.searching import Written
+from glassformer.tasks.transcribe.choices import Written
 from glassformer.tasks.transcribe.sounds import BLANK
 from glassformer.tasks.transcribe.task import TranscribeTask
 from glassformer.tasks.transcribe.transcripts import words_of

@@ -1,6 +1,6 @@
 """Texts of new recordings: paths, or samples from Python."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
@@ -26,14 +26,15 @@ from glassformer.tasks.shared.recordings import Part
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.transcribe.alternatives import next_best, with_choices
+from glassformer.tasks.transcribe.choices import Written
+from glassformer.tasks.transcribe.decoder_work import DecoderWork
 from glassformer.tasks.transcribe.live import LiveTranscript, as_partial, one_thread
 from glassformer.tasks.transcribe.nearest import NearestPredictor
 from glassformer.tasks.transcribe.other_model import open_other
 from glassformer.tasks.transcribe.picture import draw_picture
 from glassformer.tasks.transcribe.pieces import Piece, cut_at_pauses, windows
 from glassformer.tasks.transcribe.pipe import piped_sound, standard_input, until_interrupted
-from glassformer.tasks.transcribe.searching import Searcher, Written
-from glassformer.tasks.transcribe.stepwise import StepwiseWork
+from glassformer.tasks.transcribe.searching import Searcher
 from glassformer.tasks.transcribe.subtitles import (
     FORMATS,
     check_subtitles,
@@ -130,13 +131,14 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWr
         stored = StoredNearest.load(self.task.folder)
         return None if stored is None else NearestPredictor(self.task, stored, self.blocks)
 
-    def is_stepwise(self, options: Mapping[str, Any]) -> bool:
-        return self.searcher.is_stepwise and not options.get("alternatives")
+    @property
+    def uses_decoder(self) -> bool:
+        return self.searcher.search != "ctc"
 
     def engine_work(self, model: Any, given: Recording) -> EngineWork:
         pieces = list(self._pieces(given))
         starts, sounds = [one.start for one in pieces], [one.features for one in pieces]
-        work = StepwiseWork(self.searcher, model, sounds, times=self._times)
+        work = DecoderWork(self.searcher, model, sounds, times=self._times)
         return EngineWork(
             work.requests(),
             lambda found: self._prediction(list(zip(starts, work.written(found), strict=True))),

@@ -8,7 +8,6 @@ Beams may be fused with a language model, whose weighted log-probability is adde
 rows of a batch are searched together, and every sound is encoded once.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,7 @@ from glassformer.decode import Fusion, Hypothesis, Request, decode
 from glassformer.decode.ctc import ctc_align, ctc_greedy, ctc_prefix_beam, ctc_scores
 from glassformer.decode.penalties import PENALTIES
 from glassformer.tasks.shared.sound import padded_features, vectors_of
+from glassformer.tasks.transcribe.choices import Choice, Timed, Written
 from glassformer.tasks.transcribe.listened import Listened, listened
 from glassformer.tasks.transcribe.rescoring import Tokens, attention_scores
 from glassformer.tasks.transcribe.sounds import BLANK, writable
@@ -32,63 +32,22 @@ from glassformer.tasks.transcribe.transcripts import words_of
 NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # written
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """A text that a search found.
+@dataclass(frozen=True, eq=False, slots=True)
+class Heard:
+    """What is known of a batch of recordings before a decoder writes.
 
     Attributes:
-        ctc, attention: Its log-probabilities given the sound; 0 where it has none.
-        language: Its log-probability by the language model, if there is one.
-        divisor: What its score is divided by to be compared with others.
+        frames: The log-probabilities of tokens at every vector.
+        vectors: How many vectors each recording has.
+        limits: The most tokens of each text.
+        prefixes: The texts that CTC finds, for a joint search.
     """
 
-    tokens: Tokens
-    ctc: float = 0.0
-    attention: float = 0.0
-    language: float = 0.0
-    divisor: float = 1.0
-
-    def score(self, share: float) -> float:
-        """Its log-probability given the sound, of which CTC has this share."""
-        return share * self.ctc + (1 - share) * self.attention
-
-    def total(self, share: float, weight: float) -> float:
-        """What it is ranked by, with a language model of this weight."""
-        return (self.score(share) + weight * self.language) / self.divisor
-
-
-Choices = list[tuple[str, Choice]]  # with their texts
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Timed:
-    """A word, and the vectors during which it is spoken."""
-
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Written:
-    """One text of a recording.
-
-    Attributes:
-        score: Its log-probability given the sound.
-        words: When each word is spoken, if requested and known.
-        choices: All texts that were compared.
-    """
-
-    text: str
-    tokens: Tokens
-    score: float
-    words: tuple[Timed, ...] = ()
-    choices: tuple[Choice, ...] = ()
-
-    @property
-    def confidence(self) -> float:
-        """The geometric mean of the probabilities of its tokens and its end."""
-        return math.exp(min(0.0, self.score) / (len(self.tokens) + 1))
+    sounds: Listened
+    frames: Float[Tensor, "B S V"]
+    vectors: Sequence[int]
+    limits: Sequence[int]
+    prefixes: list[list[Choice]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,15 +101,36 @@ class Searcher:
             vectors: How many vectors the frontend makes of each row.
             limits: The most tokens of each text; by default as many as there are vectors.
         """
-        sounds = listened(model, features, layout, vectors)
+        heard = self.heard(listened(model, features, layout, vectors), vectors, limits)
+        decoded = list[list[Hypothesis]]()
+        if self.search != "ctc":
+            decoded = decode(heard.sounds.scorer(), *self.decoding(heard.limits))
+        return self.written(heard, decoded, times=times)
+
+    def heard(
+        self, sounds: Listened, vectors: Sequence[int], limits: Sequence[int] = ()
+    ) -> "Heard":
+        """What can be known of recordings before a decoder writes."""
         frames = writable(sounds.frames.float().log_softmax(-1))
-        limits = list(limits) or list(vectors)
+        limits, prefixes = list(limits) or list(vectors), list[list[Choice]]()
+        if self.search == "joint":
+            prefixes = self._prefixes(frames, vectors)
+            longest = [max(len(one.tokens) for one in row) for row in prefixes]
+            limits = list(map(min, limits, map(room_beside, longest)))
+        return Heard(sounds, frames, vectors, limits, prefixes)
+
+    @torch.no_grad()
+    def written(
+        self, heard: "Heard", decoded: Sequence[Sequence[Hypothesis]], *, times: bool = False
+    ) -> list[Written]:
+        """The best text of each recording, given what a decoder has written."""
+        frames, vectors = heard.frames, heard.vectors
         if self.search == "ctc":
             choices = self._by_ctc(frames, vectors)
         elif self.search == "attention":
-            choices = self._by_attention(sounds, limits)
+            choices = self._by_attention(decoded)
         else:
-            choices = self._jointly(sounds, frames, vectors, limits)
+            choices = self._jointly(heard, decoded)
         if self.fusion is not None:
             choices = with_language(choices, self.fusion, frames.device)
         weight = 0.0 if self.fusion is None else self.fusion.weight
@@ -172,12 +152,6 @@ class Searcher:
         return " ".join(self.tokenizer.decode(list(tokens)).split())
 
     @property
-    def is_stepwise(self) -> bool:
-        """Whether the search chooses one token after another, for a single text."""
-        alone = self.fusion is None and self.decode.best == 1
-        return self.search == "attention" and self.decode.method != "beam" and alone
-
-    @property
     def share(self) -> float:
         """Of CTC in the score of a text."""
         return {"ctc": 1.0, "attention": 0.0}.get(self.search, self.weight)
@@ -195,7 +169,7 @@ class Searcher:
         found = ctc_prefix_beam(frames, vectors, blank=BLANK, width=width, fusion=self.fusion)
         return [[Choice(tokens=x.tokens, ctc=x.log_probability) for x in row] for row in found]
 
-    def _by_attention(self, sounds: Listened, limits: Sequence[int]) -> list[list[Choice]]:
+    def _by_attention(self, decoded: Sequence[Sequence[Hypothesis]]) -> list[list[Choice]]:
         beam = self.decode.beam
         penalty = PENALTIES[beam.penalty]
         return [
@@ -207,10 +181,11 @@ class Searcher:
                 )
                 for one in row
             ]
-            for row in self._decoded(sounds, limits)
+            for row in decoded
         ]
 
-    def _decoded(self, sounds: Listened, limits: Sequence[int]) -> list[list[Hypothesis]]:
+    def decoding(self, limits: Sequence[int]) -> tuple[Request, DecodeConfig]:
+        """What a decoder is asked for."""
         request = Request(
             end=Tokenizer.end,
             limits=[limit + 1 for limit in limits],
@@ -220,32 +195,26 @@ class Searcher:
         config = self.decode
         if self.fusion is not None:
             config = replace(config, best=config.beam.width)
-        return decode(sounds.scorer(), request, config)
+        return request, config
 
     def _jointly(
-        self,
-        sounds: Listened,
-        frames: Float[Tensor, "B S V"],
-        vectors: Sequence[int],
-        limits: Sequence[int],
+        self, heard: "Heard", decoded: Sequence[Sequence[Hypothesis]]
     ) -> list[list[Choice]]:
         """The texts that either search finds, and the decoder ends, with the scores of both."""
-        prefixes = self._prefixes(frames, vectors)
-        longest = [max(len(one.tokens) for one in row) for row in prefixes]
-        limits = list(map(min, limits, map(room_beside, longest)))
         attended = [
             {one.tokens: one.log_probability for one in row if one.reason == "end"}
-            for row in self._decoded(sounds, limits)
+            for row in decoded
         ]
         others = [
             [one.tokens for one in row if one.tokens not in known]
-            for row, known in zip(prefixes, attended, strict=True)
+            for row, known in zip(heard.prefixes, attended, strict=True)
         ]
         for row, texts, scores in zip(
-            attended, others, attention_scores(sounds, others), strict=True
+            attended, others, attention_scores(heard.sounds, others), strict=True
         ):
             row.update(zip(texts, scores, strict=True))
-        by_ctc = ctc_scores(frames, vectors, list(map(list, attended)), blank=BLANK)
+        compared = [list(row) for row in attended]
+        by_ctc = ctc_scores(heard.frames, heard.vectors, compared, blank=BLANK)
         return [
             [
                 Choice(tokens=tokens, ctc=ctc, attention=attention)

@@ -47,6 +47,7 @@ from glassformer.tasks.shared.sound_store import SoundStore
 from glassformer.tasks.shared.text import as_settled
 from glassformer.tasks.task import Loss
 from glassformer.tasks.transcribe.answers import GOALS, Transcripts, refuse_unscorable
+from glassformer.tasks.transcribe.choices import Choices, Written
 from glassformer.tasks.transcribe.hearing import drawn_mask, hearing, whole_mask
 from glassformer.tasks.transcribe.language_model import (
     TRIED,
@@ -63,7 +64,7 @@ from glassformer.tasks.transcribe.losses import (
     joint_loss,
 )
 from glassformer.tasks.transcribe.pieces import longest_piece
-from glassformer.tasks.transcribe.searching import Choices, Searcher, Written
+from glassformer.tasks.transcribe.searching import Searcher
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
 

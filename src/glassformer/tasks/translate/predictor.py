@@ -95,21 +95,17 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
                 ):  # last, so that a missing font does not lose the answer
                     draw_alignment(shown.explanation, self.picture)
 
-    def is_stepwise(self, options: Mapping[str, Any]) -> bool:
-        by_beam = any(options.get(name) for name in ("alternatives", "prefix", "required"))
-        return self.writer.is_stepwise and not by_beam
-
     def engine_work(self, model: nn.Module, given: str) -> EngineWork:
         if not given.strip():
             return EngineWork((), lambda found: self._shown(model, given, nothing()))
         assert isinstance(model, Transformer)
         [ids], [source] = self._read([given])
 
-        def finish(found: Sequence[Hypothesis]) -> Prediction:
-            written = [self.writer.written(one) for one in found]
+        def finish(found: Sequence[Sequence[Hypothesis]]) -> Prediction:
+            written = [self.writer.written(one) for answers in found for one in answers]
             return self._shown(model, given, self._complete(written, ids))
 
-        return EngineWork([self.writer.generation(model, source)], finish)
+        return EngineWork([self.writer.engine_request(model, source)], finish)
 
     def _read(self, texts: list[str]) -> tuple[list[Row], list[Row]]:
         """The tokens of each text, and those of them that the model reads."""

@@ -15,7 +15,8 @@ from glassformer.data.jagged import Jagged, Row
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis, Request, cut_at_stop, decode
 from glassformer.decode.beam_steps import BeamBranch, beam_steps
-from glassformer.engine import GenerationRequest, Source
+from glassformer.decode.request import resolve_limits
+from glassformer.engine import GenerationRequest, SearchRequest, Source
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import translating
 from glassformer.models.transformer import Transformer
@@ -99,23 +100,19 @@ class Writer:
         found = decode(scorer, self._request(source, reads, limits), self.decode)
         return [[self.written(one) for one in row] for row in found]
 
-    @property
-    def is_stepwise(self) -> bool:
-        """Whether the search chooses one token after another, for a single answer."""
-        return self.decode.method != "beam" and self.decode.best == 1
-
-    def generation(self, model: Transformer, source: Row) -> GenerationRequest:
-        """What an engine is asked for, to write the same answer to a row as `write`."""
+    def engine_request(self, model: Transformer, source: Row) -> GenerationRequest | SearchRequest:
+        """What an engine is asked for, to write the same answers to a row as `write`."""
         ids, reads = text_batch(Jagged.of([source]), packed=False)
         device, request = next(model.parameters()).device, self._request(ids, reads, None)
-        [limit] = request.limits
-        limit = max(1, min(self.decode.max_length, limit))
-        decode = replace(
-            self.decode, max_length=limit, min_length=min(self.decode.min_length, limit)
-        )
+        read = Source(len(source), lambda: model.encode(ids.to(device), reads.to(device)))
+        prompt, config = (Tokenizer.start,), self.decode
+        if config.method == "beam" or config.best > 1 or request.prefix or request.required:
+            return SearchRequest(prompt=prompt, source=read, decode=config, rules=request)
+        [limit] = resolve_limits(request, config, 1)
+        decode = replace(config, max_length=limit, min_length=min(config.min_length, limit))
         return GenerationRequest(
-            prompt=(Tokenizer.start,),
-            source=Source(len(source), lambda: model.encode(ids.to(device), reads.to(device))),
+            prompt=prompt,
+            source=read,
             decode=decode,
             end=Tokenizer.end,
             seed=request.seeds[0] if request.seeds else 0,

@@ -2,12 +2,12 @@
 
 import io
 from dataclasses import replace
-from urllib.parse import urlparse
 
 import pytest
 import torch
-from browser import CHROMIUM, Browser
-from explained import EVERY, HOSTILE, gap, review, story, transcript, translation, words_of
+from browser import CHROMIUM
+from explained import EVERY, HOSTILE, gap, review, story, translation, words_of
+from page_texts import focused, texts
 
 from glassformer.explaining.parts import Target
 from glassformer.explaining.views.selection import select
@@ -38,35 +38,6 @@ FAINT = """(() => {  // texts whose contrast with what is behind them is below 4
     }
     return found;
 })()"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    def show(explanation, **options):
-        path = tmp_path / "page.html"
-        path.write_text(explanation.as_page(), encoding="utf-8")
-        browser.open(path, **options)
-        return browser
-
-    yield show
-    assert not browser.errors
-    assert {urlparse(url).scheme for url in browser.requests} <= {"file", "data"}
-    assert sum(url.startswith("file:") for url in browser.requests) == 1  # the page itself
-
-
-def texts(browser, selector):
-    return browser.ask(f"[...document.querySelectorAll('{selector}')].map(e => e.textContent)")
-
-
-def focused(browser, attribute="aria-label"):
-    return browser.ask(f"document.activeElement.getAttribute('{attribute}')")
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -246,48 +217,20 @@ def test_a_token_shows_its_alternatives(show):
     assert texts(browser, ".alternative .number")[0] == sure
 
 
+def test_line_breaks_that_count_can_be_seen(show):
+    pieces, values = ("One", "\n", "\n  ", "two"), [[0.1, 0.9, -0.5, 0.0]]
+    browser = show(replace(gap(), pieces=pieces, influence=torch.tensor(values)))
+    assert texts(browser, ".pieces") == ["One↵\n↵␣␣\ntwo"]
+    assert texts(browser, ".piece.for") == ["One", "↵"]
+    assert texts(browser, ".piece.against") == ["↵␣␣"]
+    assert texts(browser, "details th[scope=row]") == ["One", "↵", "↵␣␣", "two"]
+
+
 def test_a_filled_gap_shows_how_open_the_choice_was(show):
     browser = show(gap())
-    assert texts(browser, ".alternatives p") == ["The choice was open by 1.7 bits."]
+    assert texts(browser, ".alternatives p") == ["Entropy of the choice: 1.7 bits."]
     assert texts(browser, ".alternative bdi") == ["Paris", "Lyon", "Rouen"]
     assert texts(browser, ".token.looking") == ["<mask>"]
-
-
-def test_a_word_of_a_recording_plays(show):
-    browser = show(transcript())
-    browser.ask(
-        "new Promise(r => { const a = document.querySelector('audio');"
-        "if (a.readyState > 1) r(); else a.oncanplay = r })"
-    )
-    assert browser.ask("document.querySelector('audio').duration") == pytest.approx(2.4, abs=0.01)
-    browser.point(".spoken:nth-child(2)", click=True)
-    at = browser.ask("document.querySelector('audio').currentTime")
-    assert 0.9 <= at <= 1.4
-    assert texts(browser, ".word[aria-checked=true]") == ["three"]
-
-
-def test_a_word_of_one_frame_is_played_long_enough_to_be_heard(show):
-    heard = transcript()
-    short = replace(heard.targets[1], time=(1.08, 1.12))
-    browser = show(replace(heard, targets=(heard.targets[0], short, heard.targets[2])))
-    browser.ask("HTMLMediaElement.prototype.play = () => new Promise(() => {})")
-    browser.point(".spoken:nth-child(2)", click=True)
-    start = browser.ask("document.querySelector('audio').currentTime")
-    assert start == pytest.approx(0.95, abs=0.001)
-
-
-def test_a_word_of_a_recording_is_chosen_with_the_keyboard_alone(show):
-    browser = show(transcript())
-    browser.press("Tab")
-    assert focused(browser) == "seven, 90 % sure"
-    browser.ask("document.querySelector('.sound').focus()")
-    browser.press("Tab")
-    assert focused(browser) == "Play seven, 0.20 to 0.70 seconds"
-    browser.press("ArrowRight", "ArrowRight", " ")
-    assert focused(browser) == "Play nine, 1.60 to 2.20 seconds"
-    assert texts(browser, ".word[aria-checked=true]") == ["nine"]
-    left = browser.ask("parseFloat(document.querySelector('.span').style.left)")
-    assert left == pytest.approx(100 * 1.6 / 2.4, abs=0.01)
 
 
 @pytest.mark.parametrize(("language", "way"), [("en", "ltr"), ("zh", "ltr"), ("ar", "rtl")])
@@ -330,21 +273,6 @@ def test_the_weights_of_the_chosen_token_are_a_table(show):
     rows = texts(browser, "section:nth-of-type(3) details tbody tr")
     keys = explanation.attention[0].keys
     assert rows == [f"{key}{percent(weight)}" for key, weight in zip(keys, weights, strict=True)]
-
-
-def test_names_of_lanes_stand_beside_the_recording_and_words_are_whole(show):
-    browser = show(transcript(), width=390, height=800)
-    assert texts(browser, ".lane-name") == ["words", "Hz", "influence", "CTC", "attention"]
-    right = (
-        "[...document.querySelectorAll('.side-names')].map(e => e.getBoundingClientRect().right)"
-    )
-    left = (
-        "[...document.querySelectorAll('.over, .track')].map(e => e.getBoundingClientRect().left)"
-    )
-    assert max(browser.ask(right)) <= min(browser.ask(left)) + 0.5
-    cut = "[...document.querySelectorAll('.spoken')].some(e => e.scrollWidth > e.clientWidth)"
-    assert not browser.ask(cut)
-    assert "blank" in texts(browser, ".legends")[0]
 
 
 def test_screen_readers_get_a_table(show):

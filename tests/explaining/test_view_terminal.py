@@ -7,11 +7,14 @@ import pytest
 import torch
 from explained import EVERY, gap, review, story, transcript, translation
 from rich.cells import cell_len
+from rich.text import Text
 
 from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import AttentionMap, Target
+from glassformer.explaining.views.flow import Flow, listed
 from glassformer.explaining.views.selection import grouped, select
 from glassformer.explaining.views.terminal import ExplanationView
+from glassformer.explaining.views.wording import alternatives_of
 from glassformer.terminal import Terminal
 
 
@@ -52,6 +55,36 @@ def test_every_explanation_fits_the_terminal(name, width):
 
 def test_wide_characters_fit_it_too():
     assert max(map(cell_len, shown(review("zh"), width=40))) <= 40
+
+
+@pytest.mark.parametrize("width", [20, 23, 31])
+def test_no_number_stands_in_another_line_than_its_word(width):
+    parts = ["returns 4.9 %", "早上 12 %", "a 3.0 %", "dictionary 0.8 %"]
+    file = io.StringIO()
+    Terminal(file=file, width=width).print(Flow(listed([Text(part) for part in parts])))
+    lines = file.getvalue().splitlines()
+    assert [part for line in lines for part in line.rstrip(", ").split(", ")] == parts
+    assert len(lines) < len(parts)
+
+
+def test_no_mark_stands_in_another_line_than_its_word():
+    lines = shown(review("zh"), width=41)
+    assert not any(line.startswith(("]", "−", "+")) for line in lines)
+
+
+def test_line_breaks_that_count_can_be_seen():
+    explanation = replace(
+        gap(), pieces=("One", "\n", "\n  ", "two"), influence=torch.tensor([[0.1, 0.9, -0.5, 0.0]])
+    )
+    lines = shown(explanation)
+    place = lines.index("One[↵]+++")
+    assert lines[place + 1 : place + 3] == ["[↵␣␣]−−", "two"]
+
+
+def test_another_line_break_is_an_alternative():
+    others = (("\n", 0.5), ("\n\n", 0.2), (" a", 0.1))
+    target = Target(text="\n", probability=0.5, alternatives=others)
+    assert alternatives_of(target, 4) == ["↵↵ 20 %", "a 10 %"]
 
 
 def test_a_translation_shows_alternatives_reasons_and_attention():

@@ -99,7 +99,7 @@ def test_the_label_of_a_recording_is_explained_by_stretches_of_it(run):
         assert trained.explain(sound, method=method).influence.isfinite().all()
     path = run / "data" / "c" / "c3.wav"
     [nearest] = trained.explain(path, method="rollout", nearest=1).neighbours
-    assert nearest.target == "c"
+    assert (nearest.target, nearest.text[:3]) == ("c", "c/c")
     with pytest.raises(GlassformerError, match="the pieces of a sound are stretches of it"):
         trained.explain(path, unit="word")
 

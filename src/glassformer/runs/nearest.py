@@ -1,6 +1,7 @@
 """The training rows that are nearest to an input, so that a mislabelled one is found."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -79,12 +80,15 @@ def by_row(
 def neighbour(opened: OpenedRows, sample: Sample, similarity: float) -> Neighbour:
     """A training row, its input and its answer as texts."""
     roles = JOBS[opened.task.name].schema.roles
-    read = [str(sample[role.name]) for role in roles if not role.answer and role.name in sample]
+    read = [role.name for role in roles if not role.answer and role.name in sample]
+    text = str(sample[read[0]]) if read else ""
+    if read[:1] == ["path"]:  # of a recording or an image
+        text = "/".join(Path(text).parts[-2:])
     answers = [sample[role.name] for role in roles if role.answer and role.name in sample]
     target = answers[0] if answers else ""
     return Neighbour(
         where=str(sample["where"]),
-        text=read[0] if read else "",
+        text=text,
         target=", ".join(target) if isinstance(target, list) else str(target),
         similarity=similarity,
     )

@@ -10,6 +10,7 @@ output              an explanation as a file of any of these kinds
 
 Parts of them:
 
+flow                words that follow one another in the terminal
 heatmap             attention as shades
 alignment_terminal  which source words each word of a translation attended to
 alignment_picture   the same as words that are linked

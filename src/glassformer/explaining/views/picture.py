@@ -221,7 +221,7 @@ def _text_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
         doubts_block(texts, [target.probability for target in targets], fonts),
     ]
     if len(targets) == 1:
-        others = alternatives_of(targets[0], MOST_OTHERS)
+        others = ", ".join(alternatives_of(targets[0], MOST_OTHERS))
         sure = f"{visible(targets[0].text)} {percent(targets[0].probability)}"
         reading = reading_of(explanation.method, signed=explanation.signed)
         values = explanation.influence[0].tolist()
@@ -265,7 +265,7 @@ def _influence_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Bloc
 
 def _sureness(targets: Sequence[Target]) -> list[tuple[str, ...]]:
     """How sure each word was, and what else was likely, if that is known of any."""
-    others = [alternatives_of(target, MOST_BESIDE) for target in targets]
+    others = [", ".join(alternatives_of(target, MOST_BESIDE)) for target in targets]
     sure = [percent(target.probability) for target in targets]
     if not any(others):
         return [("sure",), *((one,) for one in sure)]

@@ -21,6 +21,7 @@ from glassformer.explaining.alignment import Alignment
 from glassformer.explaining.parts import Image, Target
 from glassformer.explaining.record import ExplanationRecord
 from glassformer.explaining.views.alignment_terminal import AlignmentTable, fitted
+from glassformer.explaining.views.flow import Flow, listed
 from glassformer.explaining.views.image_terminal import (
     attention_grid,
     influence_grid,
@@ -127,43 +128,58 @@ def _image(
     return panels(*drawn)
 
 
-def coloured_words(shown: ExplanationRecord, *, coloured: bool) -> Text:
+def coloured_words(shown: ExplanationRecord, *, coloured: bool) -> Flow:
     """The text with its words in colours, or with marks, for the first target."""
-    pieces, values = shown.pieces, shown.influence[0].tolist()
-    most, text = max(map(abs, values), default=0.0) or 1.0, Text()
-    for piece, value in zip(pieces, values, strict=True):
-        level, core = sum(abs(value) / most >= share for share in LEVELS), piece.strip()
-        before, after = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :]
-        if not level or not core:
-            text.append(printable_lines(piece))
-            continue
-        text.append(printable_lines(before))
-        if coloured:
-            text.append(printable_lines(core), _styles(shown, value)[level - 1])
-        else:
+    values, parts = shown.influence[0].tolist(), list[Text]()
+    most = max(map(abs, values), default=0.0) or 1.0
+    for piece, value in zip(shown.pieces, values, strict=True):
+        level = sum(abs(value) / most >= share for share in LEVELS)
+        before, core, after = _cut(piece) if level else (piece, "", "")
+        part = Text(printable_lines(before))
+        if core and coloured:
+            part.append(printable_lines(core), _styles(shown, value)[level - 1])
+        elif core:
             mark = ("+" if value > 0 else "−") if shown.signed else "*"
-            text.append(f"[{printable_lines(core)}]{mark * level}")
-        text.append(printable_lines(after))
-    return text
+            part.append(f"[{printable_lines(core)}]{mark * level}")
+        parts.append(part.append(printable_lines(after)))
+    return Flow(parts)
 
 
-def _for_and_against(shown: ExplanationRecord, target: Target, values: Sequence[float]) -> Text:
+def _cut(piece: str) -> tuple[str, str, str]:
+    """A piece and the white space around it, which can be seen where there is nothing else."""
+    core = piece.strip()
+    if not core:
+        return "", visible(piece), "\n" * piece.count("\n")
+    before, _, after = piece.partition(core)
+    return before, core, after
+
+
+def _for_and_against(shown: ExplanationRecord, target: Target, values: Sequence[float]) -> Flow:
     """The words that speak most for and against a target, with their influence."""
-    line = Text().append(f"for {printable(target.text)}: ", "bold")
-    line.append(_strongest(shown, values, lambda value: value) or "nothing")
+    towards = _strongest(shown, values, lambda value: value) or [Text("nothing")]
     against = _strongest(shown, values, lambda value: -value)
-    return line.append("; against: ", "bold").append(against) if against else line
+    found = _titled(f"for {printable(target.text)}: ", towards)
+    if against:
+        found[-1].append("; ")
+        found += _titled("against: ", against)
+    return Flow(found)
 
 
-def _amounts(shown: ExplanationRecord) -> Iterator[Text]:
+def _titled(title: str, parts: Sequence[Text]) -> list[Text]:
+    """Parts of a flow, with a title before the first."""
+    first, *others = listed(parts)
+    return [Text().append(title, "bold").append(first), *others]
+
+
+def _amounts(shown: ExplanationRecord) -> Iterator[RenderableType]:
     """The words that count most, once for all labels where they are the same."""
     reading, rows = reading_of(shown.method, signed=False), shown.influence.tolist()
     names = [printable(target.text) for target in shown.targets]
     if all(row == rows[0] for row in rows):
         names, rows = [", ".join(names[:MOST_LABELS])], rows[:1]
     for name, values in zip(names, rows, strict=True):
-        line = Text().append(f"{reading.title.format(answer=name)}: ", "bold")
-        yield line.append(_strongest(shown, values, abs) or "nothing")
+        found = _strongest(shown, values, abs) or [Text("nothing")]
+        yield Flow(_titled(f"{reading.title.format(answer=name)}: ", found))
     yield Text(reading.legend, "dim")
 
 
@@ -173,17 +189,17 @@ def _strongest(
     size: Callable[[float], float],
     *,
     least: float = 0.0,
-) -> Text:
+) -> list[Text]:
     """The pieces whose influence is largest in size, each with its influence."""
     order = sorted(range(len(values)), key=lambda place: -size(values[place]))
     best = [place for place in order[:MOST_WORDS] if size(values[place]) > least]
-    return Text(", ").join(
+    return [
         Text(f"{visible(shown.pieces[place])} ").append(
             signed(values[place]) if shown.signed else amount(values[place]),
             _styles(shown, values[place])[0],
         )
         for place in best
-    )
+    ]
 
 
 def _styles(shown: ExplanationRecord, value: float) -> tuple[str, str, str]:
@@ -204,7 +220,7 @@ def _written(shown: ExplanationRecord, *, coloured: bool) -> Iterator[Renderable
         yield coloured_words(shown, coloured=coloured)
         yield Text()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    times, others, entropies = (
+    times, instead, entropies = (
         any(target.time for target in shown.targets),
         any(target.alternatives for target in shown.targets),
         any(target.entropy is not None for target in shown.targets),
@@ -216,21 +232,22 @@ def _written(shown: ExplanationRecord, *, coloured: bool) -> Iterator[Renderable
     table.add_column("sure", justify="right")
     if entropies:
         table.add_column("bits", justify="right")
-    if others:
+    if instead:
         table.add_column("instead of", max_width=36, overflow="fold")
     table.add_column(
         influence_heading(shown.method, signed=shown.signed), max_width=MOST_CELLS, overflow="fold"
     )
     for target, values in zip(shown.targets, shown.influence.tolist(), strict=True):
-        cells = [Text(visible(target.text), "bold")]
+        cells: list[RenderableType] = [Text(visible(target.text), "bold")]
         if times:
             cells.append(Text("" if target.time is None else "{:.2f}-{:.2f}".format(*target.time)))
         cells.append(Text(percent(target.probability)))
         if entropies:
             cells.append(Text("" if target.entropy is None else f"{target.entropy:.1f}"))
-        if others:
-            cells.append(Text(alternatives_of(target, MOST_WORDS), "dim"))
-        cells.append(_strongest(shown, values, abs, least=least))
+        if instead:
+            others = alternatives_of(target, MOST_WORDS)
+            cells.append(Flow(listed([Text(one, "dim") for one in others])))
+        cells.append(Flow(listed(_strongest(shown, values, abs, least=least))))
         table.add_row(*cells)
     yield table
     if not shown.signed:

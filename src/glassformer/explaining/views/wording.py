@@ -113,10 +113,10 @@ def visible(token: str) -> str:
     return printable(token.strip())
 
 
-def alternatives_of(target: Target, most: int) -> str:
+def alternatives_of(target: Target, most: int) -> list[str]:
     """What else was likely in the place of a target, with probabilities."""
-    others = [one for one in target.alternatives if one[0].strip() != target.text.strip()]
-    return ", ".join(f"{visible(text)} {percent(p)}" for text, p in others[:most])
+    others = [one for one in target.alternatives if visible(one[0]) != visible(target.text)]
+    return [f"{visible(text)} {percent(p)}" for text, p in others[:most]]
 
 
 def note_of(method: str, verdict: str) -> str:

@@ -87,7 +87,10 @@ function posteriors(heard) {
   for (let symbol = 0; symbol < count; symbol++) {
     const curve = [...Array(vectors).keys()].map((at) => raw[at * count + symbol] / 255),
       points = curve.map((height, at) => `${at + 0.5},${(1 - height).toFixed(3)}`),
+      area = ["0.5,1", ...points, `${vectors - 0.5},1`],
       kind = hue(heard, symbol);
+    if (kind !== "blank")
+      picture.append(make("svg:polygon", { class: `area ${kind}`, points: area.join(" ") }));
     picture.append(
       make(
         "svg:polyline",

@@ -74,9 +74,7 @@ function alternatives() {
   const box = make("div", { class: "alternatives", "aria-live": "polite" });
   chosen.listeners.push((number) => {
     const target = given.targets[number],
-      others = target.alternatives.filter(
-        ([text]) => text.trim() !== target.text.trim() || !text.trim(),
-      );
+      others = target.alternatives.filter(([text]) => visible(text) !== visible(target.text));
     const rows = [
       [target.text, target.probability, "chosen"],
       ...others.map((one) => [...one, ""]),
@@ -95,7 +93,7 @@ function alternatives() {
           make("span", { class: "number" }, percent(share)),
         ),
       ),
-      target.entropy == null ? "" : openness(target.entropy),
+      target.entropy == null ? "" : entropy(target.entropy),
       act.take && others.length
         ? make("p", { class: "quiet" }, say("Choose one to go on from there with it."))
         : "",
@@ -105,8 +103,8 @@ function alternatives() {
 }
 
 // How open a choice was: 0 bits if it was certain, 1 bit as between two that are as likely.
-function openness(bits) {
-  return make("p", { class: "quiet" }, say("The choice was open by {bits} bits.", { bits: rounded(bits, 1) }));
+function entropy(bits) {
+  return make("p", { class: "quiet" }, say("Entropy of the choice: {bits} bits.", { bits: rounded(bits, 1) }));
 }
 
 // What the colours of influence say.
@@ -163,35 +161,37 @@ function pieces() {
       make("bdi", {}, visible(given.pieces[at])),
       `: ${influenceText(influence(chosen.target)[at])}`,
     );
-  given.pieces.forEach((piece) => {
-    const core = piece.trim();
-    if (!core) return void (spans.push(null), flow.append(piece));
-    const at = spans.length,
-      start = piece.indexOf(core);
+  given.pieces.forEach((piece, at) => {
     const span = make(
       "span",
       { class: "piece", onmouseenter: () => show(at), onfocus: () => show(at) },
-      core,
+      visible(piece),
     );
     if (act.leaveOut) removable(span, at);
     spans.push(span);
-    flow.append(piece.slice(0, start), span, piece.slice(start + core.length));
+    flow.append(...around(piece, span));
   });
-  const real = spans.filter(Boolean);
-  if (real.length) rove(flow, real);
+  if (spans.length) rove(flow, spans);
   chosen.listeners.push((target) => {
     const values = influence(target),
       parts = shares(target);
     spans.forEach((span, at) => {
-      if (!span) return;
       colour(span, parts[at]);
-      span.setAttribute("aria-label", `${given.pieces[at].trim()}, ${influenceText(values[at])}`);
+      span.setAttribute("aria-label", `${visible(given.pieces[at])}, ${influenceText(values[at])}`);
     });
     readout.textContent = say("Point at a word to read its influence.");
     if (act.leaveOut) readout.append(" ", say("Click a word to leave it out."));
   });
-  if (!real.length) return [make("p", { class: "quiet" }, say("There was nothing to explain."))];
+  if (!spans.length) return [make("p", { class: "quiet" }, say("There was nothing to explain."))];
   return [flow, make("p", { class: "legend quiet" }, legend()), readout, act.changes];
+}
+
+// A piece with the white space around it; where it is nothing else, only its line ends.
+function around(piece, span) {
+  const core = piece.trim(),
+    start = piece.indexOf(core);
+  if (!core) return [span, piece.replace(/[^\n]/g, "")];
+  return [piece.slice(0, start), span, piece.slice(start + core.length)];
 }
 
 function influenceTable() {
@@ -202,18 +202,14 @@ function influenceTable() {
       word: visible(given.targets[target]?.text ?? ""),
     });
     body.replaceChildren(
-      ...influence(target)
-        .map((value, at) =>
-          given.pieces[at].trim() === ""
-            ? null
-            : make(
-                "tr",
-                {},
-                make("th", { scope: "row" }, make("bdi", {}, given.pieces[at].trim())),
-                make("td", { class: "number" }, influenceText(value)),
-              ),
-        )
-        .filter(Boolean),
+      ...influence(target).map((value, at) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, make("bdi", {}, visible(given.pieces[at]))),
+          make("td", { class: "number" }, influenceText(value)),
+        ),
+      ),
     );
   });
   const head = columns("piece", "influence");

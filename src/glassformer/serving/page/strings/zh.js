@@ -140,7 +140,7 @@ export const pictures = {
   piece: "片段",
   influence: "影响",
   "As a table": "以表格显示",
-  "The choice was open by {bits} bits.": "这一步的不确定性为 {bits} 比特。",
+  "Entropy of the choice: {bits} bits.": "这一步选择的熵为 {bits} 比特。",
   "Go on from here with this": "换成这个，继续写",
   "Choose one to go on from there with it.": "点选其中一个，从那里改写下去。",
   "Leave it out": "去掉它",

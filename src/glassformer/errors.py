@@ -114,6 +114,7 @@ def in_python(message: str) -> str:
 
 
 def _arguments(text: str) -> str:
+    text = re.sub(r"glassformer doctor ('[^']+'|\S+) --fix OUT", _copy, text)
     for verb, call in VERBS.items():
         for path in re.findall(rf"glassformer {verb} ('[^']+'|[^\s`,;]+)", text):
             shown = call.format('"' + path.strip("'") + '"')
@@ -124,6 +125,12 @@ def _arguments(text: str) -> str:
     text = re.sub(r"--(from|module) (\S+)", lambda m: f"{_argument(m[1])}={m[2]}", text)
     text = re.sub(r"with --(run|valid|columns)", r"with \1=...", text)
     return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda m: _argument(m[1]), text)
+
+
+def _copy(found: re.Match[str]) -> str:
+    """A cleaned copy, in Python."""
+    path = found[1].strip("'")
+    return f'glassformer.doctor("{path}").fix(path)'
 
 
 def _settings(found: re.Match[str]) -> str:

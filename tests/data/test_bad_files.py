@@ -102,7 +102,13 @@ CASES = {
     ),
     ("x.txt", "café\nréal\n".encode() + b"caf\xe9 noir\n"): (
         "x.txt line 3: not valid UTF-8 (byte 0xe9 at position 15); earlier lines are UTF-8 and "
-        "this one looks like cp1252, so the file mixes encodings; save all of it as UTF-8"
+        "this one looks like cp1252, so the file mixes encodings; save all of it as UTF-8: "
+        '`glassformer.doctor("x.txt").fix(path)` writes such a copy'
+    ),
+    ("x.txt", "£5 für drei\n".encode() + "£5 über\n".encode("cp1252") + "é漢字ö".encode() * 9): (
+        "x.txt line 2: not valid UTF-8 (byte 0xa3 at position 14); earlier lines are UTF-8 and "
+        "this one looks like cp1252, so the file mixes encodings; save all of it as UTF-8: "
+        '`glassformer.doctor("x.txt").fix(path)` writes such a copy'
     ),
     ("x.txt", b"text \xff\x01\x02\x03\x04\x05 more"): (
         "x.txt line 1: not valid UTF-8 (byte 0xff at position 5); "

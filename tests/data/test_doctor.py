@@ -92,7 +92,7 @@ def test_an_old_encoding_is_guessed_named_and_read(tmp_path, rows, word, encodin
     assert not told.findings
 
 
-def test_a_folder_is_read_by_a_guess_only_if_all_of_it_agrees(tmp_path, rows):
+def test_files_of_a_folder_in_another_encoding_are_found_and_converted(tmp_path, rows):
     for label in ("good", "bad"):
         (tmp_path / "x" / label).mkdir(parents=True)
     for number, row in enumerate(rows):
@@ -100,8 +100,14 @@ def test_a_folder_is_read_by_a_guess_only_if_all_of_it_agrees(tmp_path, rows):
         (tmp_path / "x" / row["label"] / f"{number}.txt").write_text(text, encoding="cp1252")
     assert "encoding" in [f.kind for f in examined(tmp_path / "x").findings]
     (tmp_path / "x" / "good" / "utf.txt").write_text("voilà une fête", encoding="utf-8")
-    with pytest.raises(GlassformerError, match=r"\d.txt line 1: not valid UTF-8 .* cp1252"):
-        examined(tmp_path / "x")
+    found = examined(tmp_path / "x")
+    (finding,) = [finding for finding in found.findings if finding.kind == "encoding"]
+    assert finding.total == sum(number % 3 == 0 for number in range(len(rows)))
+    assert str(tmp_path / "x" / "bad" / "15.txt") + " line 1" in finding.rows
+    found.fix(tmp_path / "clean.jsonl")
+    texts = [row["text"] for row in read_rows(tmp_path / "clean.jsonl")]
+    assert "voilà une fête" in texts
+    assert {rows[0]["text"] + " déjà", rows[1]["text"]} <= {*texts}
 
 
 def test_what_training_refuses_in_a_file_of_two_encodings_is_found_once(tmp_path, rows):

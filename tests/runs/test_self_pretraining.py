@@ -137,6 +137,23 @@ def test_where_it_cannot_help_it_is_not_tried_and_it_says_so(case, tmp_path, mon
     assert config_of(tmp_path / "run")["pretrain"] == "no"
 
 
+@pytest.mark.parametrize(("fitting", "trial"), [(99, 10), (94, 0), (400, 40)])
+def test_a_time_budget_is_not_spent_on_a_trial_alone(fitting, trial, data, tmp_path, monkeypatch):
+    tried = []
+
+    def try_both(run, display, steps):
+        tried.append(steps)
+        return Trial(0.5, 0.4, 1.0)
+
+    monkeypatch.setattr(pretraining, "steps_in", lambda *_: fitting)
+    monkeypatch.setattr(pretraining, "try_both", try_both)
+    with stopped_before(api, "fit", 1), pytest.raises(KeyboardInterrupt):
+        learn(data, tmp_path / "run", steps=None, time=60, pretrain=True)
+    assert tried == ([trial] if trial else [])
+    if not trial:
+        assert "too short" in pretraining.decision_note(RunFolder(tmp_path / "run"))[0]
+
+
 def test_no_pretrain_does_nothing_of_it(data, tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("it was done")

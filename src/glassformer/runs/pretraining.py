@@ -36,6 +36,7 @@ from glassformer.training.state import State
 from glassformer.training.weights import load_weights, weights_of, write_tensors
 
 TRIAL = 0.1  # of the job's steps; the trial takes four times as many in total
+LEAST = 10  # steps of a trial that can show something
 TIMES = 3.0  # compute of pretraining, relative to the job itself
 SHARE = 0.65  # of the remaining time budget
 FEW = 50  # validation rows; fewer cannot decide
@@ -79,10 +80,13 @@ def objection_to(config: Config, task: AnyTask) -> str:
 def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
     """Run a short trial and store the decision."""
     decision, objection = "no", objection_to(run.config, run.task)
+    steps = 0 if objection else trial_steps(run, deadline)
     if objection:
         sentence = f"No pretraining: {objection}."
+    elif not steps:
+        sentence = "No pretraining: the time budget is too short to try whether it helps."
     else:
-        trial = try_both(run, display, deadline)
+        trial = try_both(run, display, steps)
         decision = "yes" if trial.helps else "no"
         sentence = (
             f"Pretraining trial, equal compute, validation rows: {run.task.goal} "
@@ -96,13 +100,22 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
         run.folder.write_config(run.config)
 
 
-def try_both(run: Prepared, display: Display, deadline: Clock | None) -> Trial:
+def trial_steps(run: Prepared, deadline: Clock | None) -> int:
+    """Steps of the trial; 0 if a time budget has no room for it."""
+    config = run.config
+    if config.train.steps:
+        return max(LEAST, round(TRIAL * config.train.steps))
+    machine = training_machine(config.machine)
+    found = steps_in(config, run.task, machine, deadline or Clock(0.0))
+    steps = round(TRIAL * int(processes.broadcast(str(found))))
+    return steps if steps >= LEAST else 0
+
+
+def try_both(run: Prepared, display: Display, steps: int) -> Trial:
     """The job alone, against the first stage followed by the job, with equal compute."""
     folder, config, task = run.folder, run.config, run.task
     machine = training_machine(config.machine)
     first = open_first_stage(folder, config, 1)
-    steps = config.train.steps or steps_in(config, task, machine, deadline or Clock(0.0))
-    steps = max(10, round(TRIAL * steps))
     setup = short_setup(config, steps)
     gaps = short_setup(first.config, max(1, round(steps / first.relative_work)))
     display.say(f"testing whether pretraining helps, for {3 * steps + gaps.steps:,} steps")

@@ -1,7 +1,7 @@
 """Problems of text files themselves: a legacy encoding, or a row mistaken for a header."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from glassformer.data.columns import is_known_name
@@ -58,16 +58,16 @@ class Encoding:
 def encoding_of(path: Path, given: str | None) -> Encoding:
     """The encoding of a file, or of all files in a folder.
 
-    Files that mix encodings are read line by line. Where no guess is possible (binary files) it
+    Files that mix encodings, and folders of which only some files are UTF-8, are read line by line. Where no guess is possible (binary files) it
     stays UTF-8, and the reader refuses the file.
     """
     found = [encoding for file in _text_files(path) for encoding in _encodings(file, given)]
     names = {encoding.name for encoding in found}
     lines = {file: some for one in found for file, some in one.lines.items()}
-    if lines and names <= {LINE_BY_LINE, "utf-8", "utf-8-sig"}:
+    if len(names) == 1 and LINE_BY_LINE not in names:
+        return replace(found[0], lines={})
+    if lines and names - {one.name for one in found if one.bad} <= {"utf-8", "utf-8-sig"}:
         return Encoding(LINE_BY_LINE, next(iter(lines)), lines)
-    if len(names) == 1:
-        return found[0]
     return Encoding(" and ".join(sorted(names - {one.name for one in found if one.bad})) or "utf-8")
 
 
@@ -81,7 +81,7 @@ def _encodings(path: Path, given: str | None) -> Iterator[Encoding]:
     numbers, some, mixed = lines_not_utf8(path)
     guess = guess_encoding(some) if numbers else None
     if guess is not None and not mixed and not first_bad_byte(path, guess):
-        yield Encoding(guess, f"{path} line {numbers[0]}")
+        yield Encoding(guess, f"{path} line {numbers[0]}", {str(path): numbers})
     elif guess is not None:
         yield Encoding(LINE_BY_LINE, str(path), {str(path): numbers})
     elif numbers or mixed:

@@ -87,14 +87,17 @@ def shortened(value: Any, most: int = 30) -> str:
 def tidied(value: Any) -> Any:
     """Without spaces at the ends, control characters and characters that nobody sees.
 
-    >>> tidied(" a\\x07 fine\\u200b\\nfilm\\t")
-    'a fine\\nfilm'
+    The line break that ends a file is no stray character.
+
+    >>> tidied(" a\\x07 fine\\u200b\\nfilm\\t"), tidied("a film\\n")
+    ('a fine\\nfilm', 'a film\\n')
     """
     if isinstance(value, list):
         return [tidied(item) for item in value]
     if not isinstance(value, str) or (value.isprintable() and value == value.strip()):
         return value
-    return "".join(filter(is_wanted, value)).strip()
+    tidy = "".join(filter(is_wanted, value)).strip()
+    return value if value == f"{tidy}\n" else tidy
 
 
 def is_wanted(character: str) -> bool:

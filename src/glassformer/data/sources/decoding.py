@@ -8,6 +8,7 @@ mixes encodings LINE_BY_LINE: what is not UTF-8 is decoded as the encoding it lo
 import codecs
 import io
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,7 +197,7 @@ def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError
     name = "UTF-8" if codec in ("utf-8", "utf-8-sig") else codec
     return GlassformerError(
         f"{path} line {bad.line}: not valid {name} (byte 0x{bad.rest[0]:02x} at position "
-        f"{bad.position}); {_advice(name, bad.rest, bad.mixed)}"
+        f"{bad.position}); {_advice(path, name, bad)}"
     )
 
 
@@ -238,17 +239,18 @@ def first_bad_byte(path: Path, codec: str) -> BadByte | None:
     return None
 
 
-def _advice(name: str, rest: bytes, mixed: bool) -> str:
+def _advice(path: Path, name: str, bad: BadByte) -> str:
     """What to do about bytes that do not decode."""
     if name != "UTF-8":
         return "try another data.encoding, or remove it for UTF-8"
-    guess = guess_encoding(rest)
+    guess = guess_encoding(bad.rest.partition(b"\n")[0] if bad.mixed else bad.rest)
     if guess is None:
         return "it looks like a binary file; give a text file or a table"
-    if mixed:
+    if bad.mixed:
         return (
             f"earlier lines are UTF-8 and this one looks like {guess}, so the file mixes "
-            f"encodings; save all of it as UTF-8"
+            f"encodings; save all of it as UTF-8: `glassformer doctor {shlex.quote(str(path))} "
+            f"--fix OUT` writes such a copy"
         )
     return f"it looks like {guess}: {_instead(guess)}"
 

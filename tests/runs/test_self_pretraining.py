@@ -154,6 +154,14 @@ def test_a_time_budget_is_not_spent_on_a_trial_alone(fitting, trial, data, tmp_p
         assert "too short" in pretraining.decision_note(RunFolder(tmp_path / "run"))[0]
 
 
+def test_a_budget_of_compute_has_a_trial_too(data, tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(pretraining, "try_both", lambda *given: tried.append(given[-1]))
+    with pytest.raises(AttributeError):  # no trial was held
+        learn(data, tmp_path / "run", steps=None, flops=1e12, pretrain=True)
+    assert tried[0] >= pretraining.LEAST
+
+
 def test_no_pretrain_does_nothing_of_it(data, tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("it was done")

@@ -56,6 +56,13 @@ def test_a_folder_of_recordings_for_each_label_is_learned_and_reported(run):
     assert not any("retraining" in note for note in report["notes"])
 
 
+def test_a_table_in_place_of_a_recording_asks_for_what_is_meant(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("clips.csv").write_text("path\n0.wav\n")
+    assert main(["predict", str(run / "run"), "clips.csv"]) == 1
+    assert "clips.csv is a table; did you mean @clips.csv?" in capsys.readouterr().err
+
+
 def test_labels_of_paths_of_samples_and_of_a_table_are_predicted(run, capsys):
     path = run / "data" / "c" / "c3.wav"
     assert main(["predict", str(run / "run"), str(path)]) == 0

@@ -25,19 +25,27 @@ def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
     assert found == f"On 100 rows {said}"
 
 
+CHOICES = "more rows (--curve tells whether they would help), another --size, a longer --time"
+WORSE = "On 9 rows it is worse than the baseline by 20.0 points of accuracy (p < 0.001)."
+TIE = "On 9 rows it is not significantly different from the baseline (p = 1)."
+
+
 def test_where_the_baseline_is_better_the_report_says_what_to_do(tmp_path):
     folder = RunFolder(tmp_path / "my run")
-    told = what_next(folder, kept=True)
-    assert told.startswith(
-        f"The baseline is better here: use it with `glassformer predict '{folder.path}'"
-    )
-    assert told.endswith(
-        "--baseline`, or try more rows (--curve tells whether they would help), another --size, a "
-        "longer --time."
-    )
+    use = f"use it with `glassformer predict '{folder.path}' --baseline`, or"
+    (told,) = what_next(WORSE, folder, kept=True, room=True)
+    assert told == f"The baseline is better here: {use} try {CHOICES}."
     folder.pretrain.path.mkdir(parents=True)
-    assert what_next(folder, kept=False).startswith("The baseline is better here: try more rows")
-    assert what_next(folder, kept=False).endswith("a longer --time, --no-pretrain.")
+    (told,) = what_next(WORSE, folder, kept=False, room=True)
+    assert told == f"The baseline is better here: try {CHOICES}, --no-pretrain."
+
+
+def test_a_tie_with_the_baseline_says_what_to_try_unless_nothing_is_left_to_gain(tmp_path):
+    folder = RunFolder(tmp_path)
+    assert what_next(TIE, folder, kept=True, room=True) == [f"To do better, try {CHOICES}."]
+    assert what_next(TIE, folder, kept=True, room=False) == []
+    better = WORSE.replace("worse", "better")
+    assert what_next(better, folder, kept=True, room=True) == []
 
 
 @pytest.mark.parametrize(

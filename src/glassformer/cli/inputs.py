@@ -30,12 +30,16 @@ def given_inputs(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]
 
 
 def refuse_file_name(given: str, parsed: Any) -> None:
-    """Refuse a text that is the name of a file: most likely the lines in it are meant."""
+    """Refuse a name where most likely the lines of that file are meant: a text, or a table."""
+    from glassformer.data.sources.formats import is_table
+
     if isinstance(parsed, str) and _is_file(given):
         raise GlassformerError(
             f"{given} is a file, but the inputs are texts; did you mean @{given}? A text that is "
             f"also the name of a file can be sent through standard input"
         )
+    if _is_file(given) and is_table(Path(given)):
+        raise GlassformerError(f"{given} is a table; did you mean @{given}?")
 
 
 def _is_file(name: str) -> bool:

@@ -73,7 +73,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
         events = forecaster.follow(train_with_recovery(state, task, setup, initial, stop))
         for event in display.follow(speed.follow(events), setup.steps, config.job):
             log(event)
-    finish(state, setup, display)
+    finish(state, task, setup, display)
     if (line := speed.line(state, task, setup)) is not None:
         display.say(line)
     if processes.is_first():
@@ -87,12 +87,12 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     return FitResult(config, task, model, setup, progress.seconds, progress.step, kept)
 
 
-def finish(state: State, setup: TrainSetup, display: Display) -> None:
+def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> None:
     """Report early stopping, and skip best checkpoints that are damaged."""
     progress = state.progress
     if progress.stopped:
         display.say(
-            f"stopped at step {progress.step:,}: no improvement in {progress.stale} validations"
+            f"stopped at step {progress.step:,}: no better {task.goal} in {progress.stale} validations"
         )
     assert setup.checkpoints is not None
     progress.best, lost = intact_best(setup.checkpoints, progress)

@@ -26,7 +26,7 @@ from glassformer.runs.first_stage import first_stage_config, first_stage_of, ope
 from glassformer.runs.fit import answers_on, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.prepare import Prepared, initial_model, put_initial
-from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in
+from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in, steps_of_flops
 from glassformer.runs.warm_start import fresh_model, start_from
 from glassformer.tasks.job import AnyTask
 from glassformer.training.loop import train
@@ -103,10 +103,11 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
 def trial_steps(run: Prepared, deadline: Clock | None) -> int:
     """Steps of the trial; 0 if a time budget has no room for it."""
     config = run.config
-    if config.train.steps:
-        return max(LEAST, round(TRIAL * config.train.steps))
     machine = training_machine(config.machine)
-    found = steps_in(config, run.task, machine, deadline or Clock(0.0))
+    if config.train.time is None:
+        steps = config.train.steps or steps_of_flops(config, run.task, machine)
+        return max(LEAST, round(TRIAL * steps))
+    found = steps_in(config, run.task, machine, deadline or Clock(config.train.time))
     steps = round(TRIAL * int(processes.broadcast(str(found))))
     return steps if steps >= LEAST else 0
 

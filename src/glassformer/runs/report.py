@@ -26,6 +26,7 @@ from glassformer.training.loader import sample_rows
 
 OURS = "this model"
 CHANCE = 0.05  # differences with a larger p-value do not count
+TIED = "is not significantly different from the baseline"
 FEW = 50  # validation rows; fewer make the choice noisy
 
 
@@ -104,8 +105,9 @@ def findings(
         parts = reporter.parts(answers)
         add_parts(found, reporter, answers, parts)
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
-        if " worse than the baseline " in sentence:
-            found.verdict.append(what_next(RunFolder(task.folder), kept=baseline.save is not None))
+        score, kept = found.scores[OURS][task.goal].value, baseline.save is not None
+        room = has_room(task.goal, score)
+        found.verdict += what_next(sentence, RunFolder(task.folder), kept=kept, room=room)
     return found
 
 
@@ -118,19 +120,39 @@ def add_parts(
         found.tables.append(comparison_table(reporter.compare(answers, part), OURS, name))
 
 
-def what_next(folder: RunFolder, *, kept: bool) -> str:
-    """What to do where the baseline is better.
+def what_next(sentence: str, folder: RunFolder, *, kept: bool, room: bool) -> list[str]:
+    """What to do where the model is not better than the baseline.
 
     Args:
+        sentence: The verdict.
         kept: Whether the run keeps the baseline.
+        room: Whether the score can still get better.
     """
+    if TIED in sentence and room:
+        return [f"To do better, try {other_choices(folder)}."]
+    if " worse than the baseline " not in sentence:
+        return []
     run = shlex.quote(str(folder.path))
     use = f"use it with `glassformer predict {run} --baseline`, or try" if kept else "try"
+    return [f"{BASELINE_WINS}: {use} {other_choices(folder)}."]
+
+
+def other_choices(folder: RunFolder) -> str:
+    """What may help a model that is no better than the baseline."""
     pretrained = ", --no-pretrain" if folder.pretrain.path.exists() else ""
     return (
-        f"{BASELINE_WINS}: {use} more rows (--curve tells whether they would help), another "
-        f"--size, a longer --time{pretrained}."
+        f"more rows (--curve tells whether they would help), another --size, a longer "
+        f"--time{pretrained}"
     )
+
+
+def has_room(goal: str, value: float) -> bool:
+    """Whether a score can still get better.
+
+    >>> has_room("accuracy", 1.0), has_room("bleu", 41.0), has_room("wer", 0.0)
+    (False, True, False)
+    """
+    return value != (1.0 if style_of(goal).higher_is_better else 0.0)
 
 
 def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any] | None, list[str]]:
@@ -155,7 +177,8 @@ def choice_notes(chosen_by: int, split: str) -> list[str]:
     notes = []
     if 0 < chosen_by < FEW:
         notes.append(
-            f"Only {chosen_by} validation rows selected the model, so the choice is noisy."
+            f"Only {counted(chosen_by, 'validation row')} selected the model, so the choice is "
+            f"noisy."
         )
     if split == "valid":
         notes.append(
@@ -169,7 +192,7 @@ def verdict(found: Comparison, rows: int, goal: str) -> str:
     luck, difference = f"({chance(found.p_value)})", found.difference.value
     scored = counted(rows, "row")
     if found.p_value > CHANCE:
-        return f"On {scored} it is not significantly different from the baseline {luck}."
+        return f"On {scored} it {TIED} {luck}."
     better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
     return f"On {scored} it is {better} than the baseline by {gap(goal, difference)} {luck}."
 

@@ -50,7 +50,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         stored.save(task.folder)
         blend.save(task.folder)
         task.stored, task.blend = stored, blend if blend.kept else None
-        return [blend.sentence]
+        return []  # the decision is in the report
 
     def plan_notes(self) -> list[str]:
         if not isinstance(self.task.inputs, TextInputs) or self.task.config.model.ngrams == "no":

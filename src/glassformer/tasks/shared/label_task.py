@@ -53,8 +53,10 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         self.labels = Labels.load(folder / "labels.json")
         self.inputs = inputs(config, folder, data)
         self.samples = None
+        self.remarks: list[str] = []  # on the rows
         if data is not None:
             self.samples = Samples.open(data)
+            self.remarks = read_json(data / REMARKS) if (data / REMARKS).exists() else []
             self.label_ids = self.labels.open_numbers(data / "labels.npy", len(self.samples))
         self._weights = cache(self._weights_on)
 
@@ -78,12 +80,6 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
             write_json([never_seen(samples, unknown)], data / REMARKS)
         numbers = self.labels.numbers(samples, left_out=unknown)
         np.save(data / "labels.npy", numbers, allow_pickle=False)
-
-    @property
-    def remarks(self) -> list[str]:
-        """What was said about the rows when they were indexed."""
-        path = None if self.samples is None else self.samples.folder / REMARKS
-        return read_json(path) if path is not None and path.exists() else []
 
     def model(self) -> Classifier:
         return build_classifier(self.config.model, classes=self.classes, source=self.inputs.source)

@@ -167,6 +167,17 @@ def test_a_guessed_job_is_shown_with_what_fits_as_well(tmp_path, said):
     assert told not in said("x.csv", "--job", "classify")
     write_csv(tmp_path / "y.csv", reviews(60))
     assert "the job was guessed" not in said("y.csv")
+    (tmp_path / "poems").mkdir()
+    for number in range(12):
+        (tmp_path / "poems" / f"{number}.txt").write_text(f"the moon\nis rising {number} times\n")
+    assert "the job was guessed; generate fits as well: choose with --job" in said("poems")
+
+
+def test_short_pairs_that_look_like_a_text_and_a_number_are_for_translate_as_well(tmp_path, said):
+    rows = [f"{n}\t{' '.join(str(n))}\n" for n in range(60)]
+    (tmp_path / "x.tsv").write_text("".join(rows))
+    told = "the job was guessed; generate and translate fit as well: choose with --job"
+    assert told in said("x.tsv").splitlines()
 
 
 def test_texts_of_the_catalog_are_for_generate(said):

@@ -12,6 +12,8 @@ import glassformer
 from glassformer import GlassformerError
 from glassformer.cli import main
 from glassformer.tasks.generate import ngram_baseline
+from glassformer.tasks.recognise.pixel_baseline import PixelBaseline
+from glassformer.tasks.recommend.least_squares import LeastSquares
 from glassformer.tasks.shared.nearest import StoredNearest
 from glassformer.tasks.translate.stored_memory import StoredMemory
 
@@ -141,6 +143,8 @@ def test_the_nearest_recordings_vote_for_a_label(labels, words):
         (StoredMemory.load, "memory.json", b"[1]"),
         (ngram_baseline.kept_ngrams, "baseline.safetensors", b"no tensors"),
         (StoredNearest.load, "nearest.json", b"[1]"),
+        (PixelBaseline.load, "pixels.safetensors", b"no tensors"),
+        (LeastSquares.load, "least_squares.safetensors", b"no tensors"),
     ],
 )
 def test_a_damaged_baseline_is_refused(load, file, damaged, tmp_path):

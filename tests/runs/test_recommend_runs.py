@@ -14,6 +14,8 @@ from glassformer.data.catalog.films import WORDS, planted
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import log
+from glassformer.tasks.recommend.questions import Questions
+from glassformer.tasks.recommend.reporter import SimpleRecommenders
 
 
 def write(path, rows):
@@ -69,7 +71,27 @@ def test_predict_lists_the_next_items_of_a_user_that_are_new_to_them(folder, run
     assert found["known_user"]
     assert 0 <= found["confidence"] <= 1
     shown = run.predict("u4", alternatives=1)
-    assert shown.below[0].startswith(f"{items[1]}\t")
+    assert shown.below[0].startswith(f"  or {items[1]}\t")
+    assert main(["predict", str(folder / "run"), "u4", "u5"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2  # one answer a line
+
+
+def test_the_baseline_stays_in_the_run_and_answers_as_it_was_scored(run):
+    simple = SimpleRecommenders(run.folder.open_task(run.config, run.folder.data))
+    _, _, fitted = simple.best_least_squares()
+    user = run.predictor.task.names.users.find("u4")
+    taken = run.predictor.task.histories.of(user)
+    scores = fitted(Questions.next_item(user, taken))
+    scores[taken.items] = -np.inf
+    found = run.predict("u4", baseline=True, alternatives=1)
+    assert found.text == run.predictor.task.names.items.names[scores.argmax()]
+    assert len(found.details["items"]) == 2
+    new = run.predict("me", likes=["item 2", "item 4"], baseline=True)
+    assert int(new.text.split()[1]) % 2 == 0
+    near = run.predict("item 6", similar=True, baseline=True, alternatives=2)
+    assert [int(one["item"].split()[1]) % 2 for one in near.details["items"]] == [0, 0, 0]
+    with pytest.raises(GlassformerError, match="the baseline has no option picture"):
+        run.predict("u4", baseline=True, picture="items.png")
 
 
 def test_a_user_who_was_not_there_is_served_by_the_items_they_name(run):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
 from small_images import LABELS, SIDE, pixels_of, write_images
 
 import glassformer
@@ -16,7 +17,7 @@ from glassformer.explaining.parts import AttentionMap, Image as Shown
 from glassformer.explaining.views import image_terminal
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks.recognise.images import settled
-from glassformer.tasks.recognise.pixel_baseline import PixelBaseline
+from glassformer.tasks.recognise.pixel_baseline import PixelBaseline, pixel_features
 from glassformer.tasks.recognise.settings import RecogniseConfig
 
 SETTINGS = {
@@ -168,6 +169,26 @@ def test_the_baseline_handles_several_labels_and_one_that_never_occurs():
     fitted = PixelBaseline.fit(images, labels, images, labels, 3)
     chances = fitted.probabilities(images)
     assert ((chances > 0.5) == labels.astype(bool)).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_baseline_is_the_logistic_regression_of_scikit_learn(classes, tmp_path):
+    rng = np.random.default_rng(0)
+    images = np.stack([pixels_of(LABELS[n % 3], rng) for n in range(30)])[..., None]
+    labels = np.arange(30) % 3 % classes
+    none = images[:0]
+    PixelBaseline.fit(images, labels, none, labels[:0], classes).save(tmp_path)
+    theirs = LogisticRegression(C=0.1, max_iter=200).fit(pixel_features(images), labels)
+    expected = theirs.predict_proba(pixel_features(images))
+    found = PixelBaseline.load(tmp_path).probabilities(images)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_the_baseline_stays_in_the_run_and_answers(run, images):
+    found = run.predict(images / "left" / "left2.png", baseline=True, alternatives=1)
+    assert found.text == "left"
+    assert len(found.details["alternatives"]) == 1
+    assert found.confidence != run.predict(images / "left" / "left2.png").confidence
 
 
 def test_an_explanation_knows_the_patches_that_matter(run, images):

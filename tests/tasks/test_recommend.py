@@ -11,9 +11,10 @@ from glassformer.core.layout import Layout
 from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
 from glassformer.tasks.recommend.answers import ranked
-from glassformer.tasks.recommend.baselines import LeastSquares, TrainingRows
+from glassformer.tasks.recommend.baselines import TrainingRows
 from glassformer.tasks.recommend.factors import FactorModel, turned
 from glassformer.tasks.recommend.histories import NOTHING, History
+from glassformer.tasks.recommend.least_squares import LeastSquares
 from glassformer.tasks.recommend.new_users import NewUsers
 from glassformer.tasks.recommend.questions import QuestionBatch, Questions
 from glassformer.tasks.recommend.reporter import RecommendReporter, SimpleRecommenders
@@ -292,7 +293,7 @@ def test_least_squares_recovers_a_planted_table():
     )
     users, items = np.nonzero(rng.random(table.shape) < 0.8)
     rows = TrainingRows(users, items, table[users, items], table.shape, explicit=True)
-    found = LeastSquares(rows, rank=2, ridge=1e-4)
+    found = LeastSquares.fit(rows, rank=2, ridge=1e-4)
     scores = np.stack([found(Questions.next_item(user, NOTHING)) for user in range(29)])
     hidden = np.ones(table.shape, dtype=bool)
     hidden[users, items] = False
@@ -305,7 +306,7 @@ def test_least_squares_of_implicit_feedback_prefers_what_similar_users_took():
     users, items = np.nonzero(np.add.outer(np.arange(20), np.arange(12)) % 2 == 0)
     hidden = (users == 4) & (items == 6)
     rows = TrainingRows(users[~hidden], items[~hidden], np.ones((~hidden).sum()), (20, 12), False)
-    found = LeastSquares(rows, rank=2, ridge=0.02)
+    found = LeastSquares.fit(rows, rank=2, ridge=0.02)
     assert found(Questions.next_item(4, NOTHING)).argsort()[-6:].max() == 10
     assert found(Questions.next_item(4, NOTHING))[6] > 0.5
     new = found(Questions.next_item(-1, History(np.array([1, 3]), np.full(2, np.nan))))

@@ -42,6 +42,19 @@ def test_a_column_of_any_name_holds_the_recordings_if_all_its_values_end_like_so
     assert len(samples) == len(TEXTS)
 
 
+def test_a_column_of_any_name_holds_the_transcripts_unless_it_looks_like_labels(tmp_path):
+    record(tmp_path, TEXTS)
+    table, clips = tmp_path / "rows.csv", [f"{n}.wav" for n in range(len(TEXTS))] * 3
+    texts = [f"{clip},{TEXTS[n % len(TEXTS)]} {n}\n" for n, clip in enumerate(clips)]
+    table.write_text("file,spoken\n" + "".join(texts))
+    assert doctor(str(table), quiet=True).columns[str(table)] == {"path": "file", "text": "spoken"}
+    labels = [f"{clip},{'yn'[n % 2]}\n" for n, clip in enumerate(clips)]
+    table.write_text("file,spoken\n" + "".join(labels))
+    found = doctor(str(table), quiet=True)
+    assert found.job == "classify"
+    assert found.guesses == ["the job was guessed; transcribe fits as well: choose with --job"]
+
+
 def test_text_files_beside_recordings_are_their_transcripts(tmp_path):
     for number, row in enumerate(record(tmp_path / "pairs", TEXTS)):
         (tmp_path / "pairs" / f"{number}.txt").write_text(row["text"])
@@ -134,6 +147,11 @@ def test_recordings_without_transcripts_are_refused(tmp_path):
     record(tmp_path / "clips", TEXTS)
     with pytest.raises(GlassformerError, match=r"0\.wav: a recording without a transcript, like"):
         ingested(tmp_path, tmp_path / "clips")
+    (tmp_path / "clips" / "list.csv").write_text("path,text\n")
+    for job in ("transcribe", None):
+        with pytest.raises(GlassformerError, match=r"did you mean the table .*clips/list\.csv\?"):
+            doctor(str(tmp_path / "clips"), job=job, quiet=True)
+    (tmp_path / "clips" / "list.csv").unlink()
     with pytest.raises(GlassformerError, match=r"0\.wav: a recording without a transcript, like"):
         ingested(tmp_path, tmp_path)
 

@@ -26,6 +26,8 @@ from glassformer.data.splits import (
     stratified,
 )
 
+FEWEST = 10  # groups or contents to train on, of which one can be spared
+
 Splits = UInt8[np.ndarray, " samples"]
 
 
@@ -87,6 +89,7 @@ class Splitter:
         self.drawn = bytearray()  # for each sample, whether its hash decides
         self.contents = array("Q")  # for each sample, a hash of its content
         self.strata = array("Q")  # for each sample, a hash of its label
+        self.units = array("Q")  # for each sample, the hash that decides, of its group or content
         self.times = array("d")  # for each sample, if all have one
         self.grouped = not config.stratify  # whether something else than labels counts
 
@@ -105,12 +108,13 @@ class Splitter:
         if (time := self.schema.time(sample)) is not None:
             self.times.append(time)
         self.drawn.append(split == "train")
+        group = sample.get("group")
+        self.units.append(seeded_hash(str(group), self.seed) if group else content)
         if split != "train":
             self.named.add(split)
             return split
-        group = sample.get("group")
         self.grouped = self.grouped or bool(group)
-        return split_at(seeded_hash(str(group), self.seed) if group else content, self.ends)
+        return split_at(self.units[-1], self.ends)
 
     def _stratum_of(self, sample: Sample) -> int:
         stratum = self.schema.stratum(sample)
@@ -139,6 +143,8 @@ class Splitter:
         splits, drawn = chosen.copy(), np.frombuffer(self.drawn, dtype=bool)
         if not self.grouped and drawn.any():
             splits[drawn] = self._stratified(drawn)
+        elif self.shares["valid"] and "valid" not in self.named:
+            splits = self._with_validation(splits, drawn)
         for split in self.named:
             splits[drawn & (splits == SPLITS.index(split))] = SPLITS.index("train")
         _, content = np.unique(np.array(self.contents)[drawn], return_inverse=True)
@@ -147,6 +153,15 @@ class Splitter:
         strays = np.flatnonzero(drawn)[splits[drawn] > lowest[content]]
         splits[strays] = NO_SPLIT
         return splits, strays
+
+    def _with_validation(self, splits: Splits, drawn: Bool[np.ndarray, " samples"]) -> Splits:
+        """The same splits; of few groups or contents, one validates if no hash falls there."""
+        trained = drawn & (splits == SPLITS.index("train"))
+        units = np.unique(np.array(self.units, dtype=np.uint64)[trained])
+        if (splits[drawn] == SPLITS.index("valid")).any() or len(units) < FEWEST:
+            return splits
+        first = np.array(self.units, dtype=np.uint64) == units[0]
+        return np.where(drawn & first, np.uint8(SPLITS.index("valid")), splits)
 
     def _stratified(self, drawn: Bool[np.ndarray, " samples"]) -> UInt8[np.ndarray, " drawn"]:
         """The splits of the drawn samples, each with its share of every stratum."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from glassformer.data.columns import GROUP, SPLIT, normal_name
+from glassformer.data.columns import GROUP, SPLIT, Columns, normal_name
 from glassformer.data.doctor.examination import Examination, examine
 from glassformer.data.doctor.reading import Reading
 from glassformer.data.rows import Row
@@ -41,8 +41,9 @@ def doctor(
     with Display(quiet=quiet).counting("reading rows") as seen:
         found = examine(reading_of(request), checks, seed=config.seed, seen=seen)
     rivals = [] if job else also_fitting(choices, request)
-    jobs = [f"the job was guessed; {name} fits as well: choose with --job" for name in rivals]
-    return replace(found, job=request.job, guesses=[*jobs, *found.guesses])
+    fit = "fits" if len(rivals) == 1 else "fit"
+    jobs = [f"the job was guessed; {' and '.join(rivals)} {fit} as well: choose with --job"]
+    return replace(found, job=request.job, guesses=[*(jobs if rivals else ()), *found.guesses])
 
 
 def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
@@ -65,9 +66,41 @@ def likely(choices: Sequence[TrainRequest]) -> TrainRequest:
 
 
 def also_fitting(choices: Sequence[TrainRequest], chosen: TrainRequest) -> list[str]:
-    """Another job that fits: one that finds a column for its answers by name."""
+    """Other jobs that fit: one that finds a column for its answers by name, or that reads the same.
+
+    Where nothing was found that could be an answer, any job that finds one fits as well.
+    """
     others = [request for request in choices if request.job != chosen.job]
-    return [request.job for request in others if answers_named(request)][:1]
+    named = [request.job for request in others if answers_named(request)][:1]
+    return named or [request.job for request in others if reads_alike(request, chosen)][:2]
+
+
+def reads_alike(request: TrainRequest, chosen: TrainRequest) -> bool:
+    """Whether a job can read the first row, and its inputs are also those of the other job."""
+    inputs, answers = columns_read(request)
+    their_inputs, their_answers = columns_read(chosen)
+    if their_answers:
+        return bool(answers) and inputs == their_inputs
+    return bool(answers) or inputs == their_inputs
+
+
+def columns_read(request: TrainRequest) -> tuple[Columns, Columns]:
+    """The columns of a job's inputs and of its answers; none if it cannot read the first row."""
+    schema = JOBS[request.job].schema
+    answers = {role.name for role in schema.roles if role.answer}
+    try:
+        source = reading_of(request).sources[0]
+        row = next(source.open(), None)
+        if row is None or schema.sample(row, source.columns)[1]:
+            return {}, {}
+    except GlassformerError:
+        return {}, {}
+    required = {role.name for role in schema.roles if role.required}
+    used = {role: column for role, column in source.columns.items() if role in required}
+    return (
+        {role: column for role, column in used.items() if role not in answers},
+        {role: column for role, column in used.items() if role in answers},
+    )
 
 
 def answers_named(request: TrainRequest) -> bool:

@@ -92,7 +92,8 @@ def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> 
     progress = state.progress
     if progress.stopped:
         display.say(
-            f"stopped at step {progress.step:,}: no better {task.goal} in {progress.stale} validations"
+            f"stopped at step {progress.step:,}: no better {task.goal} in {progress.stale} "
+            f"validations"
         )
     assert setup.checkpoints is not None
     progress.best, lost = intact_best(setup.checkpoints, progress)

@@ -58,8 +58,8 @@ class Encoding:
 def encoding_of(path: Path, given: str | None) -> Encoding:
     """The encoding of a file, or of all files in a folder.
 
-    Files that mix encodings, and folders of which only some files are UTF-8, are read line by line. Where no guess is possible (binary files) it
-    stays UTF-8, and the reader refuses the file.
+    Files that mix encodings, and folders of which only some files are UTF-8, are read line by
+    line. Where no guess is possible (binary files) it stays UTF-8, and the reader refuses the file.
     """
     found = [encoding for file in _text_files(path) for encoding in _encodings(file, given)]
     names = {encoding.name for encoding in found}

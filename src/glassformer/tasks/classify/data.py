@@ -22,7 +22,14 @@ from glassformer.tasks.classify.checks.leaks import Leaks
 from glassformer.tasks.shared.label_checks import LabelCounts
 from glassformer.tasks.shared.labels import MANY, names_in
 from glassformer.tasks.shared.sound_checks import SoundLevels
-from glassformer.tasks.shared.sound_data import END, PATH, START, SoundSchema, paths_of_recordings
+from glassformer.tasks.shared.sound_data import (
+    END,
+    PATH,
+    START,
+    SoundSchema,
+    paths_of_recordings,
+    without_answers,
+)
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths
 from glassformer.tasks.shared.text_data import LABEL, TEXT, TextSchema
 
@@ -66,6 +73,9 @@ class ClassifySchema(Schema):
         columns = list(dict.fromkeys(column for row in head for column in row.values))
         named = PATH.name in given
         heard = named or (TEXT.name not in given and paths_of_recordings(columns, head) is not None)
+        if columns == [PATH.name] and LABEL in self.roles and not given:
+            advice = "put the recordings into one folder per label, or give a table of paths and "
+            raise without_answers(head[0].file, "label", advice + "labels")
         return (self.sounds if heard else self.texts).find_columns(head, given, *more)
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:

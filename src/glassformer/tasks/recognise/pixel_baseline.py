@@ -1,21 +1,36 @@
-"""The baseline: a logistic regression on pixels, its strength chosen on the validation rows."""
+"""The baseline: a logistic regression on pixels, its strength chosen on the validation rows.
+
+A run keeps its weights in `pixels.safetensors`, used without scikit-learn.
+"""
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from glassformer.data.images.fitting import resized
-from glassformer.metrics.calibration import Labels, Probabilities, log_loss
+from glassformer.errors import GlassformerError
+from glassformer.files import replacing
+from glassformer.metrics.calibration import (
+    Labels,
+    Logits,
+    Probabilities,
+    log_loss,
+    to_probabilities,
+)
 from glassformer.tasks.shared.ngrams import learn
 
+TENSORS = "pixels.safetensors"
 SIDE = 32  # pixels of the longer side, at most
 STRENGTHS = (0.01, 0.1, 1.0)  # the inverse of the regularisation, as scikit-learn has it
 TUNED_ON = 5_000  # rows, to choose one
 ROUNDS = 200
-LEAST = 1e-12  # probability
+NEVER = -30.0  # the logit of a label that no training row has
 
 Images = UInt8[np.ndarray, "_ height width channels"]  # train and valid differ in number
 Features = Float[np.ndarray, "_ F"]
@@ -23,10 +38,15 @@ Features = Float[np.ndarray, "_ F"]
 
 @dataclass(frozen=True, slots=True)
 class PixelBaseline:
-    """Fitted models: one for all labels, or one for each where an image has several."""
+    """The weights of every pixel for every label.
 
-    models: list[Any]
-    classes: int
+    Attributes:
+        multi: Whether an image has several labels.
+        strength: The inverse of the regularisation.
+    """
+
+    weights: Float[np.ndarray, "F C"]
+    bias: Float[np.ndarray, " C"]
     multi: bool
     strength: float
 
@@ -39,50 +59,66 @@ class PixelBaseline:
         classes: int,
     ) -> "PixelBaseline":
         """Fit to the training rows with the strength that suits the validation rows."""
-        features, held = pixel_features(images), pixel_features(valid)
-        multi = labels.ndim == 2
-        best, least = STRENGTHS[-2], np.inf
+        features, best, least = pixel_features(images), STRENGTHS[-2], np.inf
         for strength in STRENGTHS if len(valid) else ():
+            held = pixel_features(valid)
             some = slice(TUNED_ON)
-            tried = PixelBaseline(
-                _fitted(features[some], labels[some], strength), classes, multi, strength
-            )
-            chances = np.clip(tried._chances(held), LEAST, 1 - LEAST)
-            logits = np.log(chances) - (np.log1p(-chances) if multi else 0)
-            if (loss := log_loss(logits, valid_labels)) < least:
+            tried = _fitted(features[some], labels[some], classes, strength)
+            if (loss := log_loss(tried._logits(held), valid_labels)) < least:
                 best, least = strength, loss
-        return PixelBaseline(_fitted(features, labels, best), classes, multi, best)
+        return _fitted(features, labels, classes, best)
 
     def probabilities(self, images: Images) -> Probabilities:
         """The probability of each label for each image."""
-        return self._chances(pixel_features(images))
+        return to_probabilities(self._logits(pixel_features(images)), multi_label=self.multi)
 
-    def _chances(self, features: Features) -> Probabilities:
-        if self.multi:
-            each = [_spread(one, features, 2)[:, 1] for one in self.models]
-            return np.stack(each, axis=1)
-        return _spread(self.models[0], features, self.classes)
+    def _logits(self, features: Features) -> Logits:
+        return features @ self.weights.astype(np.float64) + self.bias
+
+    def save(self, folder: Path) -> None:
+        """Write the weights."""
+        kinds = {"multi": np.array(self.multi), "strength": np.array(self.strength)}
+        with replacing(folder / TENSORS) as half:
+            save_file({"weights": self.weights, "bias": self.bias, **kinds}, half)
+
+    @staticmethod
+    def load(folder: Path) -> "PixelBaseline | None":
+        """What `save` wrote; None if the run keeps no weights."""
+        if not (folder / TENSORS).exists():
+            return None
+        try:
+            found = load_file(folder / TENSORS)
+            weights, bias = found["weights"], found["bias"]
+            if weights.ndim != 2 or bias.shape != weights.shape[1:]:
+                raise ValueError(f"weights of shape {weights.shape}, bias of shape {bias.shape}")
+            return PixelBaseline(weights, bias, bool(found["multi"]), float(found["strength"]))
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            raise GlassformerError(
+                f"{folder / TENSORS}: not the baseline of a run ({error}); copy the run again"
+            ) from None
 
 
-def _spread(model: Any, features: Features, classes: int) -> Float[np.ndarray, "N classes"]:
-    """The probabilities of all classes, those included that the model never saw."""
-    found = np.zeros((len(features), classes))
-    found[:, model.classes_] = model.predict_proba(features)
-    return found
-
-
-def _fitted(features: Features, labels: Labels, strength: float) -> list[Any]:
-    columns = [labels] if labels.ndim == 1 else [*labels.T]
-    model, found = learn("linear_model").LogisticRegression, []
+def _fitted(features: Features, labels: Labels, classes: int, strength: float) -> PixelBaseline:
+    """A model of all labels, or, where an image has several, one of each."""
+    multi, width = labels.ndim == 2, features.shape[1]
+    weights = np.zeros((width, classes), dtype=np.float32)
+    bias = np.full(classes, NEVER, dtype=np.float32)
     with warnings.catch_warnings():  # the last digits of the weights are not worth waiting for
         warnings.simplefilter("ignore", learn("exceptions").ConvergenceWarning)
-        for column in columns:
-            if len(np.unique(column)) > 1:
-                one = model(C=strength, max_iter=ROUNDS)
-            else:
-                one = learn("dummy").DummyClassifier()
-            found.append(one.fit(features, column))
-    return found
+        for number, column in enumerate(labels.T if multi else [labels]):
+            present = np.unique(column)
+            places = [number] if multi else present
+            if len(present) == 1:
+                bias[places] = NEVER if multi and not present[0] else -NEVER
+                continue
+            model: Any = learn("linear_model").LogisticRegression(C=strength, max_iter=ROUNDS)
+            model.fit(features, column)
+            coefficients, intercepts = model.coef_, model.intercept_
+            if not multi and len(present) == 2:  # one row stands for the second of two
+                coefficients = np.vstack([np.zeros(width), coefficients])
+                intercepts = np.append(0.0, intercepts)
+            weights[:, places], bias[places] = coefficients.T, intercepts
+    return PixelBaseline(weights, bias, multi, strength)
 
 
 def pixel_features(images: Images) -> Features:

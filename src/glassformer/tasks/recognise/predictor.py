@@ -13,8 +13,9 @@ from glassformer.data.images.bundles import Pixels, is_bundle
 from glassformer.data.images.reading import Picture, read_image
 from glassformer.data.samples import Sample
 from glassformer.errors import GlassformerError
-from glassformer.tasks.predictor import Prediction, Predictor
+from glassformer.tasks.predictor import BaselinePredictor, Prediction, Predictor
 from glassformer.tasks.recognise.images import ImageBatch, laid_out, scaled
+from glassformer.tasks.recognise.pixel_baseline import PixelBaseline
 from glassformer.tasks.recognise.task import RecogniseTask
 from glassformer.tasks.shared.image_data import picture_of
 from glassformer.tasks.shared.label_predictor import NextBest, unlabelled
@@ -24,23 +25,11 @@ TOGETHER = 64  # images per batch, after the first one if more are still to come
 Image = Picture | np.ndarray
 
 
-class ImageLabelPredictor(NextBest, Predictor[RecogniseTask, Image]):
-    """The label or labels of an image, and the probability of every label."""
+class ImagePredictor(Predictor[RecogniseTask, Image]):
+    """What is the same for all that reads images."""
 
     kinds = (str, Path, np.ndarray, Picture)
     noun = "image"
-
-    def predict(self, model: nn.Module, inputs: Iterable[Image]) -> Iterator[Prediction]:
-        task, device = self.task, next(model.parameters()).device
-        rest, size = map(self.pixels, inputs), TOGETHER if isinstance(inputs, list) else 1
-        while some := list(islice(rest, size)):
-            images, layout = laid_out(scaled(np.stack(some)), task.inputs.vectors)
-            none, row_ids = unlabelled(task.labels, len(some)), torch.arange(len(some))
-            batch = ImageBatch(images, layout, none, row_ids).to(device)
-            with torch.no_grad():
-                found = task.answers(model, [batch]).probabilities()
-            yield from task.labels.predictions(found, self.alternatives)
-            size = TOGETHER
 
     def pixels(self, image: Image) -> Pixels:
         """An image at the size that is read."""
@@ -58,6 +47,39 @@ class ImageLabelPredictor(NextBest, Predictor[RecogniseTask, Image]):
 
     def example(self) -> str:
         return "picture.png"
+
+
+class ImageLabelPredictor(NextBest, ImagePredictor):
+    """The label or labels of an image, and the probability of every label."""
+
+    def predict(self, model: nn.Module, inputs: Iterable[Image]) -> Iterator[Prediction]:
+        task, device = self.task, next(model.parameters()).device
+        rest, size = map(self.pixels, inputs), TOGETHER if isinstance(inputs, list) else 1
+        while some := list(islice(rest, size)):
+            images, layout = laid_out(scaled(np.stack(some)), task.inputs.vectors)
+            none, row_ids = unlabelled(task.labels, len(some)), torch.arange(len(some))
+            batch = ImageBatch(images, layout, none, row_ids).to(device)
+            with torch.no_grad():
+                found = task.answers(model, [batch]).probabilities()
+            yield from task.labels.predictions(found, self.alternatives)
+            size = TOGETHER
+
+    def baseline(self) -> "PixelPredictor | None":
+        stored = PixelBaseline.load(self.task.folder)
+        return None if stored is None else PixelPredictor(self.task, stored)
+
+
+class PixelPredictor(BaselinePredictor[RecogniseTask, Image], ImagePredictor):
+    """The same from the baseline of the run."""
+
+    def __init__(self, task: RecogniseTask, stored: PixelBaseline) -> None:
+        super().__init__(task)
+        self.stored = stored
+
+    def predict(self, model: nn.Module, inputs: Iterable[Image]) -> Iterator[Prediction]:
+        for image in inputs:
+            chances = self.stored.probabilities(self.pixels(image)[None])
+            yield from self.task.labels.predictions(chances, self.alternatives)
 
 
 def named(path: str) -> Picture:

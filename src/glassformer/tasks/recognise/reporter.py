@@ -29,7 +29,7 @@ class RecogniseReporter(LabelReporter[RecogniseTask]):
         notes = [f"The baseline learned from {MOST_ROWS:,} of {most:,} training rows."]
         few = most > MOST_ROWS
         chosen = f"logistic regression, C = {fitted.strength:g}"
-        return Baseline("pixels", chosen, answers, notes if few else [])
+        return Baseline("pixels", chosen, answers, notes if few else [], fitted.save)
 
     def baseline_seconds(self) -> float:
         """It goes through all pixels of some rows, many times."""

@@ -1,11 +1,6 @@
-"""Simple recommenders: the most popular items, the mean rating of an item, and least squares.
+"""Simple recommenders: the most popular items, the mean rating of an item, and any other scorer."""
 
-Alternating least squares solves for all users with the items fixed, then for all items, and so on:
-Zhou et al., 2008, for ratings; Hu et al., 2008, for implicit feedback, where all that a user did
-not take counts as a weak no.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,14 +9,9 @@ import torch
 from jaxtyping import Float, Int
 
 from glassformer.tasks.recommend.answers import Recommended, ranked
-from glassformer.tasks.recommend.histories import History
 from glassformer.tasks.recommend.questions import QuestionBatch, Questions
 
-ROUNDS = 10
 SHRINK = 5.0  # ratings at the mean that each item starts with
-CONFIDENCE = 20.0  # in what a user took, relative to what they did not
-RANKS = (2, 8, 16)
-RIDGES = (0.02, 0.06)
 TOGETHER = 512  # questions
 
 Scores = Float[np.ndarray, " I"]
@@ -53,64 +43,6 @@ class TrainingRows:
         sums = np.bincount(self.items, self.ratings, minlength=self.sizes[1])
         counts = np.bincount(self.items, minlength=self.sizes[1])
         return (sums + SHRINK * self.mean) / (counts + SHRINK)
-
-
-class LeastSquares:
-    """Users and items by alternating least squares; the last two features are the biases.
-
-    A user is (vector, bias, 1), an item (vector, 1, bias).
-    """
-
-    def __init__(self, rows: TrainingRows, rank: int, ridge: float) -> None:
-        self.rows, self.rank, self.ridge = rows, rank, ridge
-        rng = np.random.default_rng(0)
-        users, items = rows.sizes
-        self.items = rng.normal(0, 0.1, (items, rank + 1))
-        self.users = np.zeros((users, rank + 1))
-        by_user, by_item = _by(rows.users, users), _by(rows.items, items)
-        for _ in range(ROUNDS):
-            self.users = self._solved(by_user, rows.items, self.items)
-            self.items = self._solved(by_item, rows.users, self.users)
-
-    def _solved(
-        self,
-        groups: Sequence[Int[np.ndarray, " _"]],
-        others: Int[np.ndarray, " N"],
-        fixed: Float[np.ndarray, "M R"],
-    ) -> Float[np.ndarray, "G R"]:
-        """The best vectors of one side, given those of the other."""
-        whole = None if self.rows.explicit else fixed[:, :-1].T @ fixed[:, :-1]
-        found = (
-            self._one(fixed[others[group]], self.rows.ratings[group], whole) for group in groups
-        )
-        return np.stack(list(found))
-
-    def _one(
-        self,
-        fixed: Float[np.ndarray, "_ R"],
-        ratings: Float[np.ndarray, " _"],
-        whole: Float[np.ndarray, "F F"] | None,
-    ) -> Float[np.ndarray, " R"]:
-        """The vector and bias of a user or an item, from the others it is known with."""
-        rank = self.rank
-        if not len(fixed):
-            return np.zeros(rank + 1)
-        if whole is not None:
-            x = fixed[:, :rank]
-            left = whole + CONFIDENCE * x.T @ x + self.ridge * len(x) * np.eye(rank)
-            return np.append(np.linalg.solve(left, (1 + CONFIDENCE) * x.sum(0)), 0.0)
-        x = np.hstack([fixed[:, :rank], np.ones((len(fixed), 1))])
-        left = x.T @ x + self.ridge * len(x) * np.eye(rank + 1)
-        return np.linalg.solve(left, x.T @ (ratings - self.rows.mean - fixed[:, rank]))
-
-    def __call__(self, asked: Questions) -> Scores:
-        user = self.users[asked.owner] if asked.known else self._new(asked.history)
-        scores = self.items[:, : self.rank] @ user[: self.rank] + self.items[:, self.rank]
-        return scores + user[self.rank] + (self.rows.mean if self.rows.explicit else 0.0)
-
-    def _new(self, history: History) -> Float[np.ndarray, " R"]:
-        whole = None if self.rows.explicit else self.items[:, :-1].T @ self.items[:, :-1]
-        return self._one(self.items[history.items], history.ratings, whole)
 
 
 def recommended(
@@ -145,10 +77,3 @@ def recommended(
         columns.append(torch.stack([x.double() for x in kinds], dim=1))
         lists.append(best)
     return Recommended.gather(torch.cat(columns), torch.cat(lists), items=items, liked=liked)
-
-
-def _by(owners: Int[np.ndarray, " N"], count: int) -> list[Int[np.ndarray, " _"]]:
-    """The rows of each owner."""
-    order = np.argsort(owners, kind="stable")
-    ends = np.searchsorted(owners[order], np.arange(count), side="right")
-    return np.split(order, ends[:-1])

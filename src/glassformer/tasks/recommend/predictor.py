@@ -18,35 +18,44 @@ from glassformer.explaining.views.pictures import check_picture
 from glassformer.tasks.predictor import Prediction, Predictor
 from glassformer.tasks.recommend.data import number_of
 from glassformer.tasks.recommend.histories import NOTHING, History
+from glassformer.tasks.recommend.least_squares import LeastSquares
 from glassformer.tasks.recommend.names import UNKNOWN
 from glassformer.tasks.recommend.picture import draw_items
 from glassformer.tasks.recommend.questions import QuestionBatch, Questions
 from glassformer.tasks.recommend.task import RecommendTask
 
-OTHERS = 9  # items after the first
+OTHERS = 9  # items after the first, in the details
 
 
 class RecommendPredictor(Predictor[RecommendTask, str]):
     """The items that a user is likeliest to like next, or those most similar to an item.
 
     Attributes:
-        others: How many are shown after the first.
+        others: How many are in the details after the first.
+        shown: Whether they are shown, too.
         likes: What the user took, besides what is known of them.
         similar: Whether inputs are items.
+        stored: The baseline, if it answers in place of the model.
     """
 
     noun = "user"
     others = OTHERS
+    shown = False
     likes: History = NOTHING
     similar = False
     picture: Path | None = None
+    stored: LeastSquares | None = None
 
     def configured(self, **options: Any) -> "RecommendPredictor":
         other = copy(self)
         if options.get("alternatives") is not None:
-            other.others = options["alternatives"]
+            other.others, other.shown = options["alternatives"], True
             require(other.others >= 0, f"alternatives must be 0 or more, got {other.others}")
         other.similar = bool(options.get("similar"))
+        require(
+            not (self.stored and options.get("picture")),
+            "the baseline has no option picture; leave it out, or leave out --baseline",
+        )
         if options.get("picture") is not None:
             other.picture = Path(options["picture"])
             check_picture(other.picture)
@@ -59,6 +68,11 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
         items = np.array([item for item, _ in named], dtype=np.int32)
         other.likes = NOTHING.then(items, np.array([one for _, one in named], dtype=np.float32))
         return other
+
+    def baseline(self) -> "RecommendPredictor | None":
+        other = copy(self)
+        other.stored = LeastSquares.load(self.task.folder)
+        return other if other.stored else None
 
     def from_sample(self, sample: Sample) -> str:
         return str(sample["item" if self.similar else "user"])
@@ -77,11 +91,8 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
 
     def _next_items(self, model: nn.Module, given: str) -> Prediction:
         user, history = self._user(given)
-        device = next(model.parameters()).device
         asked = UNKNOWN if len(self.likes.items) else user  # a vector for all items together
-        batch = QuestionBatch([Questions.next_item(asked, history)], device)
-        with torch.no_grad():
-            scores = self.task.method.scores(model, batch).float().cpu().numpy()[0]
+        scores = self._scores(model, Questions.next_item(asked, history))
         if self.task.explicit:
             values = np.clip(scores, self.task.settings.lowest, self.task.settings.highest)
         else:
@@ -95,9 +106,18 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
         name = "rating" if self.task.explicit else "probability"
         return self._prediction(best, values, name, confidence, known=user != UNKNOWN)
 
+    def _scores(self, model: nn.Module, question: Questions) -> Float[np.ndarray, " I"]:
+        """What the model, or the baseline, makes of every item."""
+        if self.stored is not None:
+            return self.stored(question)
+        batch = QuestionBatch([question], next(model.parameters()).device)
+        with torch.no_grad():
+            return self.task.method.scores(model, batch).float().cpu().numpy()[0]
+
     def _neighbours(self, model: nn.Module, given: str) -> Prediction:
         item = self._item(given)
-        vectors = self.task.method.vectors(model)
+        stored = self.stored
+        vectors = self.task.method.vectors(model) if stored is None else stored.items[:, :-1]
         lengths = np.linalg.norm(vectors, axis=1)
         cosines = vectors @ vectors[item] / np.maximum(lengths * lengths[item], 1e-12)
         others = np.delete(np.arange(len(vectors)), item)
@@ -116,7 +136,7 @@ class RecommendPredictor(Predictor[RecommendTask, str]):
     ) -> Prediction:
         names = self.task.names.items.names
         items = [{"item": names[n], name: round(float(values[n]), 4)} for n in best]
-        below = [f"{names[n]}\t{values[n]:.3f}" for n in best[1:]]
+        below = [f"  or {names[n]}\t{values[n]:.3f}" for n in best[1:] if self.shown]
         details = {name: items[0][name], "items": items, "known_user": known}
         if name == "similarity":
             del details["known_user"]

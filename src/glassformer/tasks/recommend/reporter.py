@@ -11,16 +11,9 @@ from glassformer.reports import Sections, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly
 from glassformer.tasks.recommend.answers import Recommended
-from glassformer.tasks.recommend.baselines import (
-    RANKS,
-    RIDGES,
-    ROUNDS,
-    LeastSquares,
-    Scorer,
-    TrainingRows,
-    recommended,
-)
+from glassformer.tasks.recommend.baselines import Scorer, TrainingRows, recommended
 from glassformer.tasks.recommend.factors import Factors
+from glassformer.tasks.recommend.least_squares import RANKS, RIDGES, ROUNDS, LeastSquares
 from glassformer.tasks.recommend.task import SCALE, RecommendTask
 from glassformer.tasks.reporter import Baseline, Reporter
 
@@ -87,9 +80,8 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
         """Least squares with the rank and ridge that are best on the validation rows."""
         simple = SimpleRecommenders(self.task)
         rank, ridge, scorer = simple.best_least_squares()
-        return Baseline(
-            "matrix factorisation", f"rank {rank}, ridge {ridge:g}", simple.answers(scorer, split)
-        )
+        chosen, answers = f"rank {rank}, ridge {ridge:g}", simple.answers(scorer, split)
+        return Baseline("matrix factorisation", chosen, answers, save=scorer.save)
 
     def baseline_tables(
         self, ours: Recommended, theirs: Recommended, samples: Sequence[Sample]
@@ -148,7 +140,7 @@ class SimpleRecommenders:
         rows, found = self.rows(), list[tuple[float, int, float, LeastSquares]]()
         for rank in RANKS:
             for ridge in RIDGES:
-                scorer = LeastSquares(rows, rank, ridge)
+                scorer = LeastSquares.fit(rows, rank, ridge)
                 value = self.answers(scorer, "valid").values().get(self.task.goal, 0.0)
                 found.append((value if self.task.explicit else -value, rank, ridge, scorer))
         return min(found, key=lambda one: one[0])[1:]

@@ -19,6 +19,7 @@ from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
 from glassformer.data.sources.files import reason
+from glassformer.data.sources.formats import is_table
 from glassformer.errors import GlassformerError
 from glassformer.tasks.shared.recordings import Part, read_facts
 
@@ -33,6 +34,13 @@ def paths_of_recordings(columns: Sequence[str], head: Sequence[Row]) -> str | No
         if head and all(is_recording(str(row.values.get(column, ""))) for row in head):
             return column
     return None
+
+
+def without_answers(file: str, noun: str, advice: str) -> GlassformerError:
+    """The error for recordings that come without transcripts or labels; a table may have them."""
+    tables = [path for path in sorted(Path(file).parent.iterdir()) if is_table(path)]
+    hint = f"did you mean the table {tables[0]}?" if tables else advice
+    return GlassformerError(f"{file}: a recording without a {noun}, like the others; {hint}")
 
 
 def in_short(error: Exception, path: str) -> str:

@@ -123,8 +123,7 @@ def test_one_column_where_two_are_wanted_says_what_to_pass(name):
         LABELLED.find_columns(named(name), {})
     assert str(error.value) == (
         f"reviews.csv: no column for label; the only column is {name}; "
-        "rename them, or, for all commands but predict, name them with "
-        'columns="text=...,label=..."'
+        'rename them, or name them with columns="text=...,label=..."'
     )
 
 

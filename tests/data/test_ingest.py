@@ -289,15 +289,6 @@ def test_a_misspelt_set_is_no_missing_file(tmp_path, monkeypatch):
     assert refusal(tmp_path, "nothing.csv") == "nothing.csv: not found; check the path"
 
 
-def test_of_few_groups_one_validates_even_if_no_hash_falls_there(tmp_path):
-    rows = [(f"text {n}", "yes", f"film {n % 12}") for n in range(36)]
-    path = table(tmp_path / "x.csv", *rows, header=("text", "label", "film"))
-    for seed in range(5):
-        samples, _ = take(tmp_path, path, seed=seed, group="film", valid_share=0.01, test_share=0.0)
-        train, valid, _ = ({*texts} for texts in parts_of(samples, "group").values())
-        assert (len(valid), len(train), valid & train) == (1, 11, set())
-
-
 def test_too_few_rows_to_hold_some_out_is_one_line(tmp_path):
     path = table(tmp_path / "x.csv", *numbered(3))
     assert refusal(tmp_path, path, test_share=0.0) == (

@@ -47,3 +47,12 @@ def test_with_groups_or_without_stratify_the_hash_of_a_row_decides_alone(tmp_pat
         for part in SPLITS:
             first = {s["text"] for s in all_rows.of(part) if int(s["text"].split()[1]) < 300}
             assert first == {*few.texts(part, "text")}
+
+
+def test_of_few_groups_one_validates_even_if_no_hash_falls_there(tmp_path):
+    rows = [(f"text {n}", "yes", f"film {n % 12}") for n in range(36)]
+    path = table(tmp_path / "x.csv", *rows, header=("text", "label", "film"))
+    for share in (0.001, 0.01, 0.02):
+        samples, _ = take(tmp_path, path, group="film", valid_share=share, test_share=0.0)
+        train, valid = ({*samples.texts(part, "group")} for part in ("train", "valid"))
+        assert (len(valid), len(train), valid & train) == (1, 11, set())

@@ -4,6 +4,7 @@ import csv
 import inspect
 
 import pandas
+import polars
 import pytest
 from quick import quickly
 from small_runs import same, weights, write_reviews
@@ -11,7 +12,11 @@ from small_runs import same, weights, write_reviews
 import glassformer
 from glassformer import GlassformerError
 from glassformer.cli.options import train_options
+from glassformer.data.rows import Row
 from glassformer.runs.arguments import training_arguments
+from glassformer.runs.folder import RunFolder
+from glassformer.runs.rows import input_columns
+from glassformer.tasks.translate.data import TranslateSchema
 
 IN_PYTHON = {"settings": "set", "origin": "from_"}
 SMALL = {
@@ -94,6 +99,24 @@ def test_validation_and_test_rows_are_evaluated_and_named(reviews, tmp_path):
         found.as_values()["scores"]
         == run.evaluate(pandas.DataFrame(rows[80:])).as_values()["scores"]
     )
+
+
+def test_rows_of_a_table_are_predicted_like_their_texts(reviews, tmp_path):
+    _, rows, pairs = reviews
+    with quickly():
+        run = learn(pairs, tmp_path / "run")
+    texts = [row["text"] for row in rows[:3]]
+    expected = [one.confidence for one in run.predict(texts)]
+    frame = pandas.DataFrame(rows[:3])
+    for given in (rows[:3], frame, frame["text"], polars.DataFrame(rows[:3]), frame[["text"]]):
+        assert [one.confidence for one in run.predict(given)] == pytest.approx(expected)
+
+
+def test_missing_columns_of_inputs_can_only_be_renamed(tmp_path):
+    (tmp_path / "intake.json").write_text("{}")
+    rows = [Row({"a": "x", "b": "y"}, "x.csv", 1)]
+    with pytest.raises(GlassformerError, match=r"no column for source; .* a, b; rename them$"):
+        input_columns(TranslateSchema().inputs(), rows, RunFolder(tmp_path))
 
 
 def test_an_interrupted_run_over_a_list_is_resumed_without_it(reviews, tmp_path, monkeypatch):

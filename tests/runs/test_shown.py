@@ -47,6 +47,20 @@ def test_an_evaluation_shows_its_scores_and_what_to_know_of_them():
     assert "<p>3 of these rows were in the training data</p>" in page
 
 
+def test_a_prediction_shows_its_likeliest_answers_and_none_of_what_the_parts_are_made_of():
+    details = {
+        "probabilities": {"bad": 0.2, ODD: 0.8},
+        "alternatives": [{"text": "bad", "confidence": 0.2}],
+        "parts": {"model": {"bad": -1.5}, "ngrams": {"bad": 0.5}},
+        "ngrams": [{"ngram": "b", "unit": "word", "adds": 0.1}],
+    }
+    page, _ = harmless(Prediction(ODD, 0.8, details))
+    assert "<td>alternatives</td><td>bad 0.200</td>" in page
+    assert "31m 0.800, bad 0.200</td>" in page
+    assert "parts" not in page
+    assert "word" not in page
+
+
 def test_a_comparison_shows_both_runs_and_their_difference():
     gap = Comparison(score(0.2), 0.001, 7, 2, 5)
     both = Evaluation(

@@ -67,6 +67,13 @@ def is_table(value: Any) -> bool:
     return any(hasattr(value, name) for name in ("iter_rows", "to_batches", "to_dict"))
 
 
+def is_table_of_rows(value: Any) -> bool:
+    """Whether this is a DataFrame, an Arrow table or a list of dicts, rather than one column."""
+    if is_table(value):
+        return hasattr(value, "columns")
+    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
+
+
 def noun_of(table: Any) -> str:
     """What messages call a source."""
     if not is_table(table):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
+from glassformer.data.columns import RENAMED
 from glassformer.data.in_memory import sources_of
 from glassformer.data.ingest import ingest, rows_of
 from glassformer.data.rows import InMemory, Row
@@ -164,6 +165,14 @@ def trained_columns(folder: RunFolder, schema: Schema, head: Sequence[Row]) -> d
     known = folder.intake().get("columns", {})
     there = set(head[0].values) if head else set()
     return {r.name: known[r.name] for r in schema.roles if known.get(r.name) in there}
+
+
+def input_columns(schema: Schema, head: Sequence[Row], folder: RunFolder) -> dict[str, str]:
+    """The columns of the inputs of a prediction, where columns cannot be named."""
+    try:
+        return schema.find_columns(head, trained_columns(folder, schema, head))
+    except GlassformerError as error:
+        raise GlassformerError(str(error.args[0]).partition(RENAMED)[0]) from None
 
 
 def table_rows(path: Path, folder: RunFolder, config: DataConfig, schema: Schema) -> Iterator[Row]:

@@ -13,7 +13,8 @@ from torch import nn
 from glassformer import notebook
 from glassformer.config import MachineConfig, require
 from glassformer.config.run import Config
-from glassformer.data.ingest import LOOKED_AT
+from glassformer.data.in_memory import is_table_of_rows, sources_of
+from glassformer.data.ingest import LOOKED_AT, rows_of
 from glassformer.data.rows import Row
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
@@ -26,7 +27,7 @@ from glassformer.runs.explain import Choices, RunExplainer, explainer_of
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.heads import RunHeads
 from glassformer.runs.own_model import OwnModel
-from glassformer.runs.rows import OpenedRows, opened_rows, trained_columns
+from glassformer.runs.rows import OpenedRows, input_columns, opened_rows
 from glassformer.runs.trained import (
     load_model,
     open_companion,
@@ -111,13 +112,17 @@ class Run:
         """Predict: one Prediction for one input, a list for several.
 
         Args:
-            inputs: What the job takes, such as a text, or several of them.
+            inputs: What the job takes, such as a text, or several of them; or the rows of a
+                DataFrame, an Arrow table or a list of dicts.
             options: Those of the job's predictor, such as `alternatives=3` for a translator, and
                 `baseline=True` for the answers of the baseline.
         """
         one = isinstance(inputs, self.predictor.kinds)
         if not one and (isinstance(inputs, Mapping) or not isinstance(inputs, Iterable)):
             self.predictor.accept(inputs)  # raises, naming what it accepts
+        if not one and is_table_of_rows(inputs):
+            (name,) = sources_of([inputs])
+            inputs = self.inputs_of(rows_of(name, self.config.data, self.schema))
         found = list(self.predict_each([inputs] if one else inputs, **options))
         return found[0] if one else found
 
@@ -271,7 +276,7 @@ class Run:
         """The inputs in the rows of a table: the training columns, or the likeliest ones."""
         rest, schema = iter(rows), self.schema.inputs()
         head = list(islice(rest, LOOKED_AT))
-        columns = schema.find_columns(head, trained_columns(self.folder, schema, head))
+        columns = input_columns(schema, head, self.folder)
         for row in chain(head, rest):
             found = {
                 r.name: schema.value(r, row, columns) for r in schema.roles if r.name in columns

@@ -57,10 +57,10 @@ class Prediction:
         """The notebook view: the text, the confidence, and what else is known."""
         rows = [("confidence", f"{self.confidence:.3f}")]
         for name, value in self.details.items():
-            if isinstance(value, Mapping):
-                likeliest = sorted(value.items(), key=lambda item: item[1], reverse=True)
-                first = [f"{key} {share:.3f}" for key, share in likeliest[:SHOWN]]
-                rows.append((name, ", ".join(first + ["..."] * (len(value) > SHOWN))))
+            scored = scored_names(value)
+            if scored:
+                first = [f"{key} {score:.3f}" for key, score in scored[:SHOWN]]
+                rows.append((name, ", ".join(first + ["..."] * (len(scored) > SHOWN))))
             elif isinstance(value, str | int | float) and value != self.text:
                 rows.append((name, str(value)))
         shown = notebook.table(self.text, rows) + notebook.paragraphs([self.note])
@@ -72,6 +72,26 @@ class Prediction:
         """Plain values, for JSON."""
         marks = {name: True for name in ("empty", "unknown") if getattr(self, name)}
         return {"prediction": self.text, "confidence": self.confidence, **marks, **self.details}
+
+
+def scored_names(value: Any) -> list[tuple[str, float]]:
+    """What is a list of names with a number each, the largest of a mapping first; else nothing.
+
+    >>> scored_names({"bad": 0.2, "good": 0.8}), scored_names([{"text": "bad", "confidence": 0.2}])
+    ([('good', 0.8), ('bad', 0.2)], [('bad', 0.2)])
+    >>> scored_names({"model": {"good": 0.1}}), scored_names("good")
+    ([], [])
+    """
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, Sequence) and all(isinstance(one, Mapping) for one in value):
+        pairs = [tuple(one.values()) for one in value]
+    else:
+        return []
+    if not all(len(pair) == 2 and isinstance(pair[1], float) for pair in pairs):
+        return []
+    mapping = isinstance(value, Mapping)
+    return sorted(pairs, key=lambda pair: -pair[1]) if mapping else pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

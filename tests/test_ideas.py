@@ -27,7 +27,6 @@ CHINESE = (ROOT / "README.zh.md").read_text(encoding="utf-8")
 DOCUMENTS = ("000", "001", "002", "003", "004")
 HERE = ("idea", "here", "what to look at")
 ERRORS = ("the document says", "what is right", "shown by")
-MISSING = ("idea", "documents", "what is to come", "word")
 
 B, H, T, S, K = 2, 3, 5, 7, 11  # all different and prime, so a swapped axis cannot hide
 D = H * K
@@ -138,7 +137,7 @@ def test_every_document_has_its_tables(columns):
 
 
 def test_every_table_is_one_of_the_known_ones_and_every_row_fills_it():
-    known = {HERE, ERRORS, MISSING}
+    known = {HERE, ERRORS}
     for heading, columns, rows in tables(IDEAS):
         assert columns in known or heading in ("Where the ideas live", "What each layer costs")
         assert rows
@@ -159,32 +158,6 @@ def test_every_idea_has_a_place_and_a_sentence():
 def test_every_error_is_put_right_in_a_sentence():
     for says, right, _ in rows_of(ERRORS):
         assert is_sentence(right), says
-
-
-# What is not there
-
-
-def names_in_source():
-    for path in (ROOT / "src" / "glassformer").rglob("*.py"):
-        yield from path.relative_to(ROOT / "src").with_suffix("").parts
-        yield from bound_in(path)
-
-
-def test_what_is_not_here_yet_is_claimed_nowhere_and_has_no_file():
-    claimed = [idea.lower() for idea, _, _ in rows_of(HERE)]
-    assert rows_of(MISSING)
-    for row in rows_of(MISSING):
-        assert set(row[1].split(", ")) <= set(DOCUMENTS)
-        assert is_sentence(row[2])
-        assert not any(".py" in cell for cell in row)
-        assert not [idea for idea in claimed if row[0].lower() in idea]
-
-
-@pytest.mark.parametrize("row", rows_of(MISSING), ids=lambda row: row[0])
-def test_what_is_not_here_yet_is_not_here(row):
-    word = row[3].strip("`")
-    here = [name for name in names_in_source() if word in name.lower()]
-    assert not here, f"{row[0]} has come: give it a row with its file in docs/ideas.md"
 
 
 # What the documents get wrong, shown

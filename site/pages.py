@@ -32,6 +32,7 @@ ELSEWHERE = {
     "site/iframe-worker.js": "assets/iframe-worker.js",
 }
 FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+TO_ENGLISH = re.compile(r"\[([^\]]+)\]\((\w+)\.md(#[\w-]+)\)")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 IN_LINE = re.compile(r"(?<![\w$])\$([^$\n]+)\$(?![\w$])")
@@ -74,7 +75,12 @@ def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str,
     text = path.read_text(encoding="utf-8").removeprefix(FULL)  # MkDocs looks for a title on top
     parts = FENCED.split(text)
     for number in range(0, len(parts), 2):  # what is not fenced
-        prose = MODULE.sub(refer, LINK.sub(follow, parts[number]))
+        prose = parts[number]
+        if target.endswith(
+            ".zh.md"
+        ):  # MkDocs would lead to the page in Chinese, with other headings
+            prose = TO_ENGLISH.sub(r'<a href="../\2.html\3">\1</a>', prose)
+        prose = MODULE.sub(refer, LINK.sub(follow, prose))
         if "/tour/" in f"/{target}":
             prose = FORMULA.sub(lambda math: convert(math[1].strip(), display="block"), prose)
             prose = IN_LINE.sub(lambda math: convert(math[1]), prose)
@@ -107,7 +113,7 @@ def navigation() -> list[dict[str, list[object]]]:
     by_title = {title: pages for part in menu for title, pages in part.items()}
     named = [page for pages in by_title.values() for page in pages]
     docs = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-    by_title["Use"] += [page for page in docs if page not in named]
+    by_title["Use"] += [page for page in docs if page not in named and ".zh." not in page]
     by_title["Tour"] += [f"tour/{chapter.path.name}" for chapter in chapters()]
     return [*menu, {"Code": list(tree(PAGES / "reference"))}]
 

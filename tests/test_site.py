@@ -43,6 +43,34 @@ def test_every_chapter_has_its_title_on_top_where_the_menu_finds_it():
     assert [text.strip()[:2] for text in texts] == ["# "] * len(texts)
 
 
+GUIDES = sorted((ROOT / "docs").glob("*.zh.md"))
+
+
+def anchors(page):
+    """What links can name in a page: its headings, as GitHub and the site write them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.name)
+def test_a_guide_in_chinese_has_an_english_one_and_its_links_lead_somewhere(guide):
+    assert guide.with_name(guide.name.replace(".zh", "")).exists()
+    text = guide.read_text(encoding="utf-8")
+    for link, anchor in re.findall(r"\]\(([\w./-]+\.md)#?([\w-]*)\)", text):
+        page = guide.parent / link
+        assert page.exists(), link
+        assert not anchor or anchor in anchors(page), f"{link}#{anchor}"
+
+
+def test_a_page_in_chinese_can_lead_to_a_section_of_its_english_one():
+    pages = pytest.importorskip("pages", reason="needs the extra docs")
+    guide = ROOT / "docs" / "generating.zh.md"
+    text = pages.page(guide, guide.name, pages.sources(), pages.modules())
+    assert '<a href="../generating.html#speed">英文页</a>' in text
+    assert "](training.zh.md#模型)" in text
+
+
 def test_the_menu_has_every_page():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     named = [page for part in pages.navigation() for title in part.values() for page in title]

@@ -3,6 +3,7 @@
 import re
 
 import commands
+import docs
 import pytest
 from chapters import TOUR, chapters, code_of
 from typer.main import get_command
@@ -91,3 +92,15 @@ def test_a_notebook_has_all_code_of_its_chapter_and_no_results_yet(chapter):
     assert "```text" not in prose
     assert "](pictures/" not in prose
     assert not re.search(r"\]\(\d\d-[\w-]+\.md", prose)
+
+
+def test_make_docs_writes_what_has_changed_and_fails_once(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "settings.md"
+    page.write_text("old", encoding="utf-8")
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "PAGE", page)
+    monkeypatch.setattr(docs, "chapters", list)
+    assert docs.main([]) == 1
+    assert "changed: settings.md" in capsys.readouterr().out
+    assert page.read_text(encoding="utf-8").startswith("# Every setting\n")
+    assert docs.main([]) == 0

@@ -83,7 +83,8 @@ def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str,
         prose = MODULE.sub(refer, LINK.sub(follow, prose))
         if "/tour/" in f"/{target}":
             prose = FORMULA.sub(lambda math: convert(math[1].strip(), display="block"), prose)
-            prose = IN_LINE.sub(lambda math: convert(math[1]), prose)
+            # In a span, since Markdown ends the paragraph where a line begins with <math>.
+            prose = IN_LINE.sub(lambda math: f"<span>{convert(math[1])}</span>", prose)
         parts[number] = prose
     return "".join(parts)
 

@@ -37,11 +37,12 @@ def test_a_page_of_the_site_links_to_where_things_are_there():
     assert code_of(text) == code_of((TOUR / "02-attention.md").read_text(encoding="utf-8"))
 
 
-def test_every_chapter_has_its_title_on_top_where_the_menu_finds_it():
+def test_chapters_have_their_title_on_top_and_formulas_within_their_sentences():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     targets, reference = pages.sources(), pages.modules()
     texts = [pages.page(c.path, f"tour/{c.path.name}", targets, reference) for c in chapters()]
     assert [text.strip()[:2] for text in texts] == ["# "] * len(texts)
+    assert not any(re.search(r'^<math[^>]*"inline"', text, re.M) for text in texts)
 
 
 GUIDES = sorted((ROOT / "docs").glob("*.zh.md"))

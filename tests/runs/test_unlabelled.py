@@ -1,13 +1,17 @@
-"""Rows without labels: pretraining reads them, and nothing else does."""
+"""Rows without labels: pretraining reads them, and so does consistency training."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
 
 import glassformer
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs.request import TrainRequest
+from glassformer.tasks.shared.losses import IGNORED
 
 TINY = {"model.encoder.dim": 8, "model.encoder.depth": 1, "model.encoder.attention.heads": 2}
 ROWS = [
@@ -86,3 +90,43 @@ def test_a_file_that_cannot_be_read_leaves_nothing_behind(tmp_path):
         )
     assert not (tmp_path / "run").exists()
     assert not any(tmp_path.iterdir())
+
+
+def consistent_task(run):
+    """The task of the run as if it had been trained with R-Drop."""
+    config = run.config
+    regularise = replace(config.train.regularise, r_drop=1.0)
+    config = replace(config, train=replace(config.train, regularise=regularise))
+    return run.folder.open_task(config, run.folder.data)
+
+
+def test_each_training_row_brings_one_along_where_two_views_are_compared(run):
+    task, rows = consistent_task(run), np.arange(5)
+    plain = run.folder.open_task(run.config, run.folder.data)
+    first, again, later = (task.batch("train", rows, epoch) for epoch in (0, 0, 1))
+    assert first.labels[5:].eq(IGNORED).all()
+    assert len(first.labels) == 10
+    assert first.labels[:5].equal(plain.batch("train", rows, 0).labels)
+    assert first.ids.equal(again.ids)
+    assert not first.ids.equal(later.ids)
+    texts = [task.tokenize(task.samples[n]["text"]) for n in task.samples.rows("train")[:5]]
+    shown = [task.reader.pieces(row.tolist()) for row in first.ids]
+    assert [row[1 : 1 + len(text)] for row, text in zip(shown, texts, strict=False)] == texts
+    assert not any(row[1] == texts[0][0] for row in shown[5:])  # "a", with which no other begins
+    assert (task.lengths("train") > plain.lengths("train")).all()
+
+
+def test_they_are_asked_for_agreement_and_for_no_label(run):
+    task, rows = consistent_task(run), np.arange(5)
+    batch = task.batch("train", rows, 0)
+    output = torch.randn(10, 2, generator=torch.Generator().manual_seed(0))
+    others = torch.cat([output[:5], -output[5:]])
+    assert task.loss(output, batch).total.equal(task.loss(others, batch).total)
+    assert task.loss(output, batch).count == 5
+    assert task.divergence(output, others, batch).total > 0
+
+
+def test_validation_rows_stay_alone(run):
+    task = consistent_task(run)
+    assert len(task.batch("valid", np.arange(2), None).labels) == 2
+    assert len(task.batch("train", np.arange(2), None).labels) == 2

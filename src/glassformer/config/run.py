@@ -51,6 +51,11 @@ class Config:
         choose("pretrain", self.pretrain, PRETRAIN_NAMES)
         require(0 <= self.seed < 2**32, f"seed must lie in 0 ... {2**32 - 1}, got {self.seed}")
 
+    @property
+    def reads_first(self) -> bool:
+        """Whether a first stage is certain, or has texts of its own to read."""
+        return self.pretrain == "yes" or bool(self.data.unlabelled)
+
     def to_toml(self) -> str:
         """As the text of a TOML file."""
         return to_toml(plain(self))

@@ -187,7 +187,9 @@ class Comparing:
         shutil.rmtree(first, ignore_errors=True)  # of a run that was killed
         request = replace(variant.request(self.base), run=first, seed=0)
         try:
-            prepared = prepare(request, request.resolve(), self.display, self.request.command())
+            prepared = prepare(
+                request, request.resolve(), self.display, self.request.command(), suits=False
+            )
             self.refuse_no_rows(prepared)
         except GlassformerError as error:
             shutil.rmtree(first, ignore_errors=True)

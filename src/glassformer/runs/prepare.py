@@ -78,6 +78,7 @@ def prepare(
     command: str = "",
     *,
     extends: bool = True,
+    suits: bool = True,
 ) -> Prepared:
     """Create a run folder with samples, tokens and resolved settings.
 
@@ -85,6 +86,7 @@ def prepare(
         config: The resolved request.
         command: The command typed, if not `glassformer train`.
         extends: Whether samples are added with the help of other runs, if the settings say so.
+        suits: Whether the job may choose other defaults, which suit the samples.
     """
     machine = choose_machine(config.machine, trial=True)
     target = request.run or free_name(request.name)
@@ -95,6 +97,8 @@ def prepare(
     with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path, own_model=own_model)
         samples = read_samples(config, folder, display, extends)
+        if suits:
+            config = request.resolve(samples)
         with display.waiting("preparing samples"):
             config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
             folder.open_task(config, None).index(samples, folder.data)

@@ -16,10 +16,16 @@ from glassformer.config.run import FORMAT, Config, config_of
 from glassformer.config.values import Values, merge_values, parse_setting, plain, read_values
 from glassformer.data.catalog import CATALOG
 from glassformer.data.rows import InMemory
+from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError, unknown
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.own_model import OwnModel, called
-from glassformer.runs.settings import expand_shorthands, post_norm_defaults, refuse_unused_settings
+from glassformer.runs.settings import (
+    expand_shorthands,
+    post_norm_defaults,
+    refuse_pretraining,
+    refuse_unused_settings,
+)
 from glassformer.tasks import JOBS
 from glassformer.training.machine import choose_machine
 
@@ -75,8 +81,8 @@ class TrainRequest:
             f"--module {self.module} needs a run to copy it from; add --from RUN",
         )
 
-    def resolve(self) -> Config:
-        """The configuration, complete except for what the data decide."""
+    def resolve(self, samples: Samples | None = None) -> Config:
+        """The configuration; with the samples that were read, what suits them as well."""
         overrides, options = self._overrides(), self._options()
         given = expand_shorthands(self.values, self._stacks)
         file, by_hand = self._from_file()
@@ -92,10 +98,14 @@ class TrainRequest:
         if self.model is not None:
             facts |= {"own_model": called(self.model)}
         config = config_of(merge_layers(below, values) | facts, JOBS[self.job].settings)
+        usual = self.size or self.origin or self.model or config.reads_first
+        if samples is not None and not usual:
+            below = merge_layers(below, JOBS[self.job].suited(samples, accelerated))
+            config = config_of(merge_layers(below, values) | facts, JOBS[self.job].settings)
         if assumed := post_norm_defaults(config):
             values = merge_layers(below, assumed, values)
             config = config_of(values | facts, JOBS[self.job].settings)
-        self._refuse_pretraining(config)
+        refuse_pretraining(config, self.origin, own_model=self.model is not None)
         refuse_unused_settings(merge_layers(file if by_hand else {}, given, overrides), config)
         return config
 
@@ -194,39 +204,6 @@ class TrainRequest:
         }
         values: Values = {table: settings for table, settings in given.items() if settings}
         return values | {key: value for key, value in single.items() if value is not None}
-
-    def _refuse_pretraining(self, config: Config) -> None:
-        """Refuse pretraining for a job without such a stage, or with --from."""
-        stage = JOBS[self.job].first_stage
-        require(
-            not config.data.unlabelled or stage is None or config.pretrain != "no",
-            "--unlabelled is for pretraining, which --no-pretrain, --from RUN and a model of your "
-            "own rule out; drop one",
-        )
-        if config.pretrain == "no" and not config.data.unlabelled:
-            return
-        if stage is None:
-            jobs = ", ".join(name for name in JOBS if JOBS[name].first_stage)
-            option = "--unlabelled" if config.data.unlabelled else f"pretrain={config.pretrain}"
-            raise GlassformerError(
-                f"{option}: {self.job} has no pretraining stage, only {jobs} does; drop it"
-            )
-        require(
-            self.origin is None,
-            f"pretrain={config.pretrain} and --from {self.origin} both set the initial weights; "
-            f"drop one",
-        )
-        require(
-            self.model is None,
-            f"pretrain={config.pretrain} trains another model first, but model is your own; drop "
-            f"one",
-        )
-        objection = stage.objection(config, None)
-        option = "--unlabelled" if config.data.unlabelled else "pretrain=yes"
-        require(
-            not objection or not (config.data.unlabelled or config.pretrain == "yes"),
-            f"{option}: {objection}; leave it out, or change the model",
-        )
 
 
 def merge_layers(*layers: Values) -> Values:

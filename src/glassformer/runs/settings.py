@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import fields
+from pathlib import Path
 
 from glassformer.config import STYLES, ModelConfig, StackConfig, choose, require
 from glassformer.config.decoding import DecodeConfig
@@ -93,3 +94,35 @@ def settings_of(name: str, stack: str, word: object) -> Values:
     what = name if name != "model.kind" else f"{name} of the {stack}"
     choose(what, str(word), KINDS[stack])
     return WORDS[str(word)]
+
+
+def refuse_pretraining(config: Config, origin: Path | None, *, own_model: bool) -> None:
+    """Refuse pretraining for a job without such a stage, or with --from or a model of one's own.
+
+    Rows without labels need it, or else the comparison of two views.
+    """
+    stage, views = JOBS[config.job].first_stage, config.train.regularise
+    consistent = stage is not None and bool(views.r_drop or views.vat.weight)
+    if config.pretrain == "no" and (consistent or not config.data.unlabelled):
+        return
+    require(
+        not config.data.unlabelled or stage is None or config.pretrain != "no",
+        "--unlabelled is for pretraining, which --no-pretrain, --from RUN and a model of your "
+        "own rule out; drop one, or set train.regularise.r_drop=1 for consistency training",
+    )
+    option = "--unlabelled" if config.data.unlabelled else f"pretrain={config.pretrain}"
+    if stage is None:
+        jobs = ", ".join(name for name in JOBS if JOBS[name].first_stage)
+        raise GlassformerError(
+            f"{option}: {config.job} has no pretraining stage, only {jobs} does; drop it"
+        )
+    for given, clash in (
+        (origin is not None, f"and --from {origin} both set the initial weights"),
+        (own_model, "trains another model first, but model is your own"),
+    ):
+        require(not given, f"pretrain={config.pretrain} {clash}; drop one")
+    objection = stage.objection(config, None)
+    require(
+        not objection or not (config.data.unlabelled or config.pretrain == "yes"),
+        f"{option}: {objection}; leave it out, or change the model",
+    )

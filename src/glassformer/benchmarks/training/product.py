@@ -74,7 +74,7 @@ def followed(
 
 def trained_as(request: TrainRequest) -> Work:
     """The task of a run as requested, prepared by the product itself."""
-    found = prepare(request, request.resolve(), Display(quiet=True))
+    found = prepare(request, request.resolve(), Display(quiet=True), suits=False)
     return Work(found.task, endless(found.config.train, found.config.data, found.config.machine))
 
 

@@ -7,6 +7,7 @@ from glassformer.tasks.classify.predictor import predictor_of
 from glassformer.tasks.classify.pretraining import PRETRAIN_FIRST
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.classify.settings import ClassifyConfig, classify_defaults
+from glassformer.tasks.classify.suited import suited_to
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.tasks.job import Job
 
@@ -14,6 +15,7 @@ JOB = Job(
     about=ABOUT,
     settings=ClassifyConfig,
     defaults=classify_defaults,
+    suited=suited_to,
     schema=ClassifySchema(),
     task=ClassifyTask,
     reporter=ClassifyReporter,

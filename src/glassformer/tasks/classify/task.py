@@ -4,6 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
 
 from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
@@ -15,9 +20,11 @@ from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.texts import TextInputs
+from glassformer.tasks.classify.unlabelled import UnlabelledTexts
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_inputs import Inputs
 from glassformer.tasks.shared.label_task import LabelTask
+from glassformer.tasks.shared.losses import IGNORED
 from glassformer.tasks.shared.sound import SOUND_FRONTENDS
 
 
@@ -28,6 +35,10 @@ class ClassifyTask(LabelTask):
 
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None:
         super().__init__(config, folder, data, inputs_of(config))
+        self.unlabelled = None
+        if self.samples is not None and config.data.unlabelled and data == folder / "data":
+            labelled = sum(len(self.samples.rows(split)) for split in ("train", "valid"))
+            self.unlabelled = UnlabelledTexts.of(config, folder, labelled)
 
     @classmethod
     def prepare(cls, config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
@@ -37,6 +48,21 @@ class ClassifyTask(LabelTask):
             kind = SequenceInputs
         kind.refuse_others(samples)
         return kind.prepare(config, samples, folder, origin)
+
+    def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
+        own = super().lengths(split)
+        if split != "train" or self.unlabelled is None:
+            return own
+        return own + self.unlabelled.typical_length
+
+    def batch(self, split: str, rows: Int[np.ndarray, " chosen"], epoch: int | None) -> Any:
+        if split != "train" or epoch is None or self.unlabelled is None:
+            return super().batch(split, rows, epoch)
+        assert self.samples is not None
+        read, layout, _ = self.unlabelled.read(rows, epoch)
+        known = self.labels_of(self.samples.rows("train")[rows], epoch)
+        labels = torch.cat([known, torch.full_like(known, IGNORED)])
+        return self.inputs.batch(read, layout, labels, torch.from_numpy(rows).repeat(2))
 
     @property
     def reader(self) -> Tokenizer | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
@@ -29,6 +29,7 @@ from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_inputs import Inputs
 from glassformer.tasks.shared.labels import Labels
+from glassformer.tasks.shared.losses import IGNORED
 from glassformer.tasks.task import Loss
 
 REMARKS = "remarks.json"  # on the rows, beside them
@@ -136,7 +137,8 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
             losses = F.cross_entropy(
                 output, batch.labels, reduction="none", label_smoothing=smoothing
             )
-        return self._counted(losses, batch)
+        known = batch.labels.reshape(len(losses), -1)[:, 0] != IGNORED
+        return self._counted(losses, batch, known)
 
     def divergence(self, a: Float[Tensor, "B C"], b: Float[Tensor, "B C"], batch: Any) -> Loss:
         if self.labels.multi:
@@ -147,13 +149,22 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
             apart = log_a.exp() * (log_a - log_b)
         return self._counted(apart.sum(1), batch)
 
-    def _counted(self, losses: Float[Tensor, " B"], batch: Any) -> Loss:
-        """The sum of the rows' losses; each counts one, or what its label weighs."""
+    def _counted(
+        self, losses: Float[Tensor, " B"], batch: Any, known: Bool[Tensor, " B"] | None = None
+    ) -> Loss:
+        """The sum of the rows' losses; each counts one, or what its label weighs.
+
+        Args:
+            known: The rows that count, if not all do.
+        """
         weights = torch.ones_like(losses)
         if self.settings.class_weights and not self.labels.multi:
             weights = self._weights(losses.device)
             shared = batch.labels.is_floating_point()  # among several labels
-            weights = batch.labels @ weights if shared else weights[batch.labels]
+            each = batch.labels @ weights if shared else weights[batch.labels.clamp(min=0)]
+            weights = torch.where(batch.labels == IGNORED, 1.0, each) if not shared else each
+        if known is not None:
+            weights = weights * known
         if batch.layout.fillers is not None:
             weights = weights.masked_fill(batch.layout.fillers, 0.0)
         return Loss((losses * weights).sum(), weights.sum())

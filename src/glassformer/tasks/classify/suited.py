@@ -1,0 +1,66 @@
+"""Defaults that suit the texts of a run, on a CPU.
+
+From a few thousand rows, a stack of blocks learns less than a linear model of n-grams does. One
+block over tokens and their hashed n-grams learns more, in less time, and makes other mistakes
+(docs/log.md, "Defaults by the rows"). Fewer or more texts than were measured keep the general
+defaults, and so does an accelerator, on which a stack can be pretrained.
+"""
+
+from itertools import islice
+
+from glassformer.config.values import Values
+from glassformer.data.samples import Samples
+
+FEWEST = 1_000  # training rows
+LOOKED_AT = 1_000  # texts that tell how long they are
+SHORT, LONG = 60, 600  # characters of a text
+MANY, MOST = 5_000_000, 100_000_000  # characters of all texts
+
+
+def suited_to(samples: Samples, accelerated: bool) -> Values:
+    """Settings for training rows as many and as long as these; none for other inputs."""
+    rows = len(samples.rows("train"))
+    if accelerated or "text" not in samples.spools or rows < FEWEST:
+        return {}
+    seen = list(islice(samples.values("text", "train"), LOOKED_AT))
+    length = sum(map(len, seen)) / len(seen)
+    if rows * length > MOST:
+        return {}
+    found = by_characters() if length <= SHORT else by_words(many=rows * length > MANY)
+    if length > LONG:
+        found["task"] |= {"max_length": 512, "long": "both"}
+    return found
+
+
+def by_characters() -> Values:
+    """Names, phrases and short questions say more by their characters."""
+    tokens = {"kind": "characters"}
+    data = {"batch_tokens": 4096, "token_dropout": 0.1, "tokenizer": tokens}
+    return one_block(data, grams=5, buckets=100_000, dropout=0.4, lr=3e-3, epochs=6.0)
+
+
+def by_words(*, many: bool) -> Values:
+    """Sentences and longer texts; many of them need fewer epochs and more n-grams."""
+    if many:
+        tokens = {"kind": "words", "vocabulary": 30_000}
+        data = {"batch_tokens": 8192, "token_dropout": 0.2, "tokenizer": tokens}
+        return one_block(data, grams=2, buckets=200_000, dropout=0.5, lr=1.5e-3, epochs=2.0)
+    tokens = {"kind": "words", "vocabulary": 20_000}
+    data = {"batch_tokens": 2048, "token_dropout": 0.3, "tokenizer": tokens}
+    return one_block(data, grams=2, buckets=50_000, dropout=0.5, lr=3e-3, epochs=6.0)
+
+
+def one_block(
+    data: Values, *, grams: int, buckets: int, dropout: float, lr: float, epochs: float
+) -> Values:
+    """One block over tokens and their n-grams, with much noise against learning by heart."""
+    return {
+        "task": {"label_smoothing": 0.1},
+        "data": data,
+        "model": {
+            "pool": "attention",
+            "frontend": {"kind": "ngrams", "grams": grams, "buckets": buckets},
+            "encoder": {"depth": 1, "dropout": dropout},
+        },
+        "train": {"epochs": epochs, "ema": 0.99, "patience": 10, "optimiser": {"lr": lr}},
+    }

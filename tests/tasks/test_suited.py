@@ -1,0 +1,70 @@
+"""Defaults of a classifier follow from the number and the length of its texts."""
+
+import pytest
+
+from glassformer.data.samples import Samples
+from glassformer.runs.request import TrainRequest
+from glassformer.tasks.classify.suited import FEWEST, suited_to
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Training rows with the same text."""
+
+    def written(text, rows):
+        return Samples.write(
+            tmp_path, (("train", {"text": text, "label": "a"}) for _ in range(rows))
+        )
+
+    return written
+
+
+def resolved(samples, **options):
+    given = {"job": "classify", "data": ("rows.csv",), "device": "cpu"}
+    return TrainRequest(**given | options).resolve(samples)
+
+
+def test_names_are_read_by_characters_and_sentences_by_words(samples):
+    names, sentences = samples("Bodensee", FEWEST), samples("a film with two plots " * 5, FEWEST)
+    assert resolved(names).data.tokenizer.kind == "characters"
+    assert resolved(sentences).data.tokenizer.kind == "words"
+    for found in (resolved(names), resolved(sentences)):
+        assert found.model.frontend.kind == "ngrams"
+        assert (found.model.encoder.depth, found.train.epochs) == (1, 6.0)
+
+
+def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
+    reviews = resolved(samples("a film with two plots " * 300, FEWEST))
+    assert (reviews.task.long, reviews.train.epochs) == ("both", 2.0)
+    assert resolved(samples("a film with two plots " * 5, FEWEST)).task.long == "head"
+
+
+def test_fewer_rows_and_accelerators_keep_the_general_defaults(samples):
+    few = samples("Bodensee", FEWEST - 1)
+    assert resolved(few) == resolved(None)
+    assert suited_to(samples("Bodensee", FEWEST), accelerated=True) == {}
+
+
+def test_far_more_text_than_was_measured_keeps_them_too(samples):
+    assert suited_to(samples("long " * 20_002, FEWEST), accelerated=False) == {}
+
+
+def test_what_a_person_sets_wins(samples):
+    found = resolved(
+        samples("Bodensee", FEWEST),
+        steps=7,
+        settings=("data.tokenizer.kind=bpe", "model.encoder.dropout=0.3"),
+    )
+    assert (found.train.steps, found.train.epochs) == (7, None)
+    assert (found.model.encoder.depth, found.model.encoder.dropout) == (1, 0.3)
+    assert found.data.tokenizer.kind == "bpe"
+
+
+def test_a_size_that_is_named_keeps_the_general_defaults(samples):
+    assert resolved(samples("Bodensee", FEWEST), size="tiny") == resolved(None, size="tiny")
+
+
+def test_pretraining_on_demand_keeps_a_model_that_can_fill_gaps(samples):
+    names = samples("Bodensee", FEWEST)
+    for options in ({"settings": ("pretrain=yes",)}, {"unlabelled": ("texts.csv",)}):
+        assert resolved(names, **options).model.frontend.kind == "tokens"

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from glassformer.cli import main
+from glassformer.config import DataConfig
 from glassformer.config.own_code import allow_code, load_code
 from glassformer.errors import GlassformerError
+from glassformer.tasks import JOBS
 from glassformer.tasks.shared.sequences import read_sequence
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "senses"
@@ -72,6 +74,17 @@ def test_skeletons_are_classified_by_a_frontend_of_ones_own(here, capsys):
     assert command("predict", "classify", "gestures/1.npz", "--json") == 0
     assert json.loads(capsys.readouterr().out)["label"] in ("wave", "nod", "circle")
     assert command("evaluate", "classify", "gestures/labels.csv", "--json") == 0
+
+
+def test_the_same_numbers_are_the_same_sample_wherever_their_file_lies(here):
+    copy = shutil.copy("gestures/1.npz", "elsewhere.npz")
+    schema, config = JOBS["classify"].schema, DataConfig()
+    first, same, other = (
+        schema.content({"text": str(name)}, config)
+        for name in (here / "gestures/1.npz", here / copy, here / "gestures/3.npz")
+    )
+    assert first == same != other
+    assert schema.content({"text": "gone.npz"}, config) == "gone.npz"
 
 
 def test_skeletons_go_into_the_decoder_of_a_translator(here, capsys):

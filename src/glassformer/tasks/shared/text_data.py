@@ -1,6 +1,8 @@
 """The schema of jobs whose samples are texts, and the roles that several jobs share."""
 
 from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from glassformer.config import DataConfig
@@ -90,8 +92,18 @@ class TextSchema(Schema):
         text = ""
         for role in self.roles:
             if not role.answer and role.name in sample:
-                text = f"{text} {sample[role.name]}"
+                text = f"{text} {content_of(str(sample[role.name]))}"
         return text_key(text, in_simplified=config.tokenizer.simplified)
+
+
+def content_of(value: str) -> str:
+    """A text, or for the name of a file of numbers a digest of these, wherever it lies."""
+    if not value.endswith(ARRAYS):
+        return value
+    try:
+        return blake2b(Path(value).read_bytes(), digest_size=16).hexdigest()
+    except OSError:  # reading the samples will say so, with the row
+        return value
 
 
 def text_key(text: str, *, in_simplified: bool) -> str:

@@ -103,6 +103,12 @@ def test_links_lead_to_pages_of_the_same_language(path):
         assert [link for link in links if ".zh." in link] == []
 
 
+@pytest.mark.parametrize("name", ["overview.md", "overview.zh.md"])
+def test_the_overview_leads_to_every_chapter_in_order(name):
+    links = re.findall(r"^\| \[.*?\]\(([^)]+)\)", read(TOUR / name), flags=re.MULTILINE)
+    assert links == [c.paths[".zh." in name].name for c in CHAPTERS]
+
+
 def test_the_ideas_lead_to_every_chapter():
     ideas = read(TOUR.parent / "ideas.md")
     assert [c.path.name for c in CHAPTERS if f"](tour/{c.path.name})" not in ideas] == []

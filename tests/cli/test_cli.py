@@ -183,6 +183,23 @@ def test_help_names_every_command_and_every_rule(capsys):
     assert 'glassformer mask "causal & window(3)"' in rules
 
 
+def test_help_shows_flags_without_a_type_for_they_take_no_value(capsys):
+    for command in ([], ["train"], ["runs", "list"]):
+        assert main([*command, "--help"]) == 0
+        assert "bool" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["train", "plan", "compare"])
+def test_data_in_place_of_the_job_are_refused_with_a_command(
+    command, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my films.csv").write_text("text,label\n")
+    assert main([command, "my films.csv"]) == 1
+    told = "the job comes before the data, as in `glassformer train classify 'my films.csv'`"
+    assert told in capsys.readouterr().err
+
+
 def test_without_a_command_it_shows_the_help(capsys):
     main([])
     assert "Usage: glassformer" in "".join(capsys.readouterr())

@@ -92,7 +92,10 @@ def test_it_says_whether_it_knows_anything_of_a_text():
     assert words.knows("a great plan")
     assert not words.knows("xyzzy 猫")
     letters = StoredBaseline.of(NgramBaseline.fit(*names(31), [], np.zeros(0), 3))
-    assert letters.knows("xa")
+    name = names(31)[0][0]
+    assert letters.knows(f"x{name[:2]}")
+    assert letters.knows(name[0])  # all there is
+    assert not letters.knows(f"{name[0]}☃ x{name[1]}☃")  # single letters say nothing
     assert not letters.knows("猫 ☃")  # a space says nothing
 
 

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = allowed_first(sys.argv[1:] if argv is None else argv)
     try:
         with interruptible(), watched_output():
-            typer.main.get_command(app)(args=argv, prog_name="glassformer")
+            plain_flags(typer.main.get_command(app))(args=argv, prog_name="glassformer")
     except GlassformerError as error:
         if processes.is_first():
             print_line(f"glassformer: {error}", stderr=True)
@@ -86,6 +86,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 1
     return 0
+
+
+def plain_flags(command: Any) -> Any:
+    """The command, whose help shows flags without a type: they take no value."""
+    for parameter in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    for inner in getattr(command, "commands", {}).values():
+        plain_flags(inner)
+    return command
 
 
 def allowed_first(argv: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from glassformer.cli.options import AsJson, Columns, Device, Int8, RunFolder
 
 def evaluate(
     run: RunFolder,
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files or folders.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="Files or folders.")],
     against: Annotated[
         Path | None, typer.Option(metavar="RUN2", help="A second run to compare with.")
     ] = None,

@@ -1,6 +1,7 @@
 """Options that several commands share: those of a training request, and smaller ones."""
 
 import inspect
+import shlex
 import time
 from collections.abc import Callable, Collection
 from functools import partial, wraps
@@ -15,7 +16,7 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks import JOBS
 
 Files = Annotated[
-    list[str], typer.Argument(metavar="DATA...", help="Files, folders or named data sets.")
+    list[str], typer.Argument(metavar="DATA", help="Files, folders or named data sets.")
 ]
 Columns = Annotated[
     str,
@@ -23,9 +24,11 @@ Columns = Annotated[
         metavar="ROLE=COLUMN,...", help="Columns by role, such as text=review,label=stars."
     ),
 ]
-Valid = Annotated[list[str], typer.Option(help="Validation data.")]
-Test = Annotated[list[str], typer.Option(help="Test data.")]
-Unlabelled = Annotated[list[str], typer.Option(help="Data without labels, to pretrain on.")]
+Valid = Annotated[list[str], typer.Option(metavar="DATA", help="Validation data.")]
+Test = Annotated[list[str], typer.Option(metavar="DATA", help="Test data.")]
+Unlabelled = Annotated[
+    list[str], typer.Option(metavar="DATA", help="Data without labels, to pretrain on.")
+]
 Group = Annotated[
     str | None, typer.Option(metavar="COL", help="Keep rows with the same value in one split.")
 ]
@@ -54,8 +57,19 @@ def described_jobs() -> str:
     return "\n\n".join(lines)
 
 
+def not_a_file(job: str) -> str:
+    """The job; data in its place are refused with a hint, before more is asked for."""
+    if job not in JOBS and Path(job).exists():
+        data = shlex.quote(job)
+        raise GlassformerError(
+            f"the job comes before the data, as in `glassformer train classify {data}`; the jobs "
+            f"are {', '.join(JOBS)} (`glassformer doctor {data}` guesses which one fits)"
+        )
+    return job
+
+
 def train_options(
-    job: Annotated[str, typer.Argument(metavar="JOB", help=described_jobs())],
+    job: Annotated[str, typer.Argument(metavar="JOB", help=described_jobs(), callback=not_a_file)],
     data: Files,
     run: Annotated[
         Path | None, typer.Option(help="Run folder to create; default: under runs/.")

@@ -28,7 +28,7 @@ def predict(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="[INPUT...]",
+            metavar="INPUT",
             help="Inputs of the job, such as texts; @FILE reads a file; none reads stdin.",
         ),
     ] = [],  # noqa: B006

@@ -16,7 +16,7 @@ from glassformer.terminal import print_json, print_line
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="A recipe, or your own .toml file.")
+        str, typer.Argument(metavar="NAME", help="A recipe, or your own .toml file.")
     ] = "",
     run: Annotated[Path | None, typer.Option(help="Run folder to create.")] = None,
     seed: Seed = None,

@@ -12,7 +12,7 @@ app = typer.Typer(
     no_args_is_help=True, help="List runs, and free disk space that they no longer need."
 )
 
-Home = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder of runs.")]
+Home = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of runs.")]
 
 
 @app.command("list")

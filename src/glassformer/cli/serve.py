@@ -12,7 +12,7 @@ from glassformer.errors import GlassformerError, install
 def serve(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run folders; those in training are watched."),
+        typer.Argument(metavar="RUN", help="Run folders; those in training are watched."),
     ],
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any.")] = 8000,

@@ -80,9 +80,11 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         """Whether nothing in a text was seen in training: no token, and no n-gram."""
         if nothing_known(self.tokenizer, ids):
             return True
-        lossless = self.tokenizer.kind in LOSSLESS
         stored = self.task.stored
-        return lossless and stored is not None and not stored.knows(text)
+        if stored is None or stored.knows(text):
+            return False
+        spelt = any(analyser.unit == "character" for analyser in stored.analysers)
+        return spelt or self.tokenizer.kind in LOSSLESS
 
     @property
     def tokenizer(self) -> Tokenizer:

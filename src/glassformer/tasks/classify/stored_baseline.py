@@ -24,7 +24,12 @@ from glassformer.files import read_json, replacing, write_json
 from glassformer.metrics.calibration import Logits, Probabilities, to_probabilities
 from glassformer.tasks.classify.linear import logits_of
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
-from glassformer.tasks.shared.ngram_hashing import bucket_of, buckets_of, ngrams_of
+from glassformer.tasks.shared.ngram_hashing import (
+    bucket_of,
+    buckets_of,
+    ngrams_of,
+    telling_parts,
+)
 from glassformer.tasks.shared.ngram_spans import Spans, buckets_of_spans, spans_of
 from glassformer.tasks.shared.ngrams import BUCKETS, Analyser
 
@@ -216,15 +221,14 @@ class StoredBaseline:
         return found
 
     def knows(self, text: str) -> bool:
-        """Whether it knows a word of the text, or a character that is not a space.
+        """Whether it knows a word of the text, or two characters of one side by side.
 
-        Where an n-gram is known, its parts are: no row has the one without the others.
+        A single letter says nothing; a Chinese character, or one that is all there is, does.
         """
         return any(
             self._column_of[number * BUCKETS + bucket_of(part)] >= 0
             for number, analyser in enumerate(self.analysers)
-            for part in ngrams_of(text, Analyser(analyser.unit, 1))
-            if part.strip()
+            for part in telling_parts(text, analyser)
         )
 
     def save(self, folder: Path) -> None:

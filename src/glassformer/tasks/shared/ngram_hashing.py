@@ -15,6 +15,7 @@ from glassformer.tasks.shared.ngrams import BUCKETS, WORDS, Analyser
 
 FIRST, SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)  # MurmurHash3's factors
 SPACES = re.compile(r"\s\s+")
+IDEOGRAPHS = "\u2e80"  # the first character of the scripts in which one character is a word
 
 Hashes = UInt32[np.ndarray, " N"]
 
@@ -34,6 +35,20 @@ def ngrams_of(text: str, analyser: Analyser) -> Iterator[str]:
     for longest in range(1, analyser.longest + 1):
         for start in range(len(parts) - longest + 1):
             yield between.join(parts[start : start + longest])
+
+
+def telling_parts(text: str, analyser: Analyser) -> list[str]:
+    """The words of a text, or its pairs of characters; single ones where they say something.
+
+    >>> characters = Analyser("character", 3)
+    >>> telling_parts("so it", characters), telling_parts("好 a", characters)
+    (['so', 'it'], ['好'])
+    """
+    if analyser.unit == "word":
+        return list(ngrams_of(text, Analyser("word", 1)))
+    parts = [part for part in ngrams_of(text, Analyser("character", 2)) if not set(part) & {" "}]
+    telling = [part for part in parts if len(part) == 2 or part >= IDEOGRAPHS]
+    return telling or parts
 
 
 def buckets_of(ngrams: Sequence[str]) -> Int[np.ndarray, " N"]:

@@ -1,9 +1,12 @@
 """What `train` refuses in the data, `doctor` finds, once: for every job, every refusal there is."""
 
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from small_recordings import RATE, play, write_wave
 
 import glassformer
@@ -16,6 +19,11 @@ TAGGED = "source,target,to"
 SPLIT = [f"{row},train" for row in GOOD]
 ONE_SECOND = ("task.max_seconds=1", f"task.rate={RATE}")
 CLIPS = 12
+IMAGES = [f"x/{label}/{n}.png" for label in "ab" for n in range(9)]
+TWO_IMAGES = struct.pack(">4B3I", 0, 0, 8, 3, 2, 3, 3) + bytes(range(18))
+ONE_LABEL = struct.pack(">4BI", 0, 0, 8, 1, 1) + b"\0"
+UIR = "user,item,rating"
+RATED = [f"u{n % 7},i{n % 11},{n % 5}" for n in range(77)]
 
 
 def table(*rows, header="text,label"):
@@ -147,6 +155,42 @@ CASES = {
         "a blank file": ({"x.txt": "\n\n"}, "no rows, only blank lines"),
         "one line": ({"x.txt": "one line\n"}, "too few to hold some out"),
     },
+    "recognise": {
+        "no images": ({"x/a/0.txt": "no image", "x/b/0.txt": "no image"}, "no column for path"),
+        "one label": ({f"x/a/{n}.png": None for n in range(9)}, "one label|two or mo"),
+        "a rare label": (dict.fromkeys([*IMAGES, "x/odd/0.png"]), "odd"),
+        "no readable image": ({f"x/{'ab'[n % 2]}/{n}.png": b"no" for n in range(9)}, "no usable"),
+        "paths of nothing": (
+            {"x.csv": table(*(f"{n}.png,{'ab'[n % 2]}" for n in range(9)), header="path,label")},
+            "no usable row",
+        ),
+        "labels of other images": (
+            {"x/train-images-idx3-ubyte": TWO_IMAGES, "x/train-labels-idx1-ubyte": ONE_LABEL},
+            "labels, but train-images-idx3-ubyte has 2 images",
+        ),
+    },
+    "recommend": {
+        "no users": ({"x.csv": table(*RATED, header="a,b,stars")}, "no column for user and item"),
+        "one user": ({"x.csv": table(*(f"u,{n},{n % 5}" for n in range(40)), header=UIR)}, "one u"),
+        "one item": (
+            {"x.csv": table(*(f"u{n},i,{n % 5}" for n in range(40)), header=UIR)},
+            "one i",
+        ),
+        "no ratings": (
+            {"x.csv": table(*(row[:-2] for row in RATED), header="user,item")},
+            "no rating|without a rating",
+            {"set": "task.feedback=explicit"},
+        ),
+        "ratings in words": (
+            {"x.csv": table(*(f"{row}good" for row in RATED), header=UIR)},
+            "no usable row",
+        ),
+        "no times": (
+            {"x.csv": table(*RATED, header=UIR)},
+            "not all rows have a time|without a time",
+            {"set": "task.method=sasrec"},
+        ),
+    },
 }
 ALL = [(job, case) for job, cases in CASES.items() for case in cases]
 
@@ -161,7 +205,11 @@ def write(files, recordings):
     """The files of a case; the recordings that they name, too."""
     for name, content in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
-        if content is None:
+        if content is None and name.endswith(".png"):
+            Image.fromarray(np.full((8, 8), zlib.crc32(name.encode()) % 251, dtype=np.uint8)).save(
+                name
+            )
+        elif content is None:
             write_wave(Path(name), recordings[0])
         else:
             Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -1,4 +1,7 @@
-"""What the doctor looks for in ratings: repeated pairs, rare users and items, stray ratings."""
+"""What the doctor looks for in ratings: repeated pairs, rare users and items, stray ratings.
+
+What training refuses is an error: a single user or item, and values that the settings need.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -8,6 +11,8 @@ from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
 
 RARE = 5  # rows of a user or an item; from fewer, little can be learned
+UNRATED = "add a column of ratings, or train with --set task.feedback=implicit"
+UNTIMED = "add a column of times, or use task.method=factors"
 STRAY = 0.01  # of the rows; ratings of more are no slip
 
 
@@ -62,6 +67,11 @@ class ColdNames(Check):
 
     def findings(self) -> Iterator[Finding]:
         for role, counts in self.rows.items():
+            if len(self.trained[role]) == 1:
+                what = f"the training rows have only one {role}"
+                advice = f"give rows of several, or name the column with --columns {role}=..."
+                yield Finding(f"one {role}", "error", what, advice, total=counts.total())
+                continue
             rare = sum(count < RARE for count in counts.values())
             if rare:
                 share = rare / len(counts)
@@ -91,6 +101,28 @@ COLD = {
     "user": "half of the rows of each are read to predict the others",
     "item": "they cannot be recommended; train on some rows of them",
 }
+
+
+class NeededValue(Check):
+    """Rows without a rating or a time, where the settings need one.
+
+    Args:
+        role: The rating or the time.
+        advice: What to do.
+    """
+
+    def __init__(self, role: str, advice: str) -> None:
+        self.role, self.advice = role, advice
+        self.numbers: list[int] = []
+
+    def see(self, row: Specimen) -> None:
+        if row.sample.get(self.role) is None:
+            self.numbers.append(row.number)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.numbers:
+            what = f"{counted(len(self.numbers), 'row')} without a {self.role}"
+            yield Finding(f"no {self.role}", "error", what, self.advice, self.numbers)
 
 
 class RatingScale(Check):

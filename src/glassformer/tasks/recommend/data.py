@@ -14,7 +14,14 @@ from glassformer.data.doctor.default_checks import EmptyRows, SharedGroups
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
-from glassformer.tasks.recommend.checks import ColdNames, RatingScale, RepeatedPairs
+from glassformer.tasks.recommend.checks import (
+    UNRATED,
+    UNTIMED,
+    ColdNames,
+    NeededValue,
+    RatingScale,
+    RepeatedPairs,
+)
 
 USER = Role(
     name="user",
@@ -95,6 +102,8 @@ class RecommendSchema(Schema):
         return [
             *(EmptyRows(), SharedGroups(), RepeatedPairs(), ColdNames()),
             RatingScale(task.lowest, task.highest),
+            *([NeededValue("rating", UNRATED)] if task.feedback == "explicit" else ()),
+            *([NeededValue("time", UNTIMED)] if task.method == "sasrec" else ()),
         ]
 
 

@@ -12,7 +12,7 @@ from glassformer.data.arrays import map_array, map_numbers
 from glassformer.data.doctor.check import counted
 from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.errors import GlassformerError
-from glassformer.tasks.recommend.checks import in_scale, stray_ratings
+from glassformer.tasks.recommend.checks import UNRATED, in_scale, stray_ratings
 from glassformer.tasks.recommend.names import UNKNOWN, Names
 from glassformer.tasks.recommend.settings import RecommendConfig
 
@@ -79,8 +79,8 @@ class RawRows:
         for row, rating in enumerate(self.ratings):
             if rating is None:
                 raise GlassformerError(
-                    f"{samples[row]['where']}: has no rating, but ratings are to be predicted; add "
-                    f"a column of ratings, or train with --set task.feedback=implicit"
+                    f"{samples[row]['where']}: has no rating, but ratings are to be predicted; "
+                    f"{UNRATED}"
                 )
 
     def _stray(self, splits: UInt8[np.ndarray, " rows"]) -> list[str]:

@@ -25,6 +25,7 @@ from glassformer.files import read_json, write_json
 from glassformer.models.transformer import Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.recommend.answers import Recommended, ranked
+from glassformer.tasks.recommend.checks import UNTIMED
 from glassformer.tasks.recommend.factors import Factors
 from glassformer.tasks.recommend.histories import Histories
 from glassformer.tasks.recommend.interactions import Interactions, RawRows
@@ -231,8 +232,8 @@ def refuse_untimed(settings: RecommendConfig, raw: RawRows) -> None:
     """Refuse rows without times for a method that reads them in order."""
     if settings.method == "sasrec" and raw.times is None:
         raise GlassformerError(
-            "task.method = sasrec reads the items of a user in order, but not all rows have a "
-            "time; add a column of times, or use task.method=factors"
+            f"task.method = sasrec reads the items of a user in order, but not all rows have a "
+            f"time; {UNTIMED}"
         )
 
 

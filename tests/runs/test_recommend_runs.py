@@ -153,7 +153,7 @@ def test_evaluate_knows_users_and_items_and_says_what_it_does_not_know(folder, c
     found = json.loads(capsys.readouterr().out)
     assert found["rows"] == len(rows) - 1
     notes = " ".join(found["notes"])
-    assert "left out: 1 rating outside the scale from 1.5 to 4.5" in notes
+    assert "Left out: 1 rating outside the scale from 1.5 to 4.5" in notes
     assert "1 held-out rows of users that training does not have (new)" in notes
 
 

@@ -47,17 +47,22 @@ def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, c
 def test_rows_that_cannot_be_explained_are_left_out(run, monkeypatch):
     explained, original = [], LabelExplainer.subject
 
-    def some(self, model, given):
+    def some(self, model, given, **options):
         explained.append(given)
-        if len(explained) != 2:
+        if len(explained) % 3 != 2:
             raise GlassformerError("nothing was read")
-        return original(self, model, given)
+        return original(self, model, given, **options)
 
     monkeypatch.setattr(LabelExplainer, "subject", some)
     found = run.heads.look(rows=3)
     assert (found.rows, len(found.heads), len(explained)) == (1, 4, 3)
+    assert run.explainer.summary(method="attention", rows=3).found.rows == 1
+    assert len(explained) == 6
     with pytest.raises(GlassformerError, match="nothing was read"):
         run.heads.look(rows=1)
+    explained.clear()
+    with pytest.raises(GlassformerError, match="nothing was read"):
+        run.explainer.summary(method="attention", rows=1)
 
 
 def test_ablations_are_compared_with_the_whole_model_on_the_same_rows(run, reviews, capsys):

@@ -164,13 +164,22 @@ class RunExplainer:
     def _explained(
         self, opened: OpenedRows, method: str | None, rows: int, progress: Done
     ) -> Iterator[Explanation]:
-        """Explanations of some rows by one method."""
-        total = min(rows, len(opened.samples.rows(opened.split)))
+        """Explanations of some rows by one method.
+
+        Rows that cannot be explained, such as a recording in which nothing is heard, are left out.
+        """
+        total, found, failed = min(rows, len(opened.samples.rows(opened.split))), None, None
         for done, given in enumerate(islice(inputs_in(opened, self.job, self.predictor), rows), 1):
-            found = self.explain(given, Choices(method=method, attention=False))
-            method = found.method
             progress(done, total)
+            try:
+                found = self.explain(given, Choices(method=method, attention=False))
+            except GlassformerError as error:
+                failed = error
+                continue
+            method = found.method
             yield found
+        if failed is not None and found is None:
+            raise failed
 
     def _neighbours(self, subject: Subject, most: int) -> tuple[Neighbour, ...]:
         """The nearest training rows; their vectors are computed once."""

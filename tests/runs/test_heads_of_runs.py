@@ -103,7 +103,7 @@ def test_heads_are_pruned_until_the_score_gets_worse(run, reviews, capsys):
     kept = [step for step in found.steps if not step.worse]
     assert len(found.removed) == len(kept)
     assert main(["explain", str(run.folder.path), "--prune"]) == 0
-    assert "of 4 heads can go together before accuracy" in capsys.readouterr().out
+    assert "of 4 heads can go together before the model is" in capsys.readouterr().out
     assert main(["explain", str(run.folder.path), "--prune", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["tolerance"] == pytest.approx(0.01 * values["whole"]["value"])

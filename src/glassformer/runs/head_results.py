@@ -171,8 +171,8 @@ class Pruned(StudyResult):
     def sentences(self) -> list[str]:
         score, allowed = named(self.whole.goal), written(self.whole.goal, self.tolerance)
         total = (
-            f"{len(self.removed)} of {self.heads} heads can go together before {score} becomes "
-            f"significantly worse, or worse by more than {allowed}"
+            f"{len(self.removed)} of {self.heads} heads can go together before the model is "
+            f"significantly worse in {score}, or worse by more than {allowed}"
         )
         order = f"The least important first: {', '.join(self.removed)}"
         return [total, order] if self.removed else [total]

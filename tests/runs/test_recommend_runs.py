@@ -154,7 +154,7 @@ def test_evaluate_knows_users_and_items_and_says_what_it_does_not_know(folder, c
     assert found["rows"] == len(rows) - 1
     notes = " ".join(found["notes"])
     assert "Left out: 1 rating outside the scale from 1.5 to 4.5" in notes
-    assert "1 held-out rows of users that training does not have (new)" in notes
+    assert "1 held-out row of users that training does not have (new)" in notes
 
 
 def test_settings_of_the_other_method_are_refused(folder, capsys):

@@ -195,7 +195,7 @@ def test_an_encoding_that_was_trained_with_is_used_again(tmp_path, capsys):
 BAD = {
     "a label it never saw": (
         "text,label\nfine,mauve\nodd,purple\n",
-        "row 1 (line 2): label 'mauve' is unknown to the model",
+        "row 1 (line 2): no row has a label that the model knows; found mauve, purple; its labels",
     ),
     "no labels": ("text\nfine\n", "no column for label"),
     "no rows": ("text,label\n", "a header (text, label) but no rows below it"),

@@ -16,7 +16,12 @@ from glassformer.runs.report import intake_notes, verdict, what_next
     [
         (90, 70, "it is better than the baseline by 20.0 points of accuracy (p < 0.001)."),
         (70, 90, "it is worse than the baseline by 20.0 points of accuracy (p < 0.001)."),
-        (81, 80, "it is not significantly different from the baseline (p = 1)."),
+        (80, 80, "it is not significantly different from the baseline (p = 1)."),
+        (
+            *(81, 80),
+            "it is not significantly different from the baseline (better by 1.0 points of "
+            "accuracy, p = 1).",
+        ),
     ],
 )
 def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):

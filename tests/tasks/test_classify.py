@@ -105,8 +105,9 @@ def test_data_of_unseen_labels_alone_are_refused_with_their_row(run, tmp_path):
     with pytest.raises(GlassformerError) as refusal:
         run.evaluate(path)
     assert str(refusal.value) == (
-        f"{path} row 1 (line 2): label 'grey' is unknown to the model, whose labels are blue, "
-        f"green, red; fix the row, or train on rows with this label"
+        f"{path} row 1 (line 2): no row has a label that the model knows; found grey, pink; its "
+        f"labels are blue, green, red; train on rows with these labels, or name the column with "
+        f'columns="label=..."'
     )
 
 

@@ -189,12 +189,13 @@ def choice_notes(chosen_by: int, split: str) -> list[str]:
 
 def verdict(found: Comparison, rows: int, goal: str) -> str:
     """The comparison with the baseline in one score, as a sentence."""
-    luck, difference = f"({chance(found.p_value)})", found.difference.value
+    luck, difference = chance(found.p_value), found.difference.value
     scored = counted(rows, "row")
-    if found.p_value > CHANCE:
-        return f"On {scored} it {TIED} {luck}."
     better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
-    return f"On {scored} it is {better} than the baseline by {gap(goal, difference)} {luck}."
+    apart = f"{better} by {gap(goal, difference)}, " if difference else ""
+    if found.p_value > CHANCE:
+        return f"On {scored} it {TIED} ({apart}{luck})."
+    return f"On {scored} it is {better} than the baseline by {gap(goal, difference)} ({luck})."
 
 
 def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:

@@ -21,6 +21,7 @@ from glassformer.config.run import Config
 from glassformer.data.doctor.check import counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import NO_SPLIT, Samples
+from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
@@ -72,8 +73,8 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         self.inputs.refuse_others(samples)
         self.inputs.index(samples, data)
         unknown = {} if samples.rows("train").size else self.labels.unknown(samples)
-        if len(unknown) == len(samples):  # nothing can be scored
-            unknown = {}
+        if unknown and len(unknown) == len(samples):
+            raise nothing_known(samples, unknown, self.labels.names)
         if unknown:
             splits = samples.splits.copy()
             splits[list(unknown)] = NO_SPLIT
@@ -184,6 +185,18 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
             "macro_f1": found.macro_f1(),
             "loss": log_loss(found.logits, found.labels),
         }
+
+
+def nothing_known(
+    samples: Samples, unknown: Mapping[int, Sequence[str]], known: Sequence[str]
+) -> GlassformerError:
+    """The error for rows of which none can be scored."""
+    found = listed(list(dict.fromkeys(name for names in unknown.values() for name in names)))
+    return GlassformerError(
+        f"{samples[0]['where']}: no row has a label that the model knows; found {found}; its "
+        f"labels are {listed(known)}; train on rows with these labels, or name the column with "
+        f"--columns label=..."
+    )
 
 
 def never_seen(samples: Samples, unknown: Mapping[int, Sequence[str]]) -> str:

@@ -4,7 +4,10 @@ import pytest
 from browser import Browser
 from small_served import Served, small_run
 
-RUNS = ("bottles", "reviews", "gaps", "speech", "sounds", "words", "greedy", "drawn", "dictation")
+RUNS = (
+    *("bottles", "reviews", "gaps", "speech", "sounds", "words", "pictures", "ratings"),
+    *("greedy", "drawn", "dictation"),
+)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ import pytest
 import soundfile
 import torch
 from quick import quickly
+from small_images import write_images
+from small_ratings import ratings
 from small_recordings import RATE, WORDS, play, record, write_table
 from small_translator import SETTINGS as TRANSLATOR, unchecked, write_pairs
 
@@ -83,6 +85,17 @@ def write_words(folder):
     return "translate", write_pairs(folder / "pairs.tsv", count=90), TRANSLATOR, 20
 
 
+def write_pictures(folder):
+    settings = (*stack("encoder"), "train.optimiser.lr=0.02", "task.augment.crop=0")
+    return "recognise", write_images(folder / "images"), settings, 20
+
+
+def write_ratings(folder):
+    lines = [",".join(map(str, row.values())) for row in ratings(times=False)]
+    (folder / "ratings.csv").write_text("\n".join(["user,item,rating,split", *lines]))
+    return "recommend", folder / "ratings.csv", ("task.features=3",), 20
+
+
 WRITERS = {
     "bottles": write_bottles,
     "reviews": write_reviews,
@@ -90,6 +103,8 @@ WRITERS = {
     "speech": write_speech,
     "sounds": write_sounds,
     "words": write_words,
+    "pictures": write_pictures,
+    "ratings": write_ratings,
 }
 OTHERS = {  # copies of these with another search
     "greedy": ("words", {"method": "greedy"}),

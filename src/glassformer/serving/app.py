@@ -15,6 +15,7 @@ from glassformer.serving.embeddings import add_embeddings
 from glassformer.serving.errors import RESPONSES, add_error_handlers
 from glassformer.serving.explanations import add_explanations
 from glassformer.serving.gate import Gate
+from glassformer.serving.images import add_images
 from glassformer.serving.keys import Guarded, Keys
 from glassformer.serving.metrics import Measured
 from glassformer.serving.models import Models
@@ -79,6 +80,7 @@ def paths(models: Models, keys: Keys) -> FastAPI:
     add_predictions(app, models, limits)
     add_recordings(app, models, limits)
     add_transcriptions(app, models, limits)
+    add_images(app, models, limits)
     add_embeddings(app, models, limits)
     add_explanations(app, models, limits)
     add_training(app, models)

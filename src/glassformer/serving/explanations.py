@@ -1,4 +1,4 @@
-"""/v1/explain and /v1/audio/explain: what a prediction is based on."""
+"""/v1/explain, /v1/audio/explain and /v1/images/explain: what a prediction is based on."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,13 +10,20 @@ from starlette.responses import Response
 from glassformer.serving.audio import read_upload
 from glassformer.serving.batching import Options
 from glassformer.serving.errors import json_response
+from glassformer.serving.images import read_picture
 from glassformer.serving.models import Models, ServedModel
 from glassformer.serving.predictions import check_lengths
-from glassformer.serving.schemas import AudioExplainRequest, ExplainRequest
+from glassformer.serving.schemas import (
+    AudioExplainRequest,
+    Explained,
+    ExplainRequest,
+    ImageExplainRequest,
+)
 from glassformer.serving.settings import Limits
 from glassformer.serving.waiting import answered
 
-TEXTS, RECORDINGS = "/v1/explain", "/v1/audio/explain"
+TEXTS, RECORDINGS, IMAGES = "/v1/explain", "/v1/audio/explain", "/v1/images/explain"
+SUMMARY = "Show what a prediction is based on."
 
 
 def add_explanations(app: FastAPI, models: Models, limits: Limits) -> None:
@@ -24,7 +31,7 @@ def add_explanations(app: FastAPI, models: Models, limits: Limits) -> None:
     paths = {path for one in models for path in one.forms}
     if TEXTS in paths:
 
-        @app.post(TEXTS, summary="Show what a prediction is based on.", name="explain")
+        @app.post(TEXTS, summary=SUMMARY, name="explain")
         async def explain(body: ExplainRequest, request: Request) -> Response:
             model = models.find(body.model, TEXTS)
             check = partial(check_lengths, model, limits.explained)
@@ -33,7 +40,7 @@ def add_explanations(app: FastAPI, models: Models, limits: Limits) -> None:
 
     if RECORDINGS in paths:
 
-        @app.post(RECORDINGS, summary="Show what a prediction is based on.", name="audio_explain")
+        @app.post(RECORDINGS, summary=SUMMARY, name="audio_explain")
         async def explain_sound(
             body: Annotated[AudioExplainRequest, Form()], request: Request
         ) -> Response:
@@ -42,6 +49,20 @@ def add_explanations(app: FastAPI, models: Models, limits: Limits) -> None:
             async def work() -> dict[str, Any]:
                 sound = await read_upload(model, body.file, limits.explained_audio)
                 return await explained(model, sound, options_of(body), lambda inputs: None)
+
+            return json_response(await answered(request, work(), limits.seconds, model))
+
+    if IMAGES in paths:
+
+        @app.post(IMAGES, summary=SUMMARY, name="images_explain")
+        async def explain_image(
+            body: Annotated[ImageExplainRequest, Form()], request: Request
+        ) -> Response:
+            model = models.find(body.model, IMAGES)
+
+            async def work() -> dict[str, Any]:
+                pixels = await read_picture(body.file, limits.pixels)
+                return await explained(model, pixels, options_of(body), lambda inputs: None)
 
             return json_response(await answered(request, work(), limits.seconds, model))
 
@@ -57,7 +78,7 @@ def without_place(neighbour: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in neighbour.items() if name != "where"}
 
 
-def options_of(body: ExplainRequest | AudioExplainRequest) -> Options:
+def options_of(body: Explained) -> Options:
     """What was set, as options of a run's `explain`."""
     names: Sequence[str] = ("method", "target", "unit")
     found = tuple((name, value) for name in names if (value := getattr(body, name)) is not None)

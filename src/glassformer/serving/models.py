@@ -36,7 +36,14 @@ from glassformer.serving.threads import Threads, vectors_of
 from glassformer.serving.worker import Worker
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Prediction
-from glassformer.tasks.served import Embedder, SourceWriter, SpeechWriter, TokenWriter
+from glassformer.tasks.served import (
+    Embedder,
+    ImageReader,
+    NameReader,
+    SourceWriter,
+    SpeechWriter,
+    TokenWriter,
+)
 from glassformer.tasks.shared.sound_predictor import SoundPredictor
 from glassformer.tasks.shared.text import TextPredictor
 
@@ -60,10 +67,9 @@ class ServedModel:
         self.name, self.run, self.job = name, run, run.config.job
         self.created = int(time.time())
         self.predictor = run.predictor
-        if not isinstance(self.predictor, TextPredictor | SoundPredictor):
+        if not (self.reads_text or self.reads_sound or self.reads_images):
             raise GlassformerError(
-                f"{run.folder.path}: its job is {self.job}, which takes neither texts nor "
-                f"recordings; serve others"
+                f"{run.folder.path}: its inputs are no texts, recordings or images; serve others"
             )
         observe = metrics.batch_inputs.labels(name).observe
         self.predictions = Batcher(worker, self._predict, config.batching, observe)
@@ -109,12 +115,10 @@ class ServedModel:
             found.append("/v1/completions")
         elif self.writes_speech:
             found.append("/v1/audio/transcriptions")
-        elif self.reads_sound:
-            found.append(f"/v1/audio/{self.job}")
         else:
-            found.append(f"/v1/{self.job}")
+            found.append(f"{self.root}{self.job}")
         if JOBS[self.job].explainer is not None:
-            found.append("/v1/audio/explain" if self.reads_sound else "/v1/explain")
+            found.append(f"{self.root}explain")
         return found + (["/v1/embeddings"] if self.embeds else [])
 
     @property
@@ -131,6 +135,23 @@ class ServedModel:
     def reads_sound(self) -> bool:
         """Whether its inputs are recordings."""
         return isinstance(self.predictor, SoundPredictor)
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether its inputs are pictures."""
+        return isinstance(self.predictor, ImageReader)
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether its inputs are texts, or names."""
+        return isinstance(self.predictor, TextPredictor | NameReader)
+
+    @property
+    def root(self) -> str:
+        """What the paths of its kind of inputs begin with."""
+        if self.reads_images:
+            return "/v1/images/"
+        return "/v1/audio/" if self.reads_sound else "/v1/"
 
     @property
     def embeds(self) -> bool:

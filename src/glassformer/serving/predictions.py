@@ -20,7 +20,7 @@ from glassformer.tasks.shared.text import TextPredictor
 
 def add_predictions(app: FastAPI, models: Models, limits: Limits) -> None:
     """A path for each job that predicts from texts."""
-    plain = [one for one in models if not one.reads_sound and not one.writes_tokens]
+    plain = [one for one in models if one.reads_text and not one.writes_tokens]
     for job in dict.fromkeys(one.job for one in plain):
         about = JOBS.about(job)
         path = f"/v1/{job}"
@@ -70,11 +70,12 @@ def as_list(given: str | list[str], limits: Limits, param: str = "input") -> lis
 
 def check_lengths(model: ServedModel, most: int, texts: Sequence[str]) -> None:
     """Refuse texts of too many tokens; a token has at least one byte, so most need no counting."""
-    assert isinstance(model.predictor, TextPredictor)
     for text in texts:
-        if len(text.encode()) <= most:
+        if (tokens := len(text.encode())) <= most:
             continue
-        if (tokens := model.predictor.tokens_of(text)) > most:
+        if isinstance(model.predictor, TextPredictor):
+            tokens = model.predictor.tokens_of(text)
+        if tokens > most:
             raise RefusedError(
                 422,
                 f"a text has {tokens:,} tokens, more than {most:,}; send less at a time",

@@ -93,6 +93,13 @@ class AudioRequest(Sent):
     file: UploadFile = Field(description="WAV, FLAC, OGG or MP3; more with the extra `media`.")
 
 
+class ImageRequest(Sent):
+    """A picture."""
+
+    model: str = Field(description=MODEL)
+    file: UploadFile = Field(description="PNG, JPEG, GIF or WebP.")
+
+
 class Explained(Sent):
     """What is explained, and how."""
 
@@ -115,6 +122,10 @@ class ExplainRequest(Explained):
 
 class AudioExplainRequest(AudioRequest, Explained):
     """A recording whose prediction is explained."""
+
+
+class ImageExplainRequest(ImageRequest, Explained):
+    """A picture whose prediction is explained."""
 
 
 class TranscriptionRequest(AudioRequest):

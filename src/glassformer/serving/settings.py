@@ -11,12 +11,13 @@ class Limits:
 
     Args:
         body: Bytes of a JSON body (413).
-        upload: Bytes of a body with a recording (413).
+        upload: Bytes of a body with a recording or an image (413).
         headers: Bytes of the headers of a request (431).
         inputs: Inputs of one request (422).
         tokens: Tokens of one input, its answer included where it is written after it (422).
         answers: Answers to one input; also the highest value of a whole-number option (422).
         audio: Seconds of a recording (422).
+        pixels: Pixels of an image (422).
         explained, explained_audio: Tokens of a text, and seconds of a recording, of which a
             prediction is explained (422).
         concurrency: Open requests of one client (429).
@@ -33,6 +34,7 @@ class Limits:
     tokens: int = 4096
     answers: int = 16
     audio: float = 600.0
+    pixels: int = 1 << 24
     explained: int = 512
     explained_audio: float = 30.0
     concurrency: int = 128

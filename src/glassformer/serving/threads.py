@@ -11,6 +11,7 @@ from torch import nn
 WORTHWHILE = 5e8  # operations of a call from which several threads pay: about 10 ms of one
 CHARACTERS = 4  # about as many make a token,
 SAMPLES = 400  # and so many make a vector
+PATCHES = 64  # of an image
 
 
 class Threads:
@@ -35,5 +36,11 @@ class Threads:
 
 
 def vectors_of(inputs: list[Any]) -> int:
-    """About how many vectors a model makes of some texts or recordings."""
-    return sum(len(one) // (CHARACTERS if isinstance(one, str) else SAMPLES) for one in inputs)
+    """About how many vectors a model makes of some texts, recordings or images."""
+    return sum(map(vectors_in, inputs))
+
+
+def vectors_in(given: Any) -> int:
+    if isinstance(given, str):
+        return len(given) // CHARACTERS
+    return PATCHES if given.ndim == 3 else len(given) // SAMPLES

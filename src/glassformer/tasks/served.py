@@ -4,8 +4,11 @@
     SourceWriter    answers what an encoder reads, by a decoder, through an engine
     Embedder        turns texts into vectors
     SpeechWriter    writes down speech, with the times of words if it knows them
+    ImageReader     reads pictures, as pixels
+    NameReader      takes names, such as those of users
 
-A predictor that has none of them is still served: its inputs in, its predictions out.
+A predictor of texts or recordings that has none of them is still served: its inputs in, its
+predictions out.
 """
 
 from abc import ABC, abstractmethod
@@ -119,3 +122,11 @@ class SpeechWriter(ABC):
     @abstractmethod
     def subtitles(self, words: Sequence[Spoken], form: str) -> str:
         """The words as subtitles, `srt` or `vtt`."""
+
+
+class ImageReader:
+    """Predicts from images: arrays of 8-bit pixels, of height, width and 1 or 3 channels."""
+
+
+class NameReader:
+    """Predicts from names that it knows from training; they never name a file."""

@@ -71,9 +71,9 @@ def import_pillow() -> Any:
         ) from None
 
 
-def read_image(picture: Picture) -> Pixels:
-    """The pixels of a picture; one that cannot be read right is refused."""
-    return _read(picture)[0]
+def read_image(picture: Picture, *, most: int = MOST_PIXELS) -> Pixels:
+    """The pixels of a picture, at most so many; one that cannot be read right is refused."""
+    return _read(picture, most)[0]
 
 
 def read_facts(picture: Picture) -> ImageFacts:
@@ -91,7 +91,7 @@ def read_facts(picture: Picture) -> ImageFacts:
     )
 
 
-def _read(picture: Picture) -> tuple[Pixels, int]:
+def _read(picture: Picture, most: int = MOST_PIXELS) -> tuple[Pixels, int]:
     """Pixels, and the number of frames."""
     path = picture.path
     if kind_of(path) == "folder":
@@ -105,7 +105,8 @@ def _read(picture: Picture) -> tuple[Pixels, int]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # refused below
             with pillow.open(path, formats=FORMATS) as image:
-                _refuse_huge(path, *image.size)
+                width, height = image.size
+                _refuse_huge(path, width, height, most)
                 frames = getattr(image, "n_frames", 1)
                 return upright_pixels(image), frames
     except pillow.UnidentifiedImageError:
@@ -113,7 +114,7 @@ def _read(picture: Picture) -> tuple[Pixels, int]:
             f"{path}: not an image in one of the formats {', '.join(FORMATS)}; convert it"
         ) from None
     except pillow.DecompressionBombError:
-        raise GlassformerError(_huge(path, "far more")) from None
+        raise GlassformerError(_huge(path, "far more", most)) from None
     except (OSError, SyntaxError, ValueError, EOFError, IndexError, MemoryError) as error:
         raise GlassformerError(
             f"{path}: a damaged image ({reason(error)}); save or fetch it again"
@@ -138,10 +139,10 @@ def upright_pixels(image: Any) -> Pixels:
     return pixels[..., :1] if grey else pixels
 
 
-def _refuse_huge(path: Path, width: int, height: int) -> None:
-    if width * height > MOST_PIXELS:
-        raise GlassformerError(_huge(path, f"{width:,} x {height:,}"))
+def _refuse_huge(path: Path, width: int, height: int, most: int) -> None:
+    if width * height > most:
+        raise GlassformerError(_huge(path, f"{width:,} x {height:,}", most))
 
 
-def _huge(path: Path, found: str) -> str:
-    return f"{path}: too many pixels ({found}; the limit is {MOST_PIXELS:,}); scale it down"
+def _huge(path: Path, found: str, most: int) -> str:
+    return f"{path}: too many pixels ({found}; the limit is {most:,}); scale it down"

@@ -19,7 +19,7 @@ from glassformer.style import STYLE
 FOLDER = "/page/"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self'; media-src data: blob:; base-uri 'none'; form-action 'none'; "
+    "img-src 'self' blob:; media-src data: blob:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEADERS = {

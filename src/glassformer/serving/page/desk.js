@@ -4,6 +4,7 @@ import { Attempt } from "./attempt.js";
 import { ask } from "./api.js";
 import { continuationDesk } from "./continuation.js";
 import { make, percent } from "./elements.js";
+import { imageInput } from "./image-input.js";
 import { Inside } from "./inside.js";
 import { say, words } from "./language.js";
 import { soundInput } from "./sound-input.js";
@@ -16,8 +17,10 @@ export function desk(model) {
   const build = own.endsWith("/completions")
     ? continuationDesk
     : own.startsWith("/v1/audio/")
-      ? soundDesk
-      : textDesk;
+      ? fileDesk(soundInput)
+      : own.startsWith("/v1/images/")
+        ? fileDesk(imageInput)
+        : textDesk;
   const { parts, focus } = build(model, own);
   return {
     box: make("article", { class: "desk" }, heading(model), parts),
@@ -68,7 +71,8 @@ function textDesk(model, path) {
   return { parts: [input.box, attempt.box, reply, inside.box], focus: input.focus };
 }
 
-function soundDesk(model, path) {
+// For models that take a file: a recording or a picture.
+const fileDesk = (makeInput) => (model, path) => {
   const attempt = new Attempt(),
     reply = replyBox();
   let file = null;
@@ -78,7 +82,7 @@ function soundDesk(model, path) {
       reply.setAttribute("aria-busy", true);
       const form = new FormData();
       form.append("model", model.id);
-      form.append("file", given, "recording.wav");
+      form.append("file", given, "file");
       const found = await ask(path, form, signal).finally(() => reply.removeAttribute("aria-busy"));
       const [first] = found.data ?? [{ prediction: found.text }];
       reply.replaceChildren(...answer(first));
@@ -87,10 +91,10 @@ function soundDesk(model, path) {
     });
   const take = (values, at, other) =>
     inside.show({ file, target: before(values, at) + other + after(values, at) });
-  const input = soundInput({ onask: go });
+  const input = makeInput({ onask: go });
   const inside = new Inside(model, { take });
   return { parts: [input.box, attempt.box, reply, inside.box], focus: input.focus };
-}
+};
 
 function answer(found, prefix, back) {
   const sure = found.confidence == null ? null : words.sure(percent(found.confidence));
@@ -98,6 +102,7 @@ function answer(found, prefix, back) {
   return [
     make("p", { class: found.prediction ? "said" : "said empty", dir: "auto" }, text),
     sure ? make("p", { class: "quiet" }, sure) : null,
+    found.items ? ranking(found.items) : null,
     prefix
       ? make(
           "p",
@@ -108,6 +113,19 @@ function answer(found, prefix, back) {
         )
       : null,
   ].filter(Boolean);
+}
+
+// What is recommended, best first, with the number that it is ranked by.
+function ranking(items) {
+  return make(
+    "ol",
+    { class: "ranking" },
+    items.map(({ item, ...ranked }) => {
+      const [[name, value]] = Object.entries(ranked);
+      const shown = name === "probability" ? percent(value) : value.toFixed(2);
+      return make("li", {}, make("bdi", {}, item), " ", make("span", { class: "quiet" }, shown));
+    }),
+  );
 }
 
 // Where each written word begins in the answer.

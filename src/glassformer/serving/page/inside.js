@@ -55,7 +55,7 @@ export class Inside {
     if (!file) return { ...fields, input };
     const form = new FormData();
     Object.entries(fields).forEach(([name, value]) => form.append(name, value));
-    form.append("file", file, "recording.wav");
+    form.append("file", file, "file");
     return form;
   }
 

@@ -17,6 +17,7 @@ from glassformer.tasks.predictor import BaselinePredictor, Prediction, Predictor
 from glassformer.tasks.recognise.images import ImageBatch, laid_out, scaled
 from glassformer.tasks.recognise.pixel_baseline import PixelBaseline
 from glassformer.tasks.recognise.task import RecogniseTask
+from glassformer.tasks.served import ImageReader
 from glassformer.tasks.shared.image_data import picture_of
 from glassformer.tasks.shared.label_predictor import NextBest, unlabelled
 
@@ -25,7 +26,7 @@ TOGETHER = 64  # images per batch, after the first one if more are still to come
 Image = Picture | np.ndarray
 
 
-class ImagePredictor(Predictor[RecogniseTask, Image]):
+class ImagePredictor(Predictor[RecogniseTask, Image], ImageReader):
     """What is the same for all that reads images."""
 
     kinds = (str, Path, np.ndarray, Picture)

@@ -23,11 +23,12 @@ from glassformer.tasks.recommend.names import UNKNOWN
 from glassformer.tasks.recommend.picture import draw_items
 from glassformer.tasks.recommend.questions import QuestionBatch, Questions
 from glassformer.tasks.recommend.task import RecommendTask
+from glassformer.tasks.served import NameReader
 
 OTHERS = 9  # items after the first, in the details
 
 
-class RecommendPredictor(Predictor[RecommendTask, str]):
+class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
     """The items that a user is likeliest to like next, or those most similar to an item.
 
     Attributes:

@@ -7,7 +7,8 @@ from load import REFUSED, memory, put_under_load
 from small_served import Served
 from small_translator import unchecked
 
-FULL = {"limits": {"queue": 40, "concurrency": 1000}}  # fewer than come at once
+# Fewer than come at once; on a busy machine, even those that wait are not late.
+FULL = {"limits": {"queue": 40, "concurrency": 1000, "seconds": 900.0, "patience": 300.0}}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from browser import CHROMIUM
 from small_served import recording
+from test_images import picture
 
 from glassformer.serving.page import page_files
 
@@ -122,6 +123,23 @@ def test_a_text_is_continued_token_by_token_and_from_another_token(visit):
     assert text_of(page, ".flow .taken").replace("\n", "").strip() == other.replace("␣", "").strip()
     click(page, ".piece")
     page.until("document.querySelector('.changes .said')")
+
+
+def test_a_picture_is_recognised_patch_by_patch(visit, tmp_path):
+    page = visit("pictures")
+    (tmp_path / "left.png").write_bytes(picture())
+    page.upload("input[type=file]", tmp_path / "left.png")
+    page.until("document.querySelector('.images') && !document.querySelector('[aria-busy]')")
+    assert text_of(page, ".reply .said") in ("dark", "left", "right")
+    assert page.ask("document.querySelector('.given img').naturalWidth") == 8
+
+
+def test_a_user_is_shown_what_to_like_next(visit):
+    page = visit("ratings")
+    ask(page, "u3")
+    page.until("document.querySelector('.ranking li')")
+    first, *_ = texts(page, ".ranking bdi")
+    assert first == text_of(page, ".reply .said")
 
 
 def test_an_uploaded_recording_is_heard_and_played_at_a_word(visit, tmp_path):

@@ -136,5 +136,5 @@ function hypothesis(step, branch) {
     at = given.beam[number][at].parent;
   }
   const bare = !given.beam.some((one) => one.some((other) => /\s/.test(other.token)));
-  return tokens.join(apart && bare ? " " : "");
+  return tokens.join(bare && given.prediction.includes(" ") ? " " : "");
 }

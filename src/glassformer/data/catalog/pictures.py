@@ -24,6 +24,7 @@ TESTED = 5  # one digit of so many
 MNIST_FILES = tuple(
     f"{start}-{kind}-ubyte" for start in IDX for kind in ("images-idx3", "labels-idx1")
 )
+MNIST_MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"  # the authors' page has closed
 MNIST_PUBLISHED = {
     "train-images-idx3-ubyte": (
         9_912_422,
@@ -48,7 +49,7 @@ MNIST_STORAGE = Storage(
     tuple(
         Remote(
             name=f"{name}.gz",
-            url=f"https://yann.lecun.com/exdb/mnist/{name}.gz",
+            url=f"{MNIST_MIRROR}{name}.gz",
             size=size,
             checksum=f"sha256:{checksum}",
         )

@@ -231,8 +231,3 @@ def test_an_image_is_explained_in_every_view(run, images, tmp_path, capsys):
     assert Image.open(tmp_path / "a.png").width > 500
     assert json.loads((tmp_path / "a.json").read_text())["grid"] == [4, 4]
     assert '"rows": 4' in (tmp_path / "a.html").read_text()
-
-
-def test_serving_images_is_refused_in_one_line(run, capsys):
-    assert main(["serve", str(run.folder.path), "--port", "0"]) == 1
-    assert "takes neither texts nor recordings; serve others" in capsys.readouterr().err

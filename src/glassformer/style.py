@@ -44,7 +44,7 @@ th:last-child, td:last-child { padding-right: 0; }
 thead th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
 tbody th { font-weight: 500; }
 .number { text-align: right; white-space: nowrap; }
-.text { overflow-wrap: anywhere; min-width: 5rem; }
+.text { overflow-wrap: anywhere; min-width: 6.5rem; }
 audio { display: block; width: 14rem; height: 2.25rem; }
 figure { margin: 0 0 2rem; }
 figcaption { margin: 0 0 0.5rem; }

@@ -40,7 +40,7 @@ def explain(run, *options):
 
 
 def test_the_terminal_shows_labels_words_and_the_asked_attention(run, capsys):
-    assert explain(run, "--layer", "0", "--head", "1") == 0
+    assert explain(run, "--layer", "0", "--head", "1", "--method", "occlusion") == 0
     out = capsys.readouterr().out
     assert {"good", "bad"} >= {line.split()[0] for line in out.splitlines()[:2]}
     assert "for " in out

@@ -5,7 +5,8 @@ from glassformer.errors import GlassformerError, unknown
 
 def choose(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuse a name that is not on the list."""
-    require(value in choices, unknown(name, value, choices))
+    if value not in choices:
+        raise GlassformerError(unknown(name, value, choices))  # looking for near ones takes a while
 
 
 def share(name: str, value: float) -> None:

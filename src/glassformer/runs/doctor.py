@@ -72,16 +72,16 @@ def also_fitting(choices: Sequence[TrainRequest], chosen: TrainRequest) -> list[
     """
     others = [request for request in choices if request.job != chosen.job]
     named = [request.job for request in others if answers_named(request)][:1]
-    return named or [request.job for request in others if reads_alike(request, chosen)][:2]
-
-
-def reads_alike(request: TrainRequest, chosen: TrainRequest) -> bool:
-    """Whether a job can read the first row, and its inputs are also those of the other job."""
-    inputs, answers = columns_read(request)
-    their_inputs, their_answers = columns_read(chosen)
-    if their_answers:
-        return bool(answers) and inputs == their_inputs
-    return bool(answers) or inputs == their_inputs
+    if named:
+        return named
+    inputs, answers = columns_read(chosen)
+    found = []
+    for request in others:
+        their_inputs, their_answers = columns_read(request)
+        same = bool(their_inputs) and their_inputs == inputs
+        if (same and bool(their_answers) == bool(answers)) or (their_answers and not answers):
+            found.append(request.job)
+    return found[:2]
 
 
 def columns_read(request: TrainRequest) -> tuple[Columns, Columns]:

@@ -34,9 +34,9 @@ def test_losses_some_at_a_time_are_those_of_all_scores(monkeypatch, rows, settin
     scores = model(ids, layout=layout)
     expected = F.cross_entropy(scores, labels, reduction="sum", label_smoothing=smoothing)
     felt = gradients(model, 0.3 * expected)
-    widest, real = [], chunked.losses_into_gradients
+    widest, real = [], chunked.losses_and_gradients
     monkeypatch.setattr(
-        chunked, "losses_into_gradients", lambda x, *a: widest.append(len(x)) or real(x, *a)
+        chunked, "losses_and_gradients", lambda x, *a: widest.append(len(x)) or real(x, *a)
     )
     found = model(ids, layout=layout, labels=labels, smoothing=smoothing)
     torch.testing.assert_close(found, expected)

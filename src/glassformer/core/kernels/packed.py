@@ -6,7 +6,7 @@ neither, rows of about the same length go through `fused` together.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -85,18 +85,64 @@ def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     """Rows of about the same length together, padded only to the longest of their group."""
     if not len(q):
         return q.new_zeros(0, q.shape[1], v.shape[-1])
-    answers, tokens = [], []
-    for rows in groups_of(call.queries.lengths.tolist(), call.keys.lengths.tolist(), q[0].numel()):
-        ours, queries = part(call.queries, rows)
-        theirs, keys = part(call.keys, rows)
+    groups, order = grouping(call, q[0].numel())
+    answers = []
+    for queries, keys in groups:
         bias = call.bias
         if bias is not None and bias.by_query:
-            bias = replace(bias, table=by_row(bias.table, ours))
-        one = replace(call, queries=queries, keys=keys, bias=bias)
-        answer = fused.attend(by_row(q, ours), by_row(k, theirs), by_row(v, theirs), one)
-        answers.append(answer.transpose(1, 2)[queries.real])
-        tokens.append(ours[queries.real])
-    return torch.cat(answers)[torch.cat(tokens).argsort()]
+            bias = replace(bias, table=queries.padded(bias.table))
+        one = replace(call, queries=queries.layout, keys=keys.layout, bias=bias)
+        answer = fused.attend(queries.padded(q), keys.padded(k), keys.padded(v), one)
+        answers.append(queries.packed(answer))
+    return answers[0] if order is None else torch.cat(answers)[order]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One side of a group of rows: where its tokens lie in the pack and in padded rows.
+
+    Attributes:
+        tokens: Their places in the pack; None for all of them, in their order.
+        slots: Their places in the flattened padded rows.
+        layout: Of the padded rows.
+    """
+
+    tokens: Int[Tensor, " n"] | None
+    slots: Int[Tensor, " n"]
+    layout: Layout
+
+    def padded(self, x: Float[Tensor, "N H K"]) -> Float[Tensor, "b H T K"]:
+        """These tokens as padded rows, with zeros in the padding."""
+        chosen = x if self.tokens is None else x[self.tokens]
+        rows = x.new_zeros(self.layout.rows * self.layout.longest, *x.shape[1:])
+        rows = rows.index_copy(0, self.slots, chosen)
+        return rows.unflatten(0, (self.layout.rows, -1)).transpose(1, 2)
+
+    def packed(self, x: Float[Tensor, "b H T K"]) -> Float[Tensor, "n H K"]:
+        """The same tokens end to end."""
+        return x.transpose(1, 2).flatten(0, 1)[self.slots]
+
+
+def grouping(
+    call: Call, width: int
+) -> tuple[list[tuple[Part, Part]], Int[Tensor, " N"] | None]:
+    """The groups of a call, and where each token of the pack lies in their answers.
+
+    The layers of a model share layouts, so it is worked out once a batch.
+    """
+    same = call.keys is call.queries
+    memo, key = call.queries.memo, (Part, width, None if same else call.keys)
+    if key not in memo:
+        groups = groups_of(call.queries.lengths.tolist(), call.keys.lengths.tolist(), width)
+        if len(groups) == 1:
+            groups = [sorted(groups[0])]
+        alone = len(groups) == 1
+        queries = [part(call.queries, rows, alone) for rows in groups]
+        keys = queries if same else [part(call.keys, rows, alone) for rows in groups]
+        tokens = [one.tokens for one in queries if one.tokens is not None]
+        order = torch.cat(tokens).argsort() if tokens else None
+        memo[key] = list(zip(queries, keys, strict=True)), order
+    return memo[key]
 
 
 def groups_of(queries: list[int], keys: list[int], width: int) -> list[list[int]]:
@@ -114,21 +160,16 @@ def groups_of(queries: list[int], keys: list[int], width: int) -> list[list[int]
     return groups
 
 
-def part(layout: Layout, rows: list[int]) -> tuple[Int[Tensor, "b T"], Layout]:
-    """Where the tokens of these rows lie in the pack, and their layout in padded form."""
+def part(layout: Layout, rows: list[int], alone: bool) -> Part:
+    """These rows of a pack; `alone`, all of them in their order."""
     chosen = torch.tensor(rows)
-    lengths = layout.lengths[chosen]
-    alone = Layout.padded(lengths)
+    padded = Layout.padded(layout.lengths[chosen])
     if layout.starts is not None:
         starts = layout.starts.expand(layout.rows)[chosen]
-        alone = alone.shifted(starts, layout.reach)
-    tokens = layout.bounds[chosen, None] + torch.arange(alone.longest)
-    return tokens.clamp(max=int(layout.bounds[-1]) - 1), alone
-
-
-def by_row(x: Float[Tensor, "N H K"], tokens: Int[Tensor, "b T"]) -> Float[Tensor, "b H T K"]:
-    """These tokens of the pack as padded rows; the content of the padding is never used."""
-    return x[tokens].transpose(1, 2)
+        padded = padded.shifted(starts, layout.reach)
+    real = padded.real
+    tokens = (layout.bounds[chosen, None] + torch.arange(padded.longest))[real]
+    return Part(None if alone else tokens, real.flatten().nonzero()[:, 0], padded)
 
 
 PACKED = Kernel(

@@ -12,13 +12,9 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.utils._triton import has_triton
 
 from glassformer.core.scoring import capped
-from glassformer.models.losses.scores import IGNORED, with_gradients
-
-if has_triton():
-    from glassformer.models.losses import score_kernel
+from glassformer.models.losses.scores import losses_and_gradients, with_gradients
 
 CHUNK = {"cpu": 2**25, "cuda": 2**30}  # scores at a time
 
@@ -66,7 +62,7 @@ def summed_cross_entropy(
         table = weight.to(low)
         for some, y, grad in chunks(x.to(low), labels, grad_x, scores=len(weight)):
             scores = some @ table.T
-            total += losses_into_gradients(scores, y, softcap, smoothing).sum()
+            total += losses_and_gradients(scores, y, scores, softcap, smoothing).sum()
             grad.copy_(scores @ table)
             add_product(grad_weight, scores.T, some)
     return with_gradients(total, [x, weight], [grad_x, grad_weight])
@@ -78,28 +74,6 @@ def add_product(total: Float[Tensor, "V D"], a: Tensor, b: Tensor) -> None:
         total.addmm_(a, b)
     else:
         total += a @ b
-
-
-def losses_into_gradients(
-    scores: Float[Tensor, "n V"],
-    labels: Int[Tensor, " n"],
-    softcap: float | None,
-    smoothing: float,
-) -> Float[Tensor, " n"]:
-    """The losses of a chunk; their gradients replace the scores."""
-    if has_triton() and scores.is_cuda and softcap is None:
-        return score_kernel.cross_entropy(scores, labels, smoothing, scores)
-    x = capped(scores.float(), softcap)
-    counts, right = labels != IGNORED, labels.clamp(min=0)
-    each, spread = torch.arange(len(x), device=x.device), smoothing / x.shape[1]
-    log_p = x.log_softmax(-1)
-    losses = -(1 - smoothing) * log_p[each, right] - spread * log_p.sum(-1)
-    gradient = log_p.exp_().sub_(spread)
-    gradient[each, right] -= 1 - smoothing
-    if softcap is not None:
-        gradient *= 1 - (x / softcap) ** 2
-    scores.copy_(gradient * counts[:, None])
-    return losses * counts
 
 
 def chunks(*rows: Tensor, scores: int) -> Iterator[tuple[Tensor, ...]]:

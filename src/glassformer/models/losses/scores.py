@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.utils._triton import has_triton
 
+from glassformer.core.scoring import capped
+
 if has_triton():
     from glassformer.models.losses import score_kernel
 
@@ -24,20 +26,44 @@ def cross_entropy(
     Args:
         smoothing: Share of each label that is spread over the whole vocabulary.
     """
-    if not runs_kernels(scores):
+    if not wants_gradients(scores) or (torch.compiler.is_compiling() and not has_kernels(scores)):
         return F.cross_entropy(
             scores.float(), labels, reduction="sum", label_smoothing=smoothing, ignore_index=IGNORED
         )
     gradient = torch.empty_like(scores, memory_format=torch.contiguous_format)
-    losses = score_kernel.cross_entropy(scores.detach(), labels, smoothing, gradient)
+    with torch.no_grad():
+        losses = losses_and_gradients(scores.detach(), labels, gradient, None, smoothing)
     return with_gradients(losses.sum(), [scores], [gradient])
+
+
+def losses_and_gradients(
+    scores: Float[Tensor, "n V"],
+    labels: Int[Tensor, " n"],
+    gradients: Float[Tensor, "n V"],
+    softcap: float | None,
+    smoothing: float,
+) -> Float[Tensor, " n"]:
+    """The cross-entropy of each label, and into `gradients`, which may be the scores, theirs."""
+    if has_kernels(scores) and softcap is None:
+        return score_kernel.cross_entropy(scores, labels, smoothing, gradients)
+    x = capped(scores.float(), softcap)
+    counts, right = labels != IGNORED, labels.clamp(min=0)
+    each, spread = torch.arange(len(x), device=x.device), smoothing / x.shape[1]
+    log_p = x.log_softmax(-1)
+    losses = -(1 - smoothing) * log_p[each, right] - spread * log_p.sum(-1)
+    gradient = log_p.exp_().sub_(spread)
+    gradient[each, right] -= 1 - smoothing
+    if softcap is not None:
+        gradient *= 1 - (x / softcap) ** 2
+    gradients.copy_(gradient.mul_(counts[:, None]))
+    return losses * counts
 
 
 def divergence(
     a: Float[Tensor, "N V"], b: Float[Tensor, "N V"], labels: Int[Tensor, " N"]
 ) -> Float[Tensor, ""]:
     """D(a || b) of the softmax of two tables of scores, in fp32."""
-    if not (runs_kernels(a) or runs_kernels(b)):
+    if not (has_kernels(a) and (wants_gradients(a) or wants_gradients(b))):
         log_a, log_b = a.float().log_softmax(-1), b.float().log_softmax(-1)
         apart = (log_a.exp() * (log_a - log_b)).sum(-1)
         return apart.masked_fill(labels == IGNORED, 0.0).sum()
@@ -46,9 +72,14 @@ def divergence(
     return with_gradients(apart.sum(), [a, b], gradients)
 
 
-def runs_kernels(scores: Tensor) -> bool:
-    """Whether scores are on a GPU that has kernels, and gradients are wanted."""
-    return scores.is_cuda and has_triton() and scores.requires_grad and torch.is_grad_enabled()
+def wants_gradients(scores: Tensor) -> bool:
+    """Whether gradients will flow back to these scores."""
+    return scores.requires_grad and torch.is_grad_enabled()
+
+
+def has_kernels(scores: Tensor) -> bool:
+    """Whether scores are on a GPU that kernels are written for."""
+    return scores.is_cuda and has_triton()
 
 
 def with_gradients(

@@ -183,10 +183,11 @@ class MultiHeadAttention(AttentionLayer):
         return normed(k, self.k_norm), v
 
     def projected(self, x: Vectors) -> tuple[Queries, Keys, Values]:
-        """Queries, keys and values of the same vectors; compiled, by one matrix product."""
+        """Queries, keys and values of the same vectors, by one matrix product where that pays."""
         linears = (self.to_q, self.to_k, self.to_v)
         biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
-        if not torch.compiler.is_compiling() or len(biases) not in (0, len(linears)):
+        pays = torch.compiler.is_compiling() or (x.device.type == "cpu" and x.requires_grad)
+        if not pays or len(biases) not in (0, len(linears)):
             return self.queries(x), *self.keys_and_values(x)
         weights: list[Tensor] = [linear.weight for linear in linears]
         y = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)

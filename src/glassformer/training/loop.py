@@ -29,6 +29,8 @@ from glassformer.training.step_choice import choose_step
 from glassformer.training.validation import save_and_validate, validate_saved
 from glassformer.training.weights import weights_of
 
+TRIM_EVERY = 100  # steps, about: it takes milliseconds
+
 
 @dataclass(frozen=True, slots=True)
 class BatchLoss:
@@ -81,7 +83,8 @@ def run_steps(
     meters, closed = Meters(device, progress.since), list[Meters]()
     try:
         while not is_finished(progress, setup):
-            model.train()
+            if not model.training:
+                model.train()
             with meters.waiting_for_data():
                 batches = take_batches(stream, setup.train.accumulate)
             meters.begin_step()
@@ -107,7 +110,8 @@ def run_steps(
             if reports and (device.type != "cuda" or setup.saves(progress.step)):
                 yield from reports_of(closed, progress, setup)
                 yield from save_and_validate(state, model, task, setup, stop)
-                memory.trim_heap(device)
+                if progress.step % TRIM_EVERY < setup.train.log_every:
+                    memory.trim_heap(device)
                 meters = Meters(device)
             if should_stop(stop, reports):
                 yield from reports_of(closed, progress, setup)
@@ -192,7 +196,7 @@ def update_weights(
     """Run the optimisers; gradients are divided once, by the count of all batches."""
     step = state.progress.step + 1
     count = torch.stack([loss.count for loss in losses]).sum()
-    norm = normalise_and_clip(state.model, count, setup.train.clip)
+    norm = normalise_and_clip(state.optimisers.names, count, setup.train.clip)
     lr = state.progress.lr_scale * lr_at(step, setup.steps, setup.train.optimiser)
     state.optimisers.step(lr)
     if state.average is not None:

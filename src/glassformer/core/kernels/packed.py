@@ -131,7 +131,8 @@ def grouping(
     The layers of a model share layouts, so it is worked out once a batch.
     """
     same = call.keys is call.queries
-    memo, key = call.queries.memo, (Part, width, None if same else call.keys)
+    mode = torch.is_inference_mode_enabled()  # what is made in it has no place in training
+    memo, key = call.queries.memo, (Part, width, None if same else call.keys, mode)
     if key not in memo:
         groups = groups_of(call.queries.lengths.tolist(), call.keys.lengths.tolist(), width)
         if len(groups) == 1:

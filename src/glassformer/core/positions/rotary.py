@@ -167,16 +167,29 @@ class Rotary(Position):
         return angle.cos() * self.scaling.sharpness, angle.sin() * self.scaling.sharpness
 
     def turn(self, q: Queries, k: NewKeys, layout: Layout) -> tuple[Queries, NewKeys]:
-        cos, sin = (x.to(q.dtype).unsqueeze(1) for x in self.cos_sin(layout.positions))
+        cos, sin = self._of_layout(layout, q.dtype)
         if self.rotated == self.width:
             return turned(q, cos, sin), turned(k, cos, sin)
         return partly_turned(q, cos, sin), partly_turned(k, cos, sin)
 
+    def _of_layout(self, layout: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Cosine and sine at the places of a batch; eager on a CPU, computed once for all layers."""
+        if layout.device.type != "cpu" or torch.compiler.is_compiling():
+            return self._computed(layout, dtype)
+        key = (self, dtype, torch.is_inference_mode_enabled())
+        if key not in layout.memo:
+            layout.memo[key] = self._computed(layout, dtype)
+        return layout.memo[key]
+
+    def _computed(self, layout: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        cos, sin = self.cos_sin(layout.positions)
+        return cos.to(dtype).unsqueeze(1), sin.to(dtype).unsqueeze(1)
+
 
 def turned(x: ByHead, cos: Float[Tensor, "... half"], sin: Float[Tensor, "... half"]) -> ByHead:
-    """Rotate channel j together with channel j + K/2."""
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+    """Rotate channel j, a, together with channel j + K/2, b: a cos - b sin and b cos + a sin."""
+    twice_cos, signed_sin = torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)
+    return torch.addcmul(x * twice_cos, x.roll(cos.shape[-1], dims=-1), signed_sin)
 
 
 def partly_turned(

@@ -10,8 +10,6 @@ layout as arguments of the call.
 import math
 from collections.abc import Collection
 
-import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -22,7 +20,7 @@ from glassformer.core.heads import Heads
 from glassformer.core.kernels import Call, choose
 from glassformer.core.kernels.forms import padded_call, run
 from glassformer.core.kernels.plain import attention_weights
-from glassformer.core.layer import AttentionLayer
+from glassformer.core.layer import AttentionLayer, by_one_product
 from glassformer.core.layout import Layout
 from glassformer.core.masks import Mask, Window, everything
 from glassformer.core.norms import RMSNorm
@@ -183,15 +181,8 @@ class MultiHeadAttention(AttentionLayer):
         return normed(k, self.k_norm), v
 
     def projected(self, x: Vectors) -> tuple[Queries, Keys, Values]:
-        """Queries, keys and values of the same vectors, by one matrix product where that pays."""
-        linears = (self.to_q, self.to_k, self.to_v)
-        biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
-        pays = torch.compiler.is_compiling() or (x.device.type == "cpu" and x.requires_grad)
-        if not pays or len(biases) not in (0, len(linears)):
-            return self.queries(x), *self.keys_and_values(x)
-        weights: list[Tensor] = [linear.weight for linear in linears]
-        y = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None)
-        q, k, v = y.split([linear.out_features for linear in linears], dim=-1)
+        """Queries, keys and values of the same vectors."""
+        q, k, v = by_one_product(x, self.to_q, self.to_k, self.to_v)
         q, k = split_heads(q, self.heads), split_heads(k, self.kv_heads)
         return normed(q, self.q_norm), normed(k, self.k_norm), split_heads(v, self.kv_heads)
 

@@ -140,7 +140,10 @@ def reseeding(seed: int) -> Reseed:
     """A function that restarts the random numbers of every device at this seed, plus an offset."""
 
     def reseed(offset: int) -> None:
-        torch.manual_seed(seed + offset)
+        if torch.cuda.is_initialized() or torch.backends.mps.is_available():
+            torch.manual_seed(seed + offset)
+        else:  # which prepares messages for devices that are not there, for half a millisecond
+            torch.default_generator.manual_seed(seed + offset)
 
     return reseed
 

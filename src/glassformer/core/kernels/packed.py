@@ -103,29 +103,29 @@ class Part:
 
     Attributes:
         tokens: Their places in the pack; None for all of them, in their order.
-        slots: Their places in the flattened padded rows.
+        slots: Their places in the flattened padded rows; None for rows of one length.
         layout: Of the padded rows.
     """
 
     tokens: Int[Tensor, " n"] | None
-    slots: Int[Tensor, " n"]
+    slots: Int[Tensor, " n"] | None
     layout: Layout
 
     def padded(self, x: Float[Tensor, "N H K"]) -> Float[Tensor, "b H T K"]:
         """These tokens as padded rows, with zeros in the padding."""
-        chosen = x if self.tokens is None else x[self.tokens]
-        rows = x.new_zeros(self.layout.rows * self.layout.longest, *x.shape[1:])
-        rows = rows.index_copy(0, self.slots, chosen)
-        return rows.unflatten(0, (self.layout.rows, -1)).transpose(1, 2)
+        rows = x if self.tokens is None else x[self.tokens]
+        if self.slots is not None:
+            empty = x.new_zeros(self.layout.rows * self.layout.longest, *x.shape[1:])
+            rows = empty.index_copy(0, self.slots, rows)
+        return rows.unflatten(0, (self.layout.rows, self.layout.longest)).transpose(1, 2)
 
     def packed(self, x: Float[Tensor, "b H T K"]) -> Float[Tensor, "n H K"]:
         """The same tokens end to end."""
-        return x.transpose(1, 2).flatten(0, 1)[self.slots]
+        rows = x.transpose(1, 2).flatten(0, 1)
+        return rows if self.slots is None else rows[self.slots]
 
 
-def grouping(
-    call: Call, width: int
-) -> tuple[list[tuple[Part, Part]], Int[Tensor, " N"] | None]:
+def grouping(call: Call, width: int) -> tuple[list[tuple[Part, Part]], Int[Tensor, " N"] | None]:
     """The groups of a call, and where each token of the pack lies in their answers.
 
     The layers of a model share layouts, so it is worked out once a batch.
@@ -164,13 +164,16 @@ def groups_of(queries: list[int], keys: list[int], width: int) -> list[list[int]
 def part(layout: Layout, rows: list[int], alone: bool) -> Part:
     """These rows of a pack; `alone`, all of them in their order."""
     chosen = torch.tensor(rows)
-    padded = Layout.padded(layout.lengths[chosen])
+    lengths = layout.lengths[chosen]
+    padded, even = Layout.padded(lengths), bool((lengths == lengths[0]).all())
+    if even:
+        padded = Layout.full(len(rows), padded.longest)
     if layout.starts is not None:
         starts = layout.starts.expand(layout.rows)[chosen]
         padded = padded.shifted(starts, layout.reach)
-    real = padded.real
-    tokens = (layout.bounds[chosen, None] + torch.arange(padded.longest))[real]
-    return Part(None if alone else tokens, real.flatten().nonzero()[:, 0], padded)
+    real = padded.real.expand(len(rows), -1)
+    tokens = None if alone else (layout.bounds[chosen, None] + torch.arange(padded.longest))[real]
+    return Part(tokens, None if even else real.flatten().nonzero()[:, 0], padded)
 
 
 PACKED = Kernel(

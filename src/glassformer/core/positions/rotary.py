@@ -173,7 +173,7 @@ class Rotary(Position):
         return partly_turned(q, cos, sin), partly_turned(k, cos, sin)
 
     def _of_layout(self, layout: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Cosine and sine at the places of a batch; eager on a CPU, computed once for all layers."""
+        """Cosine and sine at the places of a batch; on a CPU, computed once for all layers."""
         if layout.device.type != "cpu" or torch.compiler.is_compiling():
             return self._computed(layout, dtype)
         key = (self, dtype, torch.is_inference_mode_enabled())

@@ -4,6 +4,7 @@ import pytest
 
 from glassformer.data.samples import Samples
 from glassformer.runs.request import TrainRequest
+from glassformer.tasks.classify import suited
 from glassformer.tasks.classify.suited import FEWEST, suited_to
 
 
@@ -45,8 +46,11 @@ def test_fewer_rows_and_accelerators_keep_the_general_defaults(samples):
     assert suited_to(samples("Bodensee", FEWEST), accelerated=True) == {}
 
 
-def test_far_more_text_than_was_measured_keeps_them_too(samples):
-    assert suited_to(samples("long " * 20_002, FEWEST), accelerated=False) == {}
+def test_far_more_text_than_was_measured_keeps_them_too(samples, monkeypatch):
+    texts = samples("a film with two plots", FEWEST)
+    assert suited_to(texts, accelerated=False)
+    monkeypatch.setattr(suited, "MOST", 20 * FEWEST)
+    assert suited_to(texts, accelerated=False) == {}
 
 
 def test_what_a_person_sets_wins(samples):

@@ -46,7 +46,7 @@ SETTINGS = (
     "train.optimiser.kind=muon",
     "train.optimiser.lr=4e-3",
     "train.optimiser.weight_decay=0.1",
-    "train.validate_every=250",
+    "train.validate_every=200",
     "machine.threads=1",
 )
 
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("picture", type=Path, nargs="?", default=Path("length.png"))
     parser.add_argument("--schemes", nargs="+", choices=POSITION_NAMES, default=POSITION_NAMES)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
     scored = args.folder / "losses.json"

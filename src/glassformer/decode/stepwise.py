@@ -133,7 +133,8 @@ class Choice:
         at = self.step if self.graph is None else self.at
         tokens = choose_tokens(allowed, self.seeds, at, self.config)
         self.paths.write(at, tokens, log_probs, self.each)
-        self.at += 1
+        if self.graph is not None:
+            self.at += 1
         return torch.clamp(tokens, min=0, out=self.tokens)
 
     def _choose_quickly(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:

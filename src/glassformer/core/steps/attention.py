@@ -59,9 +59,12 @@ class Rotation:
         """Queries or keys at the positions at hand."""
         assert self.rows is not None
         cos, sin = self.rows
+        return torch.addcmul(x * cos.to(x.dtype), self.partners(x), sin.to(x.dtype))
+
+    def partners(self, x: Float[Tensor, "*by K"]) -> Float[Tensor, "*by K"]:
+        """The channel that each is turned with."""
         whole = self.rotated == x.shape[-1]
-        other = x.roll(self.rotated // 2, -1) if whole else x.index_select(-1, self.partner)
-        return torch.addcmul(x * cos.to(x.dtype), other, sin.to(x.dtype))
+        return x.roll(self.rotated // 2, -1) if whole else x.index_select(-1, self.partner)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -128,12 +131,13 @@ class StepAttention:
     ) -> Float[Tensor, "M D"]:
         """The same by functions of PyTorch."""
         rows, branches, before = len(k), ancestry.branches, ancestry.used
-        after, heads, both = before + branches, self.heads, self.heads + self.kv_heads
+        after, heads, groups = before + branches, self.heads, self.kv_heads
         x = qkv.view(rows, branches, -1, self.width).transpose(1, 2)  # (B, H + 2 G, W, K)
-        qk = x[:, :both] if rotation is None else rotation.turned(x[:, :both])
-        k[:, :, before:after], v[:, :, before:after] = qk[:, heads:], x[:, both:]
+        qk, newest = x.split((heads + groups, groups), 1)
+        q, key = (qk if rotation is None else rotation.turned(qk)).split((heads, groups), 1)
+        k[:, :, before:after], v[:, :, before:after] = key, newest
         answer = F.scaled_dot_product_attention(
-            qk[:, :heads],
+            q,
             k[:, :, :after],
             v[:, :, :after],
             attn_mask=self._visible(ancestry, after),

@@ -19,6 +19,7 @@ from glassformer.core.masks import causal
 from glassformer.core.positions import Position
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.frontends import Tokens
+from glassformer.models.incremental.even import EvenSteps
 from glassformer.models.incremental.prompt import Prompt, chosen_rows, reach_after, room_after
 from glassformer.models.stacks import Decoder
 from glassformer.models.transformer import scored
@@ -101,7 +102,11 @@ class BranchingScorer:
 
 
 class BranchingState:
-    """The state of a BranchingScorer, changed in place."""
+    """The state of a BranchingScorer, changed in place.
+
+    Attributes:
+        prepared: What fused steps keep for these rows and caches.
+    """
 
     def __init__(
         self,
@@ -113,6 +118,7 @@ class BranchingState:
     ) -> None:
         self.ancestry, self.caches, self.memory = ancestry, caches, memory
         self.graph = graph
+        self.prepared: EvenSteps | None = None
 
     def reorder(self, parents: Int[Tensor, "B W"]) -> "BranchingState":
         self.ancestry.branch(parents)
@@ -125,6 +131,7 @@ class BranchingState:
         if self.memory is not None:
             self.memory = [chosen_rows(memory, rows) for memory in self.memory]
         self.graph = graph_on(rows.device, fixed=self.graph is not None)
+        self.prepared = None
         return self
 
 

@@ -34,6 +34,7 @@ from glassformer.core.steps.attention import Rotation, StepAttention
 from glassformer.core.steps.linear import ACTIVATIONS, StepLinear
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.branching import COMPACT_BELOW, BranchingState, keeps_keys
+from glassformer.models.incremental.even import EvenSteps
 from glassformer.models.incremental.prompt import Prompt, max_positions, room_after
 from glassformer.models.transformer import LanguageModel
 
@@ -178,15 +179,28 @@ class FusedModel:
         rotation = None
         if isinstance(self.position, Rotary):
             rotation = self._rotation(rounded(ancestry.slots))
-            rotation = rotation if x.is_cuda else rotation.at(ancestry.lengths)
         elif type(self.position) is not Position:
             starts = ancestry.lengths.clamp(max=ancestry.reach - 1)
             at = Layout.full(rows, 1, x.device).shifted(starts, ancestry.reach)
             x = self.position.embed(x.unflatten(0, tokens.shape), at).flatten(0, 1).to(self.dtype)
-        for layer, cache in zip(self.layers, state.caches, strict=True):
-            x = layer(x, cache, ancestry, rotation)
+        x = self._through(x, state, rotation)
         ancestry.count() if ancestry.even else ancestry.advance()
         return capped(self.head(x), self.softcap).view(*tokens.shape, -1)
+
+    def _through(
+        self, x: Float[Tensor, "M D"], state: BranchingState, rotation: Rotation | None
+    ) -> Float[Tensor, "M D"]:
+        """The vectors of the newest tokens after all layers."""
+        ancestry = state.ancestry
+        if ancestry.even and not x.is_cuda:
+            if state.prepared is None:
+                state.prepared = EvenSteps(self.layers, state.caches, len(x), rotation)
+            return state.prepared(x, ancestry.used)
+        if rotation is not None and not x.is_cuda:
+            rotation = rotation.at(ancestry.lengths)
+        for layer, cache in zip(self.layers, state.caches, strict=True):
+            x = layer(x, cache, ancestry, rotation)
+        return x
 
     def _rotation(self, positions: int) -> Rotation:
         if positions not in self.rotations:

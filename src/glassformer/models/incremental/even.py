@@ -6,7 +6,6 @@ made once, and products are added to the vectors in place. `Layer.__call__` is t
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -15,9 +14,7 @@ from torch import Tensor
 
 from glassformer.core.caches import BranchingCache
 from glassformer.core.steps.attention import Rotation
-
-if TYPE_CHECKING:
-    from glassformer.models.incremental.fused import Layer
+from glassformer.models.incremental.layer import Layer
 
 
 class EvenSteps:
@@ -30,7 +27,7 @@ class EvenSteps:
 
     def __init__(
         self,
-        layers: Sequence["Layer"],
+        layers: Sequence[Layer],
         caches: Sequence[BranchingCache],
         rows: int,
         rotation: Rotation | None,

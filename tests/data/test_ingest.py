@@ -352,8 +352,8 @@ def test_nothing_to_use_is_one_line_that_says_why(tmp_path):
 def test_unlabelled_rows_serve_where_no_label_is_asked_for(tmp_path):
     path = table(tmp_path / "x.csv", *[(f"only text {n}",) for n in range(90)], header=("text",))
     assert refusal(tmp_path, path) == (
-        "x.csv: no column for label; the only column is text; rename them, or, for all commands "
-        'but predict, name them with columns="text=...,label=..."'
+        "x.csv: no column for label; the only column is text; rename them, or name them with "
+        'columns="text=...,label=..."'
     )
     maybe = LabelledTexts()
     maybe.roles = (TEXT, replace(LABEL, required=False))

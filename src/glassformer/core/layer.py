@@ -30,6 +30,8 @@ from glassformer.core.shapes import (
     split_heads,
 )
 
+NARROW = 256  # width of vectors up to which a product takes little longer than its call
+
 
 class AttentionLayer(nn.Module, ABC):
     """Queries come from `x`; keys and values from `memory`, or from `x` itself without one.
@@ -155,9 +157,10 @@ class AttentionLayer(nn.Module, ABC):
 def by_one_product(x: Vectors, *linears: nn.Linear) -> Sequence[Tensor]:
     """What linear layers make of the same vectors, by one matrix product where that is faster.
 
-    That is in compiled models, and in training on a CPU.
+    That is in compiled models, and in training narrow ones on a CPU.
     """
-    faster = torch.compiler.is_compiling() or (x.device.type == "cpu" and x.requires_grad)
+    narrow = x.device.type == "cpu" and x.shape[-1] <= NARROW
+    faster = torch.compiler.is_compiling() or (narrow and x.requires_grad)
     biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
     if not faster or len(biases) not in (0, len(linears)):
         return [linear(x) for linear in linears]

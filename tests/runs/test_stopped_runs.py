@@ -36,6 +36,15 @@ def resumed_like(peace, run):
     return log_of(run) == log_of(peace / "run")
 
 
+@pytest.fixture
+def _interrupts_end_it():
+    """Ctrl-C ends this process, even one that was started in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts_end_it")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_inside_a_validation_ends_it_at_once(number, peace, tmp_path, monkeypatch):
     score, seen = ClassifyTask.score, []

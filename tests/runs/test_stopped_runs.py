@@ -38,7 +38,7 @@ def resumed_like(peace, run):
 
 @pytest.fixture
 def _interrupts_end_it():
-    """Ctrl-C ends this process, even one that was started in the background, where it is ignored."""
+    """Ctrl-C ends this process; one started in the background would ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -214,6 +214,11 @@ def translation_memory(*languages):
 TABLES = {
     "pairs": (pairs_named("source", "target"), "translate"),
     "pairs without a name": (pairs_named("english", "german"), "translate"),
+    "very short pairs": ([{"a": f"{n}x", "b": f"{n}"[::-1] + "y"} for n in range(60)], "translate"),
+    "two languages and a number": (
+        [{"de": f"Hund {n}", "en": f"dog {n % 5}", "id": n} for n in range(60)],
+        "translate",
+    ),
     "pairs to a language": (pairs_named("source", "target", to="en", split="train"), "translate"),
     "pairs with the name of a label beside": (pairs_named("src", "tgt", lang="en"), "translate"),
     "two texts and a label": (

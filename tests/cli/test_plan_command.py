@@ -33,14 +33,32 @@ def data(tmp_path):
     return str(write_csv(tmp_path / "reviews.csv", reviews()))
 
 
+PAIRS = {
+    "sentences": [("english", "german"), *((f"a dog {n}", f"ein Hund {n}") for n in range(60))],
+    "very short texts": [("a", "b"), *((f"{n}x", f"{n}") for n in range(60))],
+    "numbers": [("0", "zero"), *((f"{n}", " ".join(f"{n}")) for n in range(1, 60))],
+}
+
+
 @pytest.mark.parametrize("command", ["plan", "train"])
-def test_pairs_are_recognised_where_a_label_is_missing(command, tmp_path, capsys):
-    rows = [{"english": f"a small dog {n}", "german": f"ein kleiner Hund {n}"} for n in range(60)]
-    data = write_csv(tmp_path / "pairs.csv", rows)
+@pytest.mark.parametrize("case", PAIRS)
+def test_pairs_are_recognised_where_a_label_is_missing(case, command, tmp_path, capsys):
+    data = tmp_path / "pairs.tsv"
+    data.write_text("".join(f"{one}\t{other}\n" for one, other in PAIRS[case]))
     assert main([command, "classify", str(data), *WORDS]) == 1
     err = capsys.readouterr().err
     assert "no column for label" in err
     assert err.endswith("they look like data for translate\n")
+
+
+def test_pairs_are_recognised_where_one_side_looks_like_labels(tmp_path, capsys):
+    rows = [{"de": f"ein Hund {n}", "en": f"dog {n % 5}", "id": n} for n in range(60)]
+    data = str(write_csv(tmp_path / "pairs.csv", rows))
+    told = "these look like data for translate rather than classify\n"
+    assert main(["plan", "classify", data, *WORDS]) == 0
+    assert told in capsys.readouterr().err
+    assert main(["plan", "classify", data, *WORDS, "--columns", "label=en"]) == 0
+    assert told not in capsys.readouterr().err
 
 
 def test_json_is_one_object_on_standard_output_and_nothing_is_left(data, tmp_path, capsys):

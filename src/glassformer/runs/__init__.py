@@ -15,6 +15,7 @@ new_folder          a new run folder, created complete or not at all
 warm_start          modules of a model that another run has trained
 trained             a trained model out of a folder; other runs that a job needs
 model_size          models too large for the machine, refused before they are built
+guessing            which jobs fit some data
 first_stage         the stage before a job's own, and rows without labels for it
 prepare             from raw data to a prepared run; how often and on how many rows it validates
 timing              time of a few measured steps; a time budget as a number of steps

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from torch import nn
@@ -11,7 +10,7 @@ from glassformer.config.run import Config
 from glassformer.data.columns import runner_up_lines
 from glassformer.data.doctor.check import counted
 from glassformer.data.doctor.examination import examine_samples
-from glassformer.data.ingest import ingest, rows_of
+from glassformer.data.ingest import ingest
 from glassformer.data.samples import Samples
 from glassformer.data.splitter import IngestReport
 from glassformer.errors import GlassformerError
@@ -21,6 +20,7 @@ from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
 from glassformer.runs.first_stage import add_unlabelled
 from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.runs.guessing import likelier_job, other_job
 from glassformer.runs.limits import within_limits
 from glassformer.runs.model_size import refuse_too_large
 from glassformer.runs.new_folder import free_name, refuse_existing, under_temporary_name
@@ -136,11 +136,13 @@ def read_samples(config: Config, folder: RunFolder, display: Display, extends: b
                 config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
             )
     except GlassformerError as error:
-        job = other_job(config) if "no column for" in str(error) else None
+        job = other_job(config.data, config.job) if "no column for" in str(error) else None
         if job is None:
             raise
         raise GlassformerError(f"{error}; they look like data for {job}") from None
     show_ingest(report, display)
+    if (job := likelier_job(config.data, config.job)) is not None:
+        display.say(f"these look like data for {job} rather than {config.job}")
     refuse_curve(config, report)
     examine_briefly(samples, config, display)
     added: list[str] = []
@@ -151,18 +153,6 @@ def read_samples(config: Config, folder: RunFolder, display: Display, extends: b
             display.say(sentence)
     write_json(asdict(report) | {"added": added}, folder.path / "intake.json")
     return samples
-
-
-def other_job(config: Config) -> str | None:
-    """Another job that recognises the data, if there is one."""
-    for job in JOBS:
-        schema = JOBS[job].schema
-        with suppress(GlassformerError):
-            name = schema.arrange(config.data.files)[0]
-            rows = rows_of(name, config.data, schema)
-            if job != config.job and schema.recognises(name, config.data, rows):
-                return job
-    return None
 
 
 def extend(config: Config, samples: Samples, display: Display) -> Extended | None:

@@ -32,8 +32,20 @@ NEARLY = 0.05  # of the lines of one file may be missing in the other, if the tw
 SOME_LINES, OF_THEM = 20, 0.1  # or 20 lines, if they are at most a tenth
 NUMBERS = re.compile(r"\d+")
 FEWEST_PAIRS, DIFFERENT = 5, 0.8  # rows, and the share of different texts, of a table of pairs
-SHORTEST, LONGER = 4, 3  # mean characters of its sides, and how many times as long one may be
+LONGER = 3  # how many times as long as the other one side may be
 OF_OTHERS = {"text", "label"}  # columns that a table of pairs does not have
+LANGUAGES = {  # names of columns; `id` and `no` more often number the rows
+    *("ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he"),
+    *("hi", "hr", "hu", "is", "it", "ja", "ko", "lt", "lv", "nl", "pl", "pt", "ro"),
+    *("ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "ur", "vi", "zh", "eng", "deu", "fra", "spa"),
+    *("arabic", "bengali", "bulgarian", "catalan", "chinese", "croatian", "czech", "danish"),
+    *("dutch", "english", "estonian", "finnish", "french", "german", "greek", "hebrew", "hindi"),
+    *("hungarian", "icelandic", "indonesian", "italian", "japanese", "korean", "latin"),
+    *("latvian", "lithuanian", "mandarin", "norwegian", "persian", "polish", "portuguese"),
+    *("romanian", "russian", "serbian", "slovak", "slovenian", "spanish", "swedish", "thai"),
+    *("turkish", "ukrainian", "urdu", "vietnamese", "中文", "英文", "英语", "汉语", "deutsch"),
+    *("englisch", "français", "anglais", "español", "inglés", "русский", "английский"),
+}
 
 
 class TranslateSchema(TextSchema):
@@ -68,7 +80,8 @@ class TranslateSchema(TextSchema):
         a TMX file;
         two text files whose names differ only in their endings, such as train.en and train.de,
         or that have about the same number of lines;
-        columns named like a source and a target, and none named text or label;
+        columns named like a source and a target, or two columns named after languages, and none
+        named text or label;
         a table of two columns, both of texts that are nearly all different and alike in length.
         """
         if suffix_of(Path(name)) == ".tmx":
@@ -80,17 +93,20 @@ class TranslateSchema(TextSchema):
         sides = [role for role in self.roles if role.name in SIDES]
         if {column.strip().casefold() for column in columns} & OF_OTHERS:
             return False
-        return len(find_by_name(columns, sides)) == len(sides) or are_pairs(columns, head)
+        named = len(find_by_name(columns, sides)) == len(sides) or len(languages_in(columns)) == 2
+        return named or are_pairs(columns, head)
 
     def guess(self, found: Columns, free: Sequence[str], head: Sequence[Row]) -> Columns:
-        """The remaining columns are the missing sides, in order.
+        """The remaining columns are the missing sides, in order, or those named after languages.
 
         Target and references may share a column; the first reference is then the target.
         """
         found = dict(found)
         missing = [role.name for role in self.roles if role.required and role.name not in found]
-        if len(missing) == len(free):
-            found |= zip(missing, free, strict=True)
+        for sides in (free, languages_in(free)):
+            if len(missing) == len(sides):
+                found |= zip(missing, sides, strict=True)
+                break
         if "references" in found:
             found.setdefault("target", found["references"])
         elif normal_name(found.get("target", "")) in COLUMN_NAMES["references"]:
@@ -191,12 +207,22 @@ def _refuse_same_language(source: Path, target: Path) -> None:
         )
 
 
+def languages_in(columns: Sequence[str]) -> list[str]:
+    """The columns that are named after a language: `en`, `German`."""
+    return [column for column in columns if normal_name(column) in LANGUAGES]
+
+
 def are_pairs(columns: Sequence[str], head: Sequence[Row]) -> bool:
-    """Whether two columns hold texts and something like their translations."""
+    """Whether two columns hold texts and something like their translations.
+
+    Numbers may be those of the rows, so they are not taken for one side.
+    """
     if len(columns) != 2 or len(head) < FEWEST_PAIRS:
         return False
     sides = [[as_text(row.values.get(column)) for row in head] for column in columns]
     if any(len({*texts}) < DIFFERENT * len(texts) for texts in sides):
         return False
+    if any(all(map(NUMBERS.fullmatch, texts)) for texts in sides):
+        return False
     short, long = sorted(sum(map(len, texts)) / len(texts) for texts in sides)
-    return short >= SHORTEST and long <= LONGER * short
+    return long <= LONGER * short

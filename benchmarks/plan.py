@@ -23,11 +23,11 @@ import torch
 from glassformer.terminal import aligned, print_line
 
 CPU = (
-    "classify languages --epochs 2 --no-pretrain",
-    "translate dates --steps 150",
-    "generate python-reference --steps 100",
-    "recognise digits --steps 400",
-    "recommend films --epochs 4",
+    "classify languages --epochs 8 --no-pretrain",
+    "translate dates --steps 300",
+    "generate python-reference --steps 300",
+    "recognise digits --steps 800",
+    "transcribe morse --steps 80",
 )
 GPU = (
     "translate multi30k-en-de --size base --steps 400",

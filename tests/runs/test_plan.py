@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from glassformer.runs.estimate import Disk, Memory, advice
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.forecast import Forecaster, prediction_fact
 from glassformer.runs.model_size import predicted_bytes
+from glassformer.runs.request import TrainRequest
 from glassformer.runs.timing import Pace, checkpoints, validations
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.classify.reporter import ClassifyReporter
@@ -67,13 +69,22 @@ def test_a_plan_tells_of_the_model_the_work_the_memory_and_the_time(data, tmp_pa
     assert work.steps == 50
     assert work.epochs * tokens == pytest.approx(50 * work.tokens_a_step)
     assert work.flops_in_all == 50 * work.flops > 50 * 6 * tokens * 12 * 16 * 16 / 10
-    assert found.seconds.keys() == {"reading", "learning", "validating", "saving", "reporting"}
+    parts = ("starting", "reading", "learning", "validating", "saving", "reporting")
+    assert tuple(found.seconds) == parts
     assert found.time == sum(found.seconds.values()) > 7
     assert work.speed == pytest.approx(work.flops / (found.seconds["learning"] / 50), rel=1e-2)
     assert found.memory.weights == 4 * found.parameters
     assert found.disk.total > 4 * found.memory.weights
     assert found.fits
     json.dumps(found.as_values())
+
+
+def test_a_command_also_takes_time_to_start_and_to_end(data):
+    request = TrainRequest(job="classify", data=(str(data),), steps=50, settings=SETTINGS)
+    started = time.monotonic() - 10.0
+    found = planning.estimate_training(request, Display(quiet=True), started=started)
+    assert found.seconds["starting"] == pytest.approx(15.0, rel=0.1)
+    assert planned(data).seconds["starting"] == 0.0  # in Python, where all is imported
 
 
 def test_a_plan_leaves_nothing_behind(data, tmp_path, monkeypatch):

@@ -52,6 +52,7 @@ from glassformer.training.machine import choose_machine, training_machine
 from glassformer.training.setup import TrainSetup
 
 FEW_ROWS = 1 / 8  # of the widest batch, run first
+START_AND_END = 1.5  # times the imports: the interpreter starts before them and ends slowly
 
 
 @taking(training_arguments)
@@ -75,16 +76,17 @@ def estimate_training(
     config = request.resolve()
     budget = config.train.time
     deadline = None if budget is None else Clock(budget, started=started)
-    started = time.perf_counter()
+    began = time.monotonic()
+    starting = 0.0 if started is None else START_AND_END * (began - started)
     with scratch_folder() as scratch:
         inside = replace(request, run=scratch / target.name)
         try:
             run = prepare(inside, config, display, extends=False)
         except TooLargeError as error:
             return estimate_too_large(config, error)
-        reading = time.perf_counter() - started
+        before = {"starting": starting, "reading": time.monotonic() - began}
         with within_limits(target), display.waiting("running a few steps"):
-            return TrialRun(run, display, deadline).estimate(target, reading)
+            return TrialRun(run, display, deadline).estimate(target, before)
 
 
 def estimate_too_large(config: Config, error: TooLargeError) -> Estimate:
@@ -134,8 +136,12 @@ class TrialRun:
         self.state = initial_state(run.model.to(self.device), self.setup, display)
         self.rows = one_epoch(self.task, self.setup, 0)
 
-    def estimate(self, target: Path, reading: float) -> Estimate:
-        """The complete estimate."""
+    def estimate(self, target: Path, before: Mapping[str, float]) -> Estimate:
+        """The complete estimate.
+
+        Args:
+            before: Seconds of what comes before the first step.
+        """
         model, setup = self.state.model, self.setup
         widest = widest_of(self.rows, self.task)
         few = widest[: max(1, round(FEW_ROWS * len(widest)))]
@@ -149,7 +155,7 @@ class TrialRun:
             tried = self.try_steps(self.batch(widest))
             needs = self.memory_of(tried, needs)
         work = self.work(costs, tried)
-        seconds = self.seconds(tried, reading) if tried else {}
+        seconds = {**before, **self.seconds(tried)} if tried else {}
         disk = self.disk(target, needs)
         data, train = self.config.data, self.config.train
         notes = advice(needs, disk, data.batch_tokens, train.accumulate)
@@ -216,14 +222,13 @@ class TrialRun:
             speed=a_token * a_step / tried.pace.step if tried else None,
         )
 
-    def seconds(self, tried: TrialResult, reading: float) -> dict[str, float]:
-        """Seconds by activity."""
+    def seconds(self, tried: TrialResult) -> dict[str, float]:
+        """Seconds by activity, from the first step on."""
         pace, steps = tried.pace, self.setup.steps
         baseline = self.reporter.timed_baseline_seconds() if self.config.baseline else 0.0
         tested = report_seconds(self.task, self.setup, self.state.model)
         calibrating = calibration_seconds(self.task, self.setup, self.state.model)
         return {
-            "reading": reading,
             "learning": self.times * (pace.warm_up + pace.step * steps),
             "validating": self.times * pace.validating(self.setup, 0, steps),
             "saving": self.times * pace.saving(self.setup, 0, steps),

@@ -77,13 +77,14 @@ def test_a_cleaned_copy_is_told_and_the_original_stays(tmp_path, said):
     changes = [line for line in lines if ": left out: " in line]
     assert len(changes) == 5
     assert changes[1] == "    x.csv row 8 (line 9): left out: empty text"
-    assert lines[-2] == changes[-1]
-    assert [line for line in lines[-10:] if line not in changes] == [
+    assert lines[-3] == changes[-1]
+    assert [line for line in lines[-11:] if line not in changes] == [
         "wrote clean.csv in UTF-8, from x.csv",
         "left out: 2 rows, conflicting label",
         "left out: 2 rows, duplicate",
         "left out: 1 row, empty text",
         "kept: 55 rows",
+        "All clear: nothing to fix.",
     ]
     assert (tmp_path / "x.csv").read_bytes() == before
     assert "All clear" in said("clean.csv")
@@ -112,6 +113,7 @@ def test_json_is_one_object_with_everything(tmp_path, said):
     assert found["figures"]["labels"] == {"bad": 41, "good": 38}
     assert found["figures"]["words in a text"]["median"] == 20
     assert found["cleaned"] == {
+        "errors": [],
         "files": {"clean/x.csv": "x.csv", "clean/t.csv": "t.csv"},
         "kept": 75,
         "dropped": {"conflicting label": 2, "duplicate": 2, "empty text": 1},
@@ -135,6 +137,39 @@ def test_an_error_is_told_by_the_exit_code_after_all_is_printed(more, tmp_path, 
     else:
         assert "error: only one label, 'good'" in words
     assert ("kept: 60 rows" in words) == ("--fix" in more)
+
+
+def test_an_error_that_is_repaired_is_none_any_more(tmp_path, said):
+    rows = [row | {"text": f"{row['text']} café"} for row in reviews(60)]
+    rows[7]["label"] = "Good "
+    write_csv(tmp_path / "x.csv", rows)
+    (tmp_path / "x.csv").write_bytes((tmp_path / "x.csv").read_text("utf-8").encode("cp1252"))
+    words = said("x.csv", "--fix", "guessed.csv")
+    assert "error: x.csv is not UTF-8; it looks like cp1252" in words
+    assert "x.csv row 1 (line 2): converted to UTF-8" in words
+    words = said("x.csv", "--fix", "clean.csv", "--set", "data.encoding=cp1252")
+    assert words.endswith("kept: 60 rows\nAll clear: nothing to fix.\n")
+    assert "x.csv row 8 (line 9): label: 'Good ' becomes 'good'" in words
+
+
+def test_errors_that_are_left_in_a_copy_are_told(tmp_path, said):
+    rows = [{"text": row["text"], "label": "good"} for row in reviews(60)]
+    write_csv(tmp_path / "x.csv", [*rows, *rows[:30]])
+    words = said("x.csv", "--fix", "clean.csv", code=1)
+    assert words.count("error: only one label, 'good'") == 2
+    assert words.endswith("These errors are left in the copy: correct them by hand.\n")
+    write_csv(tmp_path / "y.csv", [row | {"label": f"{n % 2}"} for n, row in enumerate(rows)])
+    write_csv(tmp_path / "test.csv", [row | {"label": "0"} for row in rows[:20]])
+    words = said("y.csv", "--test", "test.csv", "--fix", "clean", "--set", "task.max_length=12")
+    assert words.endswith("No errors are left in the copy, only warnings.\n")
+
+
+def test_a_copy_names_its_columns_where_the_original_has_numbers(tmp_path, said):
+    rows = "".join(f"{row['label']}\t{row['text']}\n" for row in reviews(60))
+    (tmp_path / "x.tsv").write_text(rows)
+    for copy in ("clean.tsv", "clean.jsonl"):
+        words = said("x.tsv", "--columns", "label=1,text=2", "--fix", copy)
+        assert words.endswith("All clear: nothing to fix.\n")
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
@@ -186,7 +221,7 @@ def test_texts_of_the_catalog_are_for_generate(said):
 
 def test_the_help_tells_the_exit_code(capsys):
     assert main(["doctor", "--help"]) == 0
-    assert "Exits with 1 if it finds an error" in capsys.readouterr().out
+    assert "Exits with 1 if it finds an error, with --fix if one is left" in capsys.readouterr().out
 
 
 GERMAN, ENGLISH = ([f"{word} {n}" for n in range(60)] for word in ("ein Hund", "a dog"))
@@ -227,6 +262,10 @@ TABLES = {
     ),
     "a text, its source and its label": (
         [{"text": f"{n}", "source": "web", "target": f"{n % 2}"} for n in range(60)],
+        "classify",
+    ),
+    "a text and a few words": (
+        [{"a": f"a dog {n}", "b": ("small", "large")[n % 2]} for n in range(60)],
         "classify",
     ),
     "a text and a label": (list(reviews(60)), "classify"),

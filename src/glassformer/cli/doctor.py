@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,31 +40,60 @@ def doctor(
 ) -> None:
     """Examine data before training: what is wrong, in which rows, and how to fix it.
 
-    Exits with 1 if it finds an error, and with 0 for warnings and notes.
+    Exits with 1 if it finds an error, with --fix if one is left in the copy, and with 0 for
+    warnings and notes.
 
     Example: glassformer doctor reviews.csv --fix clean.csv
     """
+    from glassformer.data.columns import parse_columns
     from glassformer.runs.doctor import doctor as examine
 
-    found = examine(
-        *data,
-        job=job,
-        valid=valid,
-        test=test,
-        columns=columns,
-        group=group,
-        set=settings,
-        quiet=as_json,
-    )
-    if as_json:
-        cleaned = found.fix(fix).as_values() if fix is not None else None
-        print_json(found.as_values() | {"cleaned": cleaned})
-    else:
+    named = parse_columns(columns) if columns else {}
+    given = {"valid": valid, "test": test, "columns": named, "group": group, "set": settings}
+    found = left = examine(*data, job=job, quiet=as_json, **given)
+    cleaned = None
+    if not as_json:
         show(found)
-        if fix is not None:
-            show_copy(found.fix(fix))
-    if any(finding.severity == "error" for finding in found.findings):
+    if fix is not None:
+        cleaned = found.fix(fix)
+        if not as_json:
+            show_copy(cleaned)
+        data = cleaned.copies_of(data)
+        left = examine(*data, job=found.job, quiet=True, **for_copy(cleaned, given))
+    errors = [finding for finding in left.findings if finding.severity == "error"]
+    if as_json:
+        copy = cleaned and cleaned.as_values() | {"errors": [one.as_values() for one in errors]}
+        print_json(found.as_values() | {"cleaned": copy})
+    elif fix is not None:
+        show_left(left, errors)
+    if errors:
         raise typer.Exit(1)
+
+
+def for_copy(cleaned: "Cleaned", given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with which a cleaned copy is examined.
+
+    It is in UTF-8, and a table names columns that had only numbers.
+    """
+    tables = not any(copy.endswith(".jsonl") for copy in cleaned.files)
+    columns = given["columns"].items()
+    return {
+        "valid": cleaned.copies_of(given["valid"]),
+        "test": cleaned.copies_of(given["test"]),
+        "columns": {role: name for role, name in columns if not (tables and name.isdigit())},
+        "group": given["group"],
+        "set": [one for one in given["set"] if not one.startswith("data.encoding=")],
+    }
+
+
+def show_left(found: "Examination", errors: "Sequence[Finding]") -> None:
+    """Print the errors that are left in a cleaned copy, or that none is."""
+    for finding in errors:
+        show_finding(finding)
+    if errors:
+        say("These errors are left in the copy: correct them by hand.", style="bold red")
+    else:
+        say(found.verdict or "No errors are left in the copy, only warnings.", style="green")
 
 
 def show(found: "Examination") -> None:

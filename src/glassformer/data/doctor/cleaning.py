@@ -65,6 +65,11 @@ class Cleaned:
         dropped = [f"left out: {counted(n, 'row')}, {why}" for why, n in self.dropped.items()]
         return [*wrote, *dropped, f"kept: {counted(self.kept, 'row')}"]
 
+    def copies_of(self, names: Iterable[str]) -> list[str]:
+        """The copies of some of the originals."""
+        wanted = {str(Path(name)) for name in names} | {*names}
+        return [copy for copy, original in self.files.items() if original in wanted]
+
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {

@@ -70,8 +70,11 @@ class Repairs:
 
 
 def is_converted(source: Source, row: Row) -> bool:
-    """Whether a line of the row is in another encoding than most lines of its file."""
-    numbers = source.encoding.lines.get(row.file, ()) if source.encoding else ()
+    """Whether a line of the row is not in UTF-8: one of a few, or all of its file are not."""
+    encoding = source.encoding
+    if encoding is not None and encoding.guess and not encoding.lines:
+        return not all(str(value).isascii() for value in row.values.values())
+    numbers = encoding.lines.get(row.file, ()) if encoding else ()
     start = row.line or row.number
     end = start + sum(str(value).count("\n") for value in row.values.values())
     place = bisect_left(numbers, start)

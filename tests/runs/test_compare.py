@@ -9,8 +9,10 @@ from small_runs import SETTINGS, same, weights, write_reviews
 
 import glassformer
 from glassformer import GlassformerError
+from glassformer.metrics.intervals import Score
 from glassformer.reports.variants import BEST
 from glassformer.runs import compare, parallel
+from glassformer.runs.comparing import mean_score
 
 VARY = {"model.position": ["none", "rotary"], "data.token_dropout": [0.0, 0.5]}
 RUNS = 6  # three variants, one at a time, with two seeds each
@@ -196,3 +198,17 @@ def test_a_variant_that_fails_is_left_out(home, found, monkeypatch):
     assert [one.name for one in less.variants] == [one.name for one in found.variants[:2]]
     left_out = "position=none, token_dropout=0.5 is left out: seed 1 failed: it diverged"
     assert left_out in less.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("accuracy", 0.0, 1.0), ("bleu", 0.0, 1.8), ("wer", 0.0, 1.8), ("loss", 0.0, 1.8)],
+)
+def test_intervals_stay_on_the_scale_of_their_score(name, low, high):
+    found = mean_score(name, [Score(0.1, 0.0, 0.9), Score(0.9, 0.1, 1.0)])
+    assert (found.value, found.low) == (0.5, low)
+    assert found.high > high if high > 1 else found.high == high
+
+
+def test_a_single_seed_keeps_its_own_interval():
+    assert mean_score("accuracy", [Score(1.0, 0.9, 1.0)]) == Score(1.0, 0.9, 1.0)

@@ -1,5 +1,6 @@
 """From measured runs to a comparison of variants: means over seeds, paired differences, notes."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ class Difference:
 def results_of(measured: Mapping[Variant, Runs], goal: str) -> tuple[list[VariantResult], bool]:
     """Every variant beside the best one, and whether all differences are paired."""
     means = {
-        variant: {name: over_seeds(scores) for name, scores in by_score(runs).items()}
+        variant: {name: mean_score(name, scores) for name, scores in by_score(runs).items()}
         for variant, runs in measured.items()
     }
     sign = 1 if style_of(goal).higher_is_better else -1
@@ -44,7 +45,7 @@ def results_of(measured: Mapping[Variant, Runs], goal: str) -> tuple[list[Varian
         result_of(
             variant,
             runs,
-            scores={name: one.score() for name, one in means[variant].items()},
+            scores=means[variant],
             goal=goal,
             difference=gaps[variant].estimate.score() if variant in gaps else None,
             p_value=p_values.get(variant),
@@ -99,17 +100,32 @@ def result_of(
         rows_per_second=mean(run.rows_per_second for run in runs),
         bytes=round(mean(peaks)) if peaks else None,
         curve=mean_curve(runs),
-        lengths={times: mean_at(runs, times) for times in runs[0].lengths},
+        lengths={times: mean_at(runs, times, goal) for times in runs[0].lengths},
         longer={
-            name: over_seeds([run.longer[name] for run in runs]).score() for name in runs[0].longer
+            name: mean_score(name, [run.longer[name] for run in runs]) for name in runs[0].longer
         },
     )
 
 
-def mean_at(runs: Runs, times: int) -> Score | None:
+def mean_score(name: str, scores: Sequence[Score]) -> Score:
+    """The mean of a score over seeds, with an interval that stays on its scale.
+
+    An error rate may exceed 1.
+
+    >>> print(mean_score("accuracy", [Score(0.99, 0.97, 1.0), Score(0.98, 0.96, 1.0)]))
+    0.985 [0.963, 1.000]
+    """
+    if len(scores) == 1:
+        return scores[0]
+    found, style = over_seeds(scores).score(), style_of(name)
+    most = math.inf if style.most is None or not style.higher_is_better else float(style.most)
+    return Score(found.value, max(found.low, min(0.0, found.value)), min(found.high, most))
+
+
+def mean_at(runs: Runs, times: int, goal: str) -> Score | None:
     """The mean goal at so many times the length; None if a model cannot read so far."""
     found = [score for run in runs if (score := run.lengths[times]) is not None]
-    return over_seeds(found).score() if len(found) == len(runs) else None
+    return mean_score(goal, found) if len(found) == len(runs) else None
 
 
 def mean_curve(runs: Runs) -> list[Point]:

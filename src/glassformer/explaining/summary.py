@@ -31,6 +31,7 @@ class Summary:
     Attributes:
         rows: How many inputs were explained.
         least: Words in fewer inputs are left out.
+        pieces: What the words are: words, or patches of images, named by row and column.
     """
 
     rows: int
@@ -40,6 +41,7 @@ class Summary:
     least: int
     supporting: dict[str, tuple[WordInfluence, ...]]
     opposing: dict[str, tuple[WordInfluence, ...]]
+    pieces: str = "words"
 
     def as_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -81,6 +83,7 @@ def summarise(explanations: Iterable[ExplanationRecord], *, least: int = LEAST) 
         signed=last.signed,
         verdict=last.verdict,
         least=least,
+        pieces="words" if last.image is None else "patches",
         supporting={
             name: tuple(w for w in words if w.influence > 0)[:MOST]
             for name, words in ranked.items()

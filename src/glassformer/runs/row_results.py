@@ -22,7 +22,7 @@ class MethodsCompared(StudyResult):
 
     @property
     def header(self) -> list[str]:
-        return ["method", "gain over chance", "without its first words", "with them only", "time"]
+        return ["method", "gain over chance", "without what it names", "with only that", "time"]
 
     def lines(self) -> list[list[str]]:
         lines = []
@@ -37,8 +37,8 @@ class MethodsCompared(StudyResult):
     def sentences(self) -> list[str]:
         first = f"{SHARES[0]:.0%} to {SHARES[-1]:.0%}"
         return [
-            f"Probability of the prediction without, and with only, {first} of the words, those "
-            f"that a method names first"
+            f"Probability of the prediction without, and with only, {first} of the input, that "
+            f"which a method names first"
         ]
 
     def as_values(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class WordsRanked(StudyResult):
 
     @property
     def title(self) -> str:
-        return f"Words that matter overall, in {self.found.rows:,} rows"
+        return f"{self.found.pieces.capitalize()} that matter overall, in {self.found.rows:,} rows"
 
     @property
     def header(self) -> list[str]:
@@ -74,9 +74,12 @@ class WordsRanked(StudyResult):
     def sentences(self) -> list[str]:
         if not self.found.supporting:
             return ["The stretches of one recording are not those of another: none matters overall"]
-        least = f"Words in fewer than {self.found.least} rows are left out"
-        none = [] if self.lines() else ["No word is in enough rows"]
-        return [*none, least, f"{method_name(self.found.method)}: {self.found.verdict}"]
+        pieces = self.found.pieces
+        least = f"{pieces.capitalize()} in fewer than {self.found.least} rows are left out"
+        places = ["Patches are named by row and column, from the top left"]
+        none = [] if self.lines() else [f"No {pieces} are in enough rows"]
+        verdict = f"{method_name(self.found.method)}: {self.found.verdict}"
+        return [*none, least, *(places if pieces == "patches" else ()), verdict]
 
     def as_values(self) -> dict[str, Any]:
         return self.found.as_values()

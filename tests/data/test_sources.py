@@ -80,6 +80,15 @@ def test_a_row_is_named_with_the_line_where_it_begins_in_an_editor(tmp_path):
     assert [row.where for row in read_rows(path)] == [f"{path} row 1", f"{path} row 2 (line 3)"]
 
 
+def test_a_blank_line_between_the_rows_of_a_single_column_is_an_empty_cell(tmp_path):
+    path = write(tmp_path / "x.csv", "\ntext\n\na film\n\n\na town\n\n\n")
+    rows = list(read_rows(path))
+    assert [row["text"] for row in rows] == ["", "a film", "", "", "a town"]
+    assert rows[3].where == f"{path} row 4 (line 6)"
+    path = write(tmp_path / "y.csv", "text,label\na film,good\n\na town,bad\n")
+    assert len(values(path)) == 2
+
+
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found_out(tmp_path, mark):
     assert values(write(tmp_path / "reviews.csv", delimited(mark))) == REVIEWS

@@ -83,10 +83,13 @@ def has_header(first: list[str], others: list[list[str]]) -> bool:
 def _rows(
     path: Path, stream: Iterator[str], delimiter: str, quoting: int, header: bool
 ) -> Iterator[tuple[int, int, list[str]]]:
-    """Every row that is not blank: its number, 0 for a header, its first line, and its cells."""
+    """Every row: its number, 0 for a header, its first line, and its cells.
+
+    A blank line is no row; between those of a single column, it is an empty cell.
+    """
     reader = csv.reader(stream, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     unlimited = csv.field_size_limit() > LONGEST_FIELD  # by others, in this process
-    number = 0 if header else 1
+    number, width, blank = 0 if header else 1, 0, list[int]()
     while True:
         line = reader.line_num + 1
         try:
@@ -97,9 +100,14 @@ def _rows(
             raise _broken(_where(path, number, line), reader.line_num, error) from None
         if row is None:
             return
-        if row:
-            yield number, line, row
+        if not row:
+            blank.append(line)
+            continue
+        cells = [([""], at) for at in blank] if width == 1 else []
+        for given, at in [*cells, (row, line)]:
+            yield number, at, given
             number += 1
+        width, blank = width or len(row), []
 
 
 def _where(path: Path, number: int, line: int) -> str:
